@@ -1,0 +1,1 @@
+"""Attention from Scratch: the course's reference library."""
