@@ -1,0 +1,119 @@
+"""Scaled dot-product attention, twice: written out, and PyTorch's fused kernel.
+
+Both are *kernels*: they take `(q, k, v, *, mask=None, is_causal=False)` and return
+`(output, weights)`, so that any module can use either. The fused kernel never forms the weights,
+and returns None in their place.
+"""
+
+import math
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attn_lib.masks import causal_mask
+
+
+class Kernel(Protocol):
+    """What `einsum_attention` and `fused_attention` have in common."""
+
+    def __call__(
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, is_causal: bool = False
+    ) -> tuple[Tensor, Tensor | None]: ...
+
+
+def einsum_attention(
+    q: Float[Tensor, "*batch l d"],
+    k: Float[Tensor, "*batch s d"],
+    v: Float[Tensor, "*batch s dv"],
+    *,
+    mask: Bool[Tensor, "..."] | None = None,
+    is_causal: bool = False,
+) -> tuple[Float[Tensor, "*batch l dv"], Float[Tensor, "*batch l s"]]:
+    """Attend, and show the weights: softmax(q k^T / sqrt(D)) v.
+
+    Args:
+        q: queries (..., L, D); `...` is usually (B, H).
+        k: keys (..., S, D).
+        v: values (..., S, Dv).
+        mask: boolean, broadcastable to (..., L, S), True where a query may attend.
+        is_causal: also forbid every key that comes after the query (see `causal_mask`).
+
+    Returns:
+        The output (..., L, Dv) and the weights (..., L, S). Each row of weights sums to 1, or is
+        all zero where a query may attend to nothing.
+
+    Raises:
+        ValueError: the shapes do not fit together, or the mask is not boolean.
+
+    Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1, arxiv.org/abs/1706.03762
+    """
+    mask = _full_mask(q, k, v, mask, is_causal)
+    scores = torch.einsum("...ld,...sd->...ls", q, k) / math.sqrt(q.shape[-1])
+    weights = scores.softmax(dim=-1) if mask is None else _masked_softmax(scores, mask)
+    return torch.einsum("...ls,...sd->...ld", weights, v), weights
+
+
+def fused_attention(
+    q: Float[Tensor, "*batch l d"],
+    k: Float[Tensor, "*batch s d"],
+    v: Float[Tensor, "*batch s dv"],
+    *,
+    mask: Bool[Tensor, "..."] | None = None,
+    is_causal: bool = False,
+) -> tuple[Float[Tensor, "*batch l dv"], None]:
+    """Attend with PyTorch's fused kernel: faster, less memory, no weights to look at.
+
+    Arguments and errors are those of `einsum_attention`. PyTorch aligns its own `is_causal`
+    top-left, so it is used only where both conventions agree: L = S.
+
+    Returns:
+        The output (..., L, Dv), and None.
+    """
+    torch_causal = is_causal and mask is None and q.shape[-2] == k.shape[-2]
+    mask = _full_mask(q, k, v, mask, is_causal and not torch_causal)
+    output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=torch_causal)
+    return output, None
+
+
+def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    # A row with nothing to attend to is all -inf, and its softmax is NaN. The second fill makes the
+    # weights zero; the first one keeps the NaN out of the gradients, which it zeroes on the way back.
+    return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask, 0.0)
+
+
+def _full_mask(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool
+) -> Tensor | None:
+    """Check all shapes; return one mask that holds everything, or None if all is allowed."""
+    if not q.ndim == k.ndim == v.ndim >= 2 or not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+        raise ValueError(
+            "expected q (..., L, D), k (..., S, D) and v (..., S, Dv) with the same leading sizes, "
+            f"got q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
+        )
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(
+            f"expected queries and keys of one head_dim D, got q {tuple(q.shape)}, k {tuple(k.shape)}"
+        )
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            f"expected one value for each key, got k {tuple(k.shape)}, v {tuple(v.shape)}"
+        )
+    scores_shape = (*q.shape[:-1], k.shape[-2])
+    if mask is not None:
+        if mask.dtype != torch.bool:
+            raise ValueError(f"expected a boolean mask, True = may attend, got {mask.dtype}")
+        if mask.ndim > len(scores_shape) or any(
+            m not in (1, s)
+            for m, s in zip(reversed(mask.shape), reversed(scores_shape), strict=False)
+        ):
+            raise ValueError(
+                f"expected a mask broadcastable to {scores_shape} (..., L, S), "
+                f"got {tuple(mask.shape)}"
+            )
+    if is_causal:
+        causal = causal_mask(*scores_shape[-2:], device=q.device)
+        mask = causal if mask is None else mask & causal
+    return mask
