@@ -6,7 +6,7 @@ and returns None in their place.
 """
 
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -20,8 +20,14 @@ class Kernel(Protocol):
     """What `einsum_attention` and `fused_attention` have in common."""
 
     def __call__(
-        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, is_causal: bool = False
-    ) -> tuple[Tensor, Tensor | None]: ...
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        *,
+        mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Any]: ...
 
 
 def einsum_attention(
@@ -117,3 +123,12 @@ def _full_mask(
         causal = causal_mask(*scores_shape[-2:], device=q.device)
         mask = causal if mask is None else mask & causal
     return mask
+
+
+def check_widths(width: int, **tensors: Tensor) -> None:
+    """Raise a ValueError unless every tensor is (B, length, width)."""
+    for name, tensor in tensors.items():
+        if tensor.ndim != 3 or tensor.shape[-1] != width:
+            raise ValueError(
+                f"expected {name} of shape (B, length, {width}), got {tuple(tensor.shape)}"
+            )

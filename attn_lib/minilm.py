@@ -130,15 +130,14 @@ def load_minilm() -> MiniLM:
     with torch.device("meta"):
         model = MiniLM(tokenizer)
     tensors = load_file(folder / "model.safetensors")
-    tensors = {_our_name(name): tensor for name, tensor in tensors.items() if _our_name(name)}
-    model.load_state_dict(tensors, assign=True)
+    for unused in ("embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"):
+        tensors.pop(unused, None)
+    model.load_state_dict({_our_name(n): t for n, t in tensors.items()}, assign=True)
     return model.eval().requires_grad_(False)
 
 
-def _our_name(bert_name: str) -> str | None:
-    """Translate a tensor name of the checkpoint; None for the two parts that are not used here."""
-    if bert_name.startswith("pooler.") or bert_name == "embeddings.position_ids":
-        return None
+def _our_name(bert_name: str) -> str:
+    """Translate a tensor name of the checkpoint."""
     for pattern, ours in (
         (r"^embeddings\.word_embeddings", "token_embedding"),
         (r"^embeddings\.position_embeddings", "position_embedding"),

@@ -3,7 +3,7 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attn_lib.attention import Kernel, einsum_attention, fused_attention
+from attn_lib.attention import Kernel, check_widths, einsum_attention, fused_attention
 
 
 class SingleHeadAttention(nn.Module):
@@ -47,12 +47,7 @@ class SingleHeadAttention(nn.Module):
             ValueError: x or the context is not (B, length, d_model), or the mask does not fit.
         """
         context = x if context is None else context
-        d_model = self.q_proj.in_features
-        for name, tensor in (("x", x), ("context", context)):
-            if tensor.ndim != 3 or tensor.shape[-1] != d_model:
-                raise ValueError(
-                    f"expected {name} of shape (B, length, {d_model}), got {tuple(tensor.shape)}"
-                )
+        check_widths(self.q_proj.in_features, x=x, context=context)
         kernel = einsum_attention if return_weights else self.kernel
         q, k, v = self.q_proj(x), self.k_proj(context), self.v_proj(context)
         output, weights = kernel(q, k, v, mask=mask, is_causal=is_causal)

@@ -1,0 +1,12 @@
+"""Check an answer, get a hint, see your progress: what the exercises use.
+
+from attn_lib.checks import check, hint, progress, judge, tasks, mine
+"""
+
+from attn_lib.checks import lesson_00, lesson_01  # noqa: F401 - they register their tasks
+from attn_lib.checks.face import check, grade, hint, mine, progress
+from attn_lib.checks.judge import judge
+from attn_lib.checks.task import Task, tasks
+from attn_lib.checks.verdict import Verdict
+
+__all__ = ["Task", "Verdict", "check", "grade", "hint", "judge", "mine", "progress", "tasks"]

@@ -1,0 +1,143 @@
+"""Compare what an answer returned with what was expected, and say the difference to a learner."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attn_lib.checks.task import describe
+
+# Relative to the largest expected value. Correct answers written differently stay below a tenth of
+# these; wrong ones were never seen below 4e-3.
+TOLERANCE = {torch.float16: 1e-2, torch.bfloat16: 3e-2}
+DEFAULT_TOLERANCE = 1e-4
+GRADIENT_TOLERANCE = 1e-3
+
+
+@dataclass
+class Difference:
+    """Where and how an answer differs; `expected` and `actual` are the 2-D slice it is seen in."""
+
+    text: str
+    expected: Tensor | None = None
+    actual: Tensor | None = None
+
+
+def compare(
+    expected: list[Any], actual: list[Any], names: tuple[str, ...], tolerance: float | None = None
+) -> Difference | None:
+    """Return the first difference between two lists of results, or None if they agree.
+
+    Args:
+        expected: tensors or numbers.
+        actual: what the answer returned, anything.
+        names: what to call each result.
+        tolerance: relative to the largest expected value; None = by dtype.
+    """
+    if len(actual) != len(expected):
+        wanted = " and ".join(names) if len(expected) > 1 else "one value"
+        return Difference(f"It should return {wanted}, but it returned {len(actual)} values.")
+    for name, want, got in zip(names, expected, actual, strict=True):
+        label = "the result" if len(expected) == 1 else f"the {name}"
+        difference = _compare_one(label, want, got, tolerance)
+        if difference:
+            return difference
+    return None
+
+
+def _compare_one(label: str, want: Any, got: Any, tolerance: float | None) -> Difference | None:
+    Label = label[0].upper() + label[1:]
+    if not isinstance(want, Tensor):
+        if isinstance(got, Tensor) and got.numel() == 1:
+            got = got.item()
+        if isinstance(got, int | float) and got == want:
+            return None
+        shown = got if isinstance(got, int | float) else describe(got)
+        return Difference(f"{Label} should be {want}, but is {shown}.")
+    if not isinstance(got, Tensor):
+        return Difference(f"{Label} should be {describe(want)}, but is {describe(got)}.")
+    if got.layout != torch.strided or got.device != want.device:
+        kind = got.layout if got.layout != torch.strided else f"on device {got.device}"
+        return Difference(f"{Label} should be an ordinary tensor on {want.device}, but is {kind}.")
+    if got.shape != want.shape:
+        text = f"{Label} should have shape {tuple(want.shape)}, but has {tuple(got.shape)}."
+        if got.ndim >= 2 and got.shape == want.mT.shape:
+            text += " The last two sizes have changed places."
+        return Difference(text)
+    if got.dtype != want.dtype:
+        return Difference(f"{Label} should have dtype {want.dtype}, but has {got.dtype}.")
+    wrong = ~agreeing(want, got, tolerance)
+    return _describe_values(label, want, got, wrong) if wrong.any() else None
+
+
+def agreeing(
+    want: Tensor, got: Tensor, tolerance: float | None = None, scale: float | None = None
+) -> Tensor:
+    """Return a boolean tensor, True where two tensors of one shape agree.
+
+    Args:
+        want: the expected values.
+        got: the values to judge.
+        tolerance: relative to `scale`; None = by dtype.
+        scale: None = the largest finite expected value.
+    """
+    if not want.is_floating_point():
+        return want == got
+    a, b = want.detach().double(), got.detach().double()
+    finite = a.isfinite()
+    if scale is None:
+        scale = a[finite].abs().max().item() if finite.any() else 0.0
+    limit = (tolerance or TOLERANCE.get(want.dtype, DEFAULT_TOLERANCE)) * (scale or 1.0)
+    same_special = (a == b) | (a.isnan() & b.isnan())
+    return torch.where(finite, (a - b).abs() <= limit, same_special)
+
+
+def _describe_values(label: str, want: Tensor, got: Tensor, wrong: Tensor) -> Difference:
+    index = wrong.nonzero()[0].tolist()
+    want, got = want.detach(), got.detach()
+    text = f"In {label}" + (f", at index {index}" if index else "")
+    text += f": expected {number(want[tuple(index)])}, got {number(got[tuple(index)])}."
+    if want.numel() > 1:
+        text += f" {int(wrong.sum())} of {want.numel()} numbers differ"
+        gaps = (want.double() - got.double()).abs()[wrong]
+        finite = gaps[gaps.isfinite()]
+        if len(finite) and want.is_floating_point():
+            text += f", by up to {number(finite.max())}"
+        text += "."
+    if want.is_floating_point():
+        text += _clue(want.double(), got.double())
+    if want.ndim < 2:
+        return Difference(text, want.reshape(1, -1), got.reshape(1, -1))
+    page = tuple(index[:-2])
+    return Difference(text, want[page], got[page])
+
+
+def _clue(want: Tensor, got: Tensor) -> str:
+    """Name a simple relation between the two, if there is one."""
+    bad = int((~got.isfinite()).sum() - (~want.isfinite()).sum())
+    if bad > 0:
+        return f" {bad} of your numbers are nan or inf."
+    if not want.isfinite().all() or want.numel() < 2:
+        return ""
+
+    def close(a: Tensor) -> bool:
+        return torch.allclose(a, got, rtol=1e-3, atol=1e-6)
+
+    if want.ndim >= 2 and want.shape[-1] == want.shape[-2] and close(want.mT):
+        return " Yours is the expected one transposed."
+    factor = ((want * got).sum() / (want * want).sum()).item()
+    if factor and close(want * factor):
+        return f" Each of your numbers is {factor:.4g} times the expected one."
+    shift = (got - want).mean()
+    if close(want + shift):
+        return f" Each of your numbers is the expected one plus {shift.item():.4g}."
+    return ""
+
+
+def number(value: Tensor | float) -> str:
+    """Format one number for a learner: 0.1235, 1.2e-07, True, nan."""
+    value = value.item() if isinstance(value, Tensor) else value
+    if isinstance(value, bool | int):
+        return str(value)
+    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.3g}"

@@ -1,0 +1,58 @@
+"""Judge the conduct of an answer whose values are right: inputs left alone, gradients flowing."""
+
+from collections.abc import Callable
+
+from attn_lib.checks import wording
+from attn_lib.checks.compare import GRADIENT_TOLERANCE, Difference, agreeing
+from attn_lib.checks.observe import Outcome, explain_error, observe
+from attn_lib.checks.task import Case, Task
+from attn_lib.checks.verdict import Verdict
+
+
+def judge_conduct(
+    task: Task, answer: Callable, cases: list[Case], outcomes: list[Outcome]
+) -> Verdict:
+    """Pass the answer, or say which argument it changed or which gradient is missing or wrong."""
+    for case, outcome in zip(cases, outcomes, strict=True):
+        if outcome.changed:
+            found = Difference("The values are right, but an argument has changed.")
+            mistake = wording.changes_input(task, outcome.changed[0])
+            return wording.failed(task, wording.Failure(case, outcome, found), mistake)
+    failures = []
+    for case in cases:
+        if not case.grad:
+            continue
+        got = observe(answer, case, gradients=True)
+        if got.interrupted:
+            return wording.interrupted(task, case)
+        want = observe(task.reference, case, gradients=True)
+        difference = _gradient_difference(task, case, want, got)
+        if difference:
+            failures.append(wording.Failure(case, got, difference))
+    if not failures:
+        return Verdict(task.name, "passed", points=task.points, max_points=task.points)
+    failure = wording.smallest(failures)
+    cut_off = any(gradient is None for gradient in failure.outcome.gradients.values())
+    return wording.failed(task, failure, wording.NO_GRADIENT if cut_off else None)
+
+
+def _gradient_difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Difference | None:
+    if got.error is not None:
+        return Difference(
+            "The values are right, but with inputs that need gradients it raised "
+            + explain_error(got.error)
+        )
+    real = {name: g for name, g in want.gradients.items() if g is not None}
+    scale = max((g.abs().max().item() for g in real.values() if g.numel()), default=0.0)
+    for name, gradient in real.items():
+        mine = got.gradients.get(name)
+        label = wording.argument_name(task, name)
+        if mine is None:
+            # A key bias has no influence at all: its missing gradient is not a mistake.
+            if gradient.abs().max() <= GRADIENT_TOLERANCE * scale:
+                continue
+            return Difference(f"The values are right, but no gradient reaches `{label}`.")
+        if not agreeing(gradient, mine, case.tolerance or GRADIENT_TOLERANCE, scale).all():
+            bad = "has nan or inf in it" if not mine.isfinite().all() else "is wrong"
+            return Difference(f"The values are right, but the gradient of `{label}` {bad}.")
+    return None

@@ -1,0 +1,178 @@
+"""What a learner calls: `check`, `hint`, `progress`, `mine`; and `grade` for the grader."""
+
+import html
+from typing import Any
+
+from attn_lib.checks import store
+from attn_lib.checks.judge import judge
+from attn_lib.checks.observe import safe_str
+from attn_lib.checks.source import load_source, standalone_source
+from attn_lib.checks.store import CannotKeep
+from attn_lib.checks.task import Task, find_task, tasks
+from attn_lib.checks.verdict import Verdict, inline, show
+
+_hints_given: dict[str, int] = {}
+
+
+def check(name: str, answer: Any) -> Verdict:
+    """Judge an answer, show the verdict, and keep a passed answer for later lessons. Never raises.
+
+    Args:
+        name: the task's name.
+        answer: your function or class, without parentheses.
+
+    Returns:
+        The verdict; `verdict.inputs` holds the tensors on which the answer failed.
+    """
+    try:
+        verdict = _check(name, answer)
+    except BaseException as error:  # a check may not end a notebook, whatever the answer is made of
+        text = f"The check was cut short by {type(error).__name__}: {safe_str(error)[:300]}"
+        verdict = Verdict(safe_str(name), "error", evidence=text)
+    try:
+        verdict.show()
+    except Exception:  # an answer's texts can be made of anything; the status is not
+        print(verdict.heading)
+    return verdict
+
+
+def _check(name: str, answer: Any) -> Verdict:
+    try:
+        task = find_task(name)
+    except ValueError as error:
+        return Verdict(safe_str(name), "error", evidence=str(error))
+    if _is_ours(answer):
+        text = "This is the library's own answer. Write yours, and check that."
+        return Verdict(task.name, "not attempted", evidence=text, max_points=task.points)
+    verdict = judge(task.name, answer)
+    return verdict.with_note(_keep(task, answer, verdict))
+
+
+def _is_ours(answer: Any) -> bool:
+    module = getattr(answer, "__module__", None)
+    return isinstance(module, str) and module.startswith("attn_lib")
+
+
+def _keep(task: Task, answer: Any, verdict: Verdict) -> str:
+    """Keep the attempt and, if it passed, its source; return what the learner should know."""
+    if verdict.status == "not attempted":
+        return ""
+    passed, note, source = verdict.status == "passed", "", ""
+    if passed:
+        try:
+            source = standalone_source(answer, task.name)
+            if judge(task.name, load_source(source, task.name)).status != "passed":
+                raise CannotKeep("run alone, away from this notebook, it no longer passes")
+        except Exception as error:
+            source = ""
+            reason = error if isinstance(error, CannotKeep) else f"{type(error).__name__}: {error}"
+            note = f"Not kept for later lessons: {reason}."
+
+    def change(entry: dict[str, Any]) -> None:
+        entry["attempts"] += 1
+        entry["status"] = verdict.status
+        if passed:
+            entry["passed"] = True
+            entry["source"] = source or entry.get("source", "")
+
+    try:
+        return "\n".join(part for part in (note, store.update(task.name, change)) if part)
+    except CannotKeep as error:
+        return "\n".join(part for part in (note, str(error)) if part)
+
+
+def hint(name: str) -> None:
+    """Show the next hint of a task; the first one again in a new session. Never the answer.
+
+    Args:
+        name: the task's name.
+    """
+    try:
+        task = find_task(name)
+    except ValueError as error:
+        show(str(error), f"<p>{html.escape(str(error))}</p>")
+        return
+    given = min(_hints_given.get(task.name, 0) + 1, len(task.hints))
+    last = " (the last one)" if given == len(task.hints) else ""
+    title = f"Hint {given} of {len(task.hints)}{last}"
+    if _hints_given.get(task.name) == given:
+        title += ". After it, look at the lesson again, or at the verdict's question"
+    _hints_given[task.name] = given
+    text = task.hints[given - 1]
+    show(
+        f"{title}: {text}",
+        '<div class="attn-hint" style="border:1px solid #8a6d00;border-left:6px solid #8a6d00;'
+        "border-radius:4px;padding:0.5em 0.9em;margin:0.4em 0;max-width:48em;"
+        f'color:var(--jp-ui-font-color1, inherit)"><strong>{title}:</strong> {inline(text)}</div>',
+    )
+
+
+def progress() -> None:
+    """Show a table of all tasks: passed, attempted or open, with points."""
+    try:
+        kept, message = store.load()
+    except CannotKeep as error:
+        kept, message = {}, str(error)
+    rows, earned, total = [], 0, 0
+    for task in tasks():
+        entry = kept.get(task.name, {})
+        passed = bool(entry.get("passed"))
+        state = "✓ passed" if passed else "✗ attempted" if entry.get("attempts") else "○ open"
+        earned, total = earned + passed * task.points, total + task.points
+        points = f"{passed * task.points} of {task.points}" if task.points else "practice"
+        rows.append((f"{task.lesson:02d}", task.name, state, points))
+    rows.append(("", "all", "", f"{earned} of {total}"))
+    header = ("lesson", "task", "state", "points")
+    text = "\n".join("{:<8}{:<24}{:<14}{}".format(*row) for row in (header, *rows))
+    cells = "".join(
+        "<tr>"
+        + "".join(f'<td style="text-align:left">{html.escape(c)}</td>' for c in row)
+        + "</tr>"
+        for row in rows
+    )
+    titles = "".join(f'<th scope="col" style="text-align:left">{title}</th>' for title in header)
+    table = f"<table><thead><tr>{titles}</tr></thead><tbody>{cells}</tbody></table>"
+    show(
+        f"{text}\n{message}".rstrip(),
+        table + (f"<p>{html.escape(message)}</p>" if message else ""),
+    )
+
+
+def mine(name: str) -> Any:
+    """Return your own passed answer to a task, or the library's if there is none that still passes.
+
+    Args:
+        name: the task's name.
+
+    Raises:
+        ValueError: there is no task of that name.
+    """
+    task = find_task(name)
+    reason = "you have not passed it yet"
+    try:
+        kept, damaged = store.load()
+        reason = damaged or reason
+        entry = kept.get(task.name, {})
+        if entry.get("source"):
+            answer = load_source(entry["source"], task.name)
+            if judge(task.name, answer).status == "passed":
+                return answer
+            reason = "your kept answer no longer passes; check it again in its exercise"
+        elif entry.get("passed"):
+            reason = "your answer passed, but its source could not be kept"
+    except Exception as error:
+        reason = safe_str(error) or type(error).__name__
+    text = f"{task.name}: the library's version stands in for yours ({reason})."
+    show(text, f"<p>{html.escape(text)}</p>")
+    return task.reference
+
+
+def grade(name: str, answer: Any, *, seed: int = 0) -> float:
+    """Return the points an answer earns: all or nothing. What the hidden cells of solutions call.
+
+    Args:
+        name: the task's name.
+        answer: the learner's function or class.
+        seed: of the random inputs.
+    """
+    return float(judge(name, answer, seed=seed).points)

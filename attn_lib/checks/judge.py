@@ -1,0 +1,94 @@
+"""Decide whether an answer is right and, if not, which mistake it is."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attn_lib.checks import wording
+from attn_lib.checks.compare import agreeing, compare
+from attn_lib.checks.conduct import judge_conduct
+from attn_lib.checks.observe import Outcome, observe, walled_off
+from attn_lib.checks.task import Case, Task, find_task
+from attn_lib.checks.verdict import Verdict
+
+
+def judge(name: str, answer: Any, *, seed: int = 0) -> Verdict:
+    """Judge an answer to a task, printing and keeping nothing.
+
+    Args:
+        name: the task's name.
+        answer: the learner's function or class, or anything else.
+        seed: of the random inputs; an instructor's private seed gives inputs nobody has seen.
+
+    Raises:
+        ValueError: there is no task of that name.
+    """
+    task = find_task(name)
+    if answer is None or answer is Ellipsis:
+        return wording.not_attempted(task, "There is no answer yet.")
+    if not callable(answer):
+        return wording.not_callable(task, answer)
+    with walled_off():
+        cases = list(task.make_cases(torch.Generator().manual_seed(seed)))
+    expected = [observe(task.reference, case) for case in cases]
+    failures: list[wording.Failure] = []
+    outcomes: list[Outcome] = []
+    for case, want in zip(cases, expected, strict=True):
+        got = observe(answer, case)
+        if got.interrupted:
+            return wording.interrupted(task, case)
+        if got.untouched and not outcomes:
+            return wording.stub(task, got)
+        outcomes.append(got)
+        difference = wording.difference(task, case, want, got)
+        if difference:
+            failures.append(wording.Failure(case, got, difference))
+    if not failures:
+        return judge_conduct(task, answer, cases, outcomes)
+    mistake = _recognize(task, cases, expected, outcomes)
+    changed = next((name for outcome in outcomes for name in outcome.changed), None)
+    if mistake is None and changed is not None:
+        mistake = wording.changes_input(task, changed)
+    return wording.failed(task, wording.smallest(failures), mistake)
+
+
+def _recognize(
+    task: Task, cases: list[Case], expected: list[Outcome], outcomes: list[Outcome]
+) -> tuple[str, str] | None:
+    """Find the known mistake that gives the same results as the answer on every input.
+
+    At least one wrong result must be shared: two answers that only fail alike prove nothing.
+    """
+    for mistake in task.mistakes:
+        shared = False
+        for case, want, got in zip(cases, expected, outcomes, strict=True):
+            theirs = observe(mistake.answer, case)
+            if not alike(theirs, got, case.tolerance):
+                break
+            if got.error is None and compare(want.values, got.values, task.returns, case.tolerance):
+                shared = True
+        else:
+            if shared:
+                return mistake.id, mistake.question
+    return None
+
+
+def alike(a: Outcome, b: Outcome, tolerance: float | None) -> bool:
+    """Say whether two answers, right or wrong, did the same on one input."""
+    if a.error or b.error:
+        return type(a.error) is type(b.error)
+    if len(a.values) != len(b.values):
+        return False
+    return all(same_value(x, y, tolerance) for x, y in zip(a.values, b.values, strict=True))
+
+
+def same_value(x: Any, y: Any, tolerance: float | None) -> bool:
+    """Say whether two results, right or wrong, are the same."""
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+        return type(x) is type(y) and (x == y or not isinstance(x, int | float | str))
+    if x.shape != y.shape or x.dtype != y.dtype:
+        return False
+    if not x.isfinite().all() and not y.isfinite().all():
+        return True  # nan and inf travel differently through equivalent code
+    return bool(agreeing(x, y, tolerance).all())

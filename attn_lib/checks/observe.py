@@ -1,0 +1,225 @@
+"""Run an answer once, walled off from the learner's session, and note everything it did."""
+
+import contextlib
+import inspect
+import io
+import random
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attn_lib.checks.task import Case, Result
+
+PRINT_LIMIT = 10_000  # characters kept of what an answer prints; a flood must not fill the memory
+
+
+@dataclass
+class Outcome:
+    """What one call of an answer did."""
+
+    values: list[Any] = field(default_factory=list)  # tensors or numbers, in the order returned
+    gradients: dict[str, Tensor | None] = field(default_factory=dict)
+    error: BaseException | None = None
+    untouched: bool = False  # the stub is still there: NotImplementedError, None or ...
+    interrupted: bool = False
+    changed: list[str] = field(default_factory=list)  # arguments that were changed in place
+    printed: str = ""
+
+
+class _BoundedText(io.TextIOBase):
+    """A text stream that keeps the beginning and drops the rest."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.text += text[: max(0, PRINT_LIMIT - len(self.text))]
+        return len(text)
+
+
+@contextlib.contextmanager
+def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
+    """Capture prints and warnings; start from known settings; put the session's own back.
+
+    Args:
+        captured: receives what is printed or warned of meanwhile; None throws it away.
+    """
+    captured = captured or _BoundedText()
+    python_state, numpy_state = random.getstate(), np.random.get_state()
+    dtype, device = torch.get_default_dtype(), torch.get_default_device()
+    torch.set_default_dtype(torch.float32)
+    if device.type != "cpu":
+        torch.set_default_device("cpu")
+    random.seed(0)
+    np.random.seed(0)
+    try:
+        with (
+            torch.random.fork_rng(devices=[]),
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            torch.autocast("cpu", enabled=False),
+            contextlib.redirect_stdout(captured),
+            contextlib.redirect_stderr(captured),
+            warnings.catch_warnings(record=True) as caught,
+        ):
+            warnings.simplefilter("always")
+            torch.manual_seed(0)
+            try:
+                yield
+            finally:
+                for warning in caught:
+                    captured.write(f"{warning.category.__name__}: {warning.message}\n")
+    finally:
+        torch.set_default_dtype(dtype)
+        if device.type != "cpu":
+            torch.set_default_device(device)
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)
+
+
+def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome:
+    """Call an answer on clones of a case's arguments; never raise, whatever it does.
+
+    Args:
+        answer: the learner's function or class.
+        case: the input.
+        gradients: also differentiate a fixed random mixture of all results.
+    """
+    outcome, captured = Outcome(), _BoundedText()
+    originals = named_tensors(case.args)
+    args, leaves = _clone(case.args, gradients)
+    try:
+        with walled_off(captured):
+            returned = case.run(answer, *args)
+            parameters: dict[str, Tensor] = {}
+            if isinstance(returned, Result):
+                returned, parameters = returned
+            outcome.untouched = returned is None or returned is Ellipsis
+            outcome.values = _plain_values(returned)
+            if gradients:
+                outcome.gradients = _gradients(outcome.values, leaves | parameters)
+        after = named_tensors(args)
+        outcome.changed = [n for n, t in originals.items() if not _same(t, after.get(n))]
+    except KeyboardInterrupt as error:
+        outcome.error, outcome.interrupted = error, True
+    except BaseException as error:  # SystemExit too: no answer may end the session
+        outcome.error = error
+        outcome.untouched = isinstance(error, NotImplementedError) and not _from_torch(error)
+    outcome.printed = captured.text
+    return outcome
+
+
+def named_tensors(args: tuple) -> dict[str, Tensor]:
+    """List the tensors in a case's arguments, also inside lists and dicts, by a path like "0"."""
+    found: dict[str, Tensor] = {}
+
+    def walk(path: str, value: Any) -> None:
+        if isinstance(value, Tensor):
+            found[path] = value
+        elif isinstance(value, tuple | list):
+            for i, item in enumerate(value):
+                walk(f"{path}.{i}" if path else str(i), item)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                walk(f"{path}.{key}" if path else str(key), item)
+
+    walk("", args)
+    return found
+
+
+def _clone(args: Any, gradients: bool) -> tuple[Any, dict[str, Tensor]]:
+    """Copy the arguments, memory layout included; return also the leaves to differentiate by."""
+    leaves: dict[str, Tensor] = {}
+
+    def copy(path: str, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            leaf = value.detach().clone(memory_format=torch.preserve_format)
+            if not gradients or not leaf.is_floating_point():
+                return leaf
+            leaves[path] = leaf.requires_grad_()
+            # A leaf that needs gradients may not be changed in place; a copy of it may, and then
+            # the change is reported as what it is.
+            return leaf.clone(memory_format=torch.preserve_format)
+        if isinstance(value, tuple | list):
+            return type(value)(
+                copy(f"{path}.{i}" if path else str(i), v) for i, v in enumerate(value)
+            )
+        if isinstance(value, dict):
+            return {k: copy(f"{path}.{k}" if path else str(k), v) for k, v in value.items()}
+        return value
+
+    return copy("", args), leaves
+
+
+def _plain_values(returned: Any) -> list[Any]:
+    """Flatten one level of tuple or list; turn tensor subclasses into plain tensors."""
+    if inspect.iscoroutine(returned):
+        returned.close()
+    values = list(returned) if isinstance(returned, tuple | list) else [returned]
+    with torch._C.DisableTorchFunctionSubclass():
+        return [
+            torch.Tensor.as_subclass(v, torch.Tensor) if isinstance(v, Tensor) else v
+            for v in values
+        ]
+
+
+def _gradients(values: list[Any], leaves: dict[str, Tensor]) -> dict[str, Tensor | None]:
+    mixture = torch.zeros((), dtype=torch.float64)
+    rng = torch.Generator().manual_seed(0)
+    for value in values:
+        if isinstance(value, Tensor) and value.is_floating_point():
+            weight = torch.randn(value.shape, generator=rng, dtype=torch.float64)
+            mixture = mixture + (value.double() * weight).sum()
+    if not mixture.requires_grad:
+        return dict.fromkeys(leaves)
+    found = torch.autograd.grad(mixture, list(leaves.values()), allow_unused=True)
+    return dict(zip(leaves, found, strict=True))
+
+
+def _same(before: Tensor, after: Tensor | None) -> bool:
+    if after is None or before.shape != after.shape:
+        return False
+    return bool(((before == after) | (before.isnan() & after.isnan())).all())
+
+
+def _from_torch(error: BaseException) -> bool:
+    """PyTorch raises NotImplementedError for a dtype it lacks: that is an error, not a stub."""
+    return "not implemented for" in safe_str(error) or "Could not run" in safe_str(error)
+
+
+def safe_str(value: Any) -> str:
+    """Like str, for objects whose own `__str__` may fail."""
+    try:
+        return str(value)
+    except BaseException:
+        return f"<{type(value).__name__} that cannot be printed>"
+
+
+def explain_error(error: BaseException) -> str:
+    """Say what was raised and on which line of the learner's code."""
+    text = safe_str(error)
+    text = f"{type(error).__name__}: {text[:600]}" if text else type(error).__name__
+    if isinstance(error, RecursionError):
+        text += " (the function calls itself without end)"
+    if isinstance(error, SystemExit):
+        text += " (an answer may not end the program)"
+    ours = str(Path(__file__).parent)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(ours) and "site-packages" not in frame.filename
+    ]
+    if frames:
+        last = frames[-1]
+        text += f"\n    line {last.lineno}, in {last.name}: {last.line or ''}".rstrip(": ")
+    return text

@@ -1,0 +1,106 @@
+"""Where a learner's progress and passed answers are kept: one JSON file, outside the course folder.
+
+It survives an update of the course. It is written whole to a temporary file that then takes its
+place, under a lock, so that neither a crash nor a second notebook can spoil it.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from filelock import FileLock, Timeout
+
+LOCK_SECONDS = 3
+
+
+class CannotKeep(Exception):
+    """Something could not be kept or read back; the message is for the learner."""
+
+
+def folder() -> Path:
+    """Return the folder of the learner's progress: $ATTN_HOME, or the user's data folder."""
+    home = os.environ.get("ATTN_HOME")
+    return Path(home) if home else platformdirs.user_data_path("attention-from-scratch", False)
+
+
+def path() -> Path:
+    """Return the file that holds the progress."""
+    return folder() / "progress.json"
+
+
+def load() -> tuple[dict[str, dict[str, Any]], str]:
+    """Read what is kept on each task, and a message if a damaged file had to be set aside.
+
+    Returns:
+        A dict from task name to {"attempts": int, "status": str, "passed": bool, "source": str},
+        and the message, or "".
+
+    Raises:
+        CannotKeep: the file is there but may not be read.
+    """
+    try:
+        text = path().read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}, ""
+    except UnicodeDecodeError:
+        return {}, _set_aside()
+    except OSError as error:
+        raise CannotKeep(f"Your progress in {path()} could not be read: {error}.") from None
+    try:
+        kept = json.loads(text)["tasks"]
+        if not all(isinstance(entry["attempts"], int) for entry in kept.values()):
+            raise TypeError
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}, _set_aside()
+    return kept, ""
+
+
+def update(name: str, change: Callable[[dict[str, Any]], None]) -> str:
+    """Change what is kept on one task; return a message, or "".
+
+    Args:
+        name: the task's name.
+        change: receives the task's entry and changes it in place.
+
+    Raises:
+        CannotKeep: it could not be written; nothing has changed.
+    """
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        with FileLock(folder() / "progress.lock", timeout=LOCK_SECONDS):
+            kept, message = load()
+            empty = {"attempts": 0, "status": "", "passed": False, "source": ""}
+            change(kept.setdefault(name, empty))
+            _write(json.dumps({"version": 1, "tasks": kept}, indent=1, ensure_ascii=False))
+            return message
+    except Timeout:
+        reason = "another notebook is writing to it without end"
+    except OSError as error:
+        reason = str(error)
+    raise CannotKeep(f"Your progress could not be kept in {folder()}: {reason}.")
+
+
+def _write(text: str) -> None:
+    handle, temporary = tempfile.mkstemp(dir=folder(), prefix="progress-", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path())
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _set_aside() -> str:
+    """Move a damaged file out of the way, under a name that is still free."""
+    number = 1
+    while (aside := path().with_name(f"progress.damaged-{number}.json")).exists():
+        number += 1
+    os.replace(path(), aside)
+    return f"The file with your progress was damaged. It is set aside, not lost: {aside}"

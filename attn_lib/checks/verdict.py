@@ -1,0 +1,176 @@
+"""What the check says: as text in a terminal, as HTML in a notebook, both from the same parts."""
+
+import html
+import re
+import sys
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torch import Tensor
+
+from attn_lib.checks.picture import difference_picture
+
+# A sign and a color for each status; the color only marks the edge, so that the text keeps the
+# contrast of the theme, light, dark or printed.
+LOOK = {
+    "passed": ("✓", "Passed", "#2e7d32"),
+    "wrong": ("✗", "Not yet", "#c62828"),
+    "error": ("!", "Error", "#b26a00"),
+    "not attempted": ("○", "Not attempted", "#757575"),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgment of one answer.
+
+    Attributes:
+        task: the task's name.
+        status: "passed", "wrong", "error" or "not attempted".
+        mistake: the id of the recognized mistake, or None.
+        where: the input on which the answer fails.
+        evidence: how it fails there.
+        question: leads to the recognized mistake, or is empty.
+        printed: what the answer itself printed, and its warnings.
+        inputs: the tensors it failed on, by name, to try by hand.
+        points: the points earned.
+        max_points: the points the task is worth.
+        note: anything to add about keeping the answer.
+    """
+
+    task: str
+    status: str
+    mistake: str | None = None
+    where: str = ""
+    evidence: str = ""
+    question: str = ""
+    printed: str = ""
+    inputs: dict[str, Tensor] = field(default_factory=dict, repr=False)
+    expected: Tensor | None = field(default=None, repr=False)
+    actual: Tensor | None = field(default=None, repr=False)
+    points: float = 0
+    max_points: float = 0
+    note: str = ""
+    _shown_in: tuple | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def message(self) -> str:
+        """Everything the learner is told, as plain text."""
+        if self.status == "passed":
+            worth = f"{self.points:g} of {self.max_points:g} points." if self.max_points else ""
+            return "\n".join(p for p in (worth, self.note) if p) or "Right."
+        parts = [self.where and f"Input: {self.where}", self.evidence]
+        parts += [self.question and f"Think: {self.question}", self.note]
+        return "\n".join(part for part in parts if part)
+
+    @property
+    def heading(self) -> str:
+        """The first line: "✓ Passed: attention"."""
+        sign, word, _ = LOOK[self.status]
+        return f"{sign} {word}: {self.task}"
+
+    def __str__(self) -> str:
+        text = f"{self.heading}\n" + "".join(f"  {line}\n" for line in self.message.splitlines())
+        small = small_inputs(self.inputs) if self.status in ("wrong", "error") else ""
+        if small:
+            text += "  To try it by hand:\n" + "".join(f"    {x}\n" for x in small.splitlines())
+        if self.printed:
+            text += "  Your code printed:\n"
+            text += "".join(f"    {line}\n" for line in self.printed.splitlines()[:20])
+        return text.rstrip()
+
+    def _repr_html_(self) -> str:
+        color = LOOK[self.status][2]
+        body = [f"<strong>{html.escape(self.heading)}</strong>"]
+        if self.status == "passed":
+            body[0] += f" &nbsp;{inline(self.message.partition(chr(10))[0])}"
+            body += [_paragraph(self.note)] if self.note and self.max_points else []
+        else:
+            if self.where:
+                body.append(_paragraph(f"Input: {self.where}"))
+            first, *rest = self.evidence.split("\n")
+            body.append(_paragraph(first))
+            body += [_code("\n".join(rest))] if rest else []
+            body.append(difference_picture(self.expected, self.actual))
+            if self.question:
+                body.append(_paragraph(self.question, weight="bold"))
+            body += [_paragraph(self.note)] if self.note else []
+            body.append(_fold("To try it by hand", small_inputs(self.inputs)))
+        body.append(_fold("Your code printed", "\n".join(self.printed.splitlines()[:40])))
+        mistake = f' data-mistake="{self.mistake}"' if self.mistake else ""
+        return (
+            f'<div class="attn-verdict" data-status="{self.status}"{mistake} '
+            f'style="border:1px solid {color};border-left:6px solid {color};border-radius:4px;'
+            "padding:0.5em 0.9em;margin:0.4em 0;color:var(--jp-ui-font-color1, inherit);"
+            f'max-width:48em;overflow-x:auto">{"".join(body)}</div>'
+        )
+
+    def show(self) -> None:
+        """Show the verdict, once in a cell: `check` shows it, and it is the cell's value too."""
+        shell = _shell()
+        cell = (id(shell), shell.execution_count) if shell else None
+        if cell is None or cell != self._shown_in:
+            object.__setattr__(self, "_shown_in", cell)
+            show(str(self), self._repr_html_())
+
+    _ipython_display_ = show
+
+    def with_note(self, note: str) -> "Verdict":
+        """Return the same verdict with something to add about keeping the answer."""
+        return replace(self, note=note)
+
+
+def show(text: str, markup: str) -> None:
+    """Show HTML where a notebook is listening, and text elsewhere."""
+    if _shell() is None:
+        print(text)
+        return
+    from IPython.display import display
+
+    display({"text/plain": text, "text/html": markup}, raw=True)
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython else None
+
+
+def small_inputs(inputs: dict[str, Tensor], limit: int = 30) -> str:
+    """Write small inputs as lines of code that make them; an empty string if they are large."""
+    if not inputs or sum(t.numel() for t in inputs.values()) > limit:
+        return ""
+    lines = []
+    for name, tensor in inputs.items():
+        values = _rounded(tensor.tolist())
+        dtype = f", dtype={tensor.dtype}" if str(tensor.dtype) not in _DEFAULTS else ""
+        lines.append(f"{name} = torch.tensor({values}{dtype})".replace("inf", "torch.inf"))
+    return "\n".join(lines)
+
+
+_DEFAULTS = ("torch.float32", "torch.int64", "torch.bool")
+
+
+def _rounded(values: list | float) -> list | float:
+    if isinstance(values, list):
+        return [_rounded(v) for v in values]
+    return float(f"{values:.5g}") if isinstance(values, float) else values
+
+
+def inline(text: str) -> str:
+    """Escape text for HTML, with `code` in backquotes."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def _paragraph(text: str, weight: str = "normal") -> str:
+    return f'<p style="margin:0.4em 0;font-weight:{weight}">{inline(text)}</p>'
+
+
+def _code(text: str) -> str:
+    return (
+        '<pre style="margin:0.3em 0;white-space:pre-wrap;background:transparent;color:inherit">'
+        f"{html.escape(text)}</pre>"
+    )
+
+
+def _fold(title: str, text: str) -> str:
+    return f"<details><summary>{title}</summary>{_code(text)}</details>" if text else ""

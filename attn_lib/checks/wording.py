@@ -1,0 +1,141 @@
+"""Put what happened into words for a learner, and into a `Verdict`."""
+
+import inspect
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from attn_lib.checks.compare import Difference, compare
+from attn_lib.checks.observe import Outcome, explain_error, named_tensors
+from attn_lib.checks.task import Case, Task, Wrong, describe, run_module
+from attn_lib.checks.verdict import Verdict
+
+NO_GRADIENT = (
+    "no-gradient",
+    "Which line cuts the result off from its input? "
+    "Look for `.detach()`, `.item()`, `.data`, `.numpy()` and `torch.no_grad()`.",
+)
+
+
+class Failure(NamedTuple):
+    """A case that an answer did not pass."""
+
+    case: Case
+    outcome: Outcome
+    difference: Difference
+
+
+def smallest(failures: list[Failure]) -> Failure:
+    """Return the failure with the smallest input: the easiest to work through by hand."""
+    return min(failures, key=lambda f: sum(t.numel() for t in named_tensors(f.case.args).values()))
+
+
+def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Difference | None:
+    """Say how an outcome differs from what was wanted, or return None."""
+    if isinstance(got.error, Wrong):
+        return Difference(str(got.error))
+    if got.error is not None:
+        text = f"It raised {explain_error(got.error)}"
+        if isinstance(got.error, TypeError) and "argument" in text:
+            text += f"\nThe task calls it as `{task.signature}`."
+        return Difference(text)
+    if len(got.values) == 1:
+        value = got.values[0]
+        if value is None or value is Ellipsis:
+            return Difference(f"It returned {value}. Does every path end in `return`?")
+        if inspect.isgenerator(value):
+            return Difference("It returned a generator: is there a `yield` instead of a `return`?")
+        if isinstance(value, nn.Module):
+            text = "the task asks for a function, not for a class"
+            return Difference(f"It returned {describe(value)}: {text}.")
+    return compare(want.values, got.values, task.returns, case.tolerance)
+
+
+def failed(task: Task, failure: Failure, mistake: tuple[str, str] | None) -> Verdict:
+    """Make the verdict on an answer that failed; `mistake` is an id and its question."""
+    case, outcome, found = failure
+    is_error = outcome.error is not None and not isinstance(outcome.error, Wrong)
+    return Verdict(
+        task.name,
+        "error" if is_error else "wrong",
+        mistake=mistake[0] if mistake else None,
+        where=_describe_input(task, case),
+        evidence=found.text,
+        question=mistake[1] if mistake else "",
+        printed=outcome.printed,
+        inputs={
+            argument_name(task, path): t.clone() for path, t in named_tensors(case.args).items()
+        },
+        expected=found.expected,
+        actual=found.actual,
+        max_points=task.points,
+    )
+
+
+def changes_input(task: Task, path: str) -> tuple[str, str]:
+    """Return the mistake of writing into an argument: its id and question."""
+    return "changes-input", (
+        f"The argument `{argument_name(task, path)}` is not the same after the call. "
+        "Which line writes into it? Look for `+=`, `*=`, names that end in `_`, and `x[...] = `."
+    )
+
+
+def not_attempted(task: Task, evidence: str) -> Verdict:
+    """Make the verdict on an answer that is not there yet."""
+    return Verdict(task.name, "not attempted", evidence=evidence, max_points=task.points)
+
+
+def stub(task: Task, outcome: Outcome) -> Verdict:
+    """Make the verdict on an untouched stub."""
+    if outcome.error is not None:
+        return not_attempted(task, "It still raises NotImplementedError.")
+    text = "It returned nothing. If you have written something, is there a `return` at the end?"
+    return not_attempted(task, text)
+
+
+def interrupted(task: Task, case: Case) -> Verdict:
+    """Make the verdict on an answer that the learner stopped."""
+    text = "You interrupted it. Is there a loop whose condition never becomes false?"
+    where = _describe_input(task, case)
+    return Verdict(task.name, "error", where=where, evidence=text, max_points=task.points)
+
+
+def not_callable(task: Task, answer: Any) -> Verdict:
+    """Make the verdict on something that is neither a function nor a class."""
+    kind = "class" if inspect.isclass(task.reference) else "function"
+    text = (
+        f'`check` needs the {kind} itself, as in `check("{task.name}", {task.name})`, '
+        f"but received {describe(answer)}."
+    )
+    return Verdict(task.name, "error", evidence=text, max_points=task.points)
+
+
+def argument_name(task: Task, path: str) -> str:
+    """Turn "0" into "q": the parameter's name in the task's signature."""
+    head, _, rest = path.partition(".")
+    if not head.isdigit():
+        return path
+    if isinstance(task.reference, type) and issubclass(task.reference, nn.Module):
+        # A module's case holds the arguments of init, the parameters, and forward's inputs.
+        names = list(inspect.signature(task.reference.forward).parameters)[1:]
+        return rest if head == "1" else names[int(head) - 2]
+    names = list(inspect.signature(task.reference).parameters)
+    return names[int(head)] + (f"[{rest}]" if rest else "")
+
+
+def _describe_input(task: Task, case: Case) -> str:
+    tensors = {argument_name(task, path): t for path, t in named_tensors(case.args).items()}
+    if case.run is run_module:
+        init, parameters, *_ = case.args
+        first = [f"{task.name}{init}"]
+        tensors = {name: t for name, t in tensors.items() if name not in parameters}
+    else:
+        names = inspect.signature(task.reference).parameters
+        first = [
+            f"{name} = {value}"
+            for name, value in zip(names, case.args, strict=False)
+            if isinstance(value, int | float | str | torch.dtype)
+        ]
+    parts = first + [f"{name} {tuple(t.shape)}" for name, t in tensors.items()]
+    return f"{case.about[0].upper()}{case.about[1:]}: {', '.join(parts)}."
