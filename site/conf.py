@@ -1,0 +1,182 @@
+"""Build the course's website: sphinx-build -W --keep-going -c site . _site
+
+The source folder is the repository itself, so the notebooks stay where they are. Nothing is
+executed and nothing is fetched: pages show the committed outputs, and MathJax is copied from an
+installed package, so that the site works offline and straight from the disk.
+"""
+
+import json
+from collections.abc import Iterator
+from importlib.metadata import distribution
+from pathlib import Path, PurePosixPath
+
+from docutils import nodes
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("site", "notebooks", "exercises", "solutions")
+
+project = "Attention from Scratch"
+copyright = "the authors of Attention from Scratch, MIT license"
+language = "en"
+
+extensions = ["myst_nb", "sphinx_copybutton"]
+root_doc = "site/index"
+include_patterns = [
+    "site/*.md",
+    "notebooks/*.ipynb",
+    "exercises/*/*.ipynb",
+    "solutions/*/*.ipynb",
+]
+exclude_patterns = ["**/.*", *sorted(p.name for p in ROOT.iterdir() if p.name not in SOURCES)]
+templates_path = ["_templates"]
+
+# Notebooks
+nb_execution_mode = "off"
+nb_mime_priority_overrides = [("html", "text/html", -1)]
+myst_enable_extensions = ["amsmath", "dollarmath", "html_image"]
+myst_heading_anchors = 3
+
+# Math: the build with every TeX package in it, so that no command loads a further file.
+mathjax_path = "tex-svg-full.js"
+# Without the menu: its speech engine would ask for files that are not here. Screen readers get MathML.
+mathjax3_config = {"options": {"enableMenu": False}}
+MATHJAX = next(
+    file.locate()
+    for file in distribution("sphinx-mathjax-offline").files or ()
+    if file.name == mathjax_path
+)
+
+# Looks
+html_theme = "furo"
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-dark"
+html_title = project
+html_favicon = "_static/icon.svg"
+html_static_path = ["_static", str(MATHJAX)]
+html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
+html_additional_pages = {"index": "redirect.html"}
+html_sourcelink_suffix = ""  # the copies in _sources are what "download" links to
+html_show_sourcelink = False
+html_use_index = False
+html_domain_indices = False
+html_theme_options = {
+    "light_css_variables": {
+        "color-brand-primary": "#17406d",
+        "color-brand-content": "#1a5592",
+        "color-code-background": "#f6f8fa",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#9ecbff",
+        "color-brand-content": "#8ebefa",
+    },
+}
+copybutton_selector = "div.cell_input pre, div.highlight-bash pre, div.highlight-console pre"
+
+
+# --- The lists of lessons, exercises and solutions, made from what is in the folders --------------
+
+
+def heading(notebook: Path) -> str:
+    """Return the title of a notebook, the first line that begins with "# "."""
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        for line in "".join(cell["source"]).splitlines():
+            if cell["cell_type"] == "markdown" and line.startswith("# "):
+                return line.removeprefix("# ").strip()
+    raise ValueError(f"{notebook} has no title: a Markdown line that begins with '# '")
+
+
+def folder_of(notebook: Path, folder: str) -> Path:
+    """Return where the exercise or solution of a lesson is."""
+    return ROOT / folder / notebook.stem / notebook.name
+
+
+def lesson_paths() -> list[Path]:
+    return sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def lesson_table() -> Iterator[str]:
+    yield "| Lesson | Practice |\n|-|-|"
+    for lesson in lesson_paths():
+        exercise = folder_of(lesson, "exercises")
+        practice = f"[Exercises](../exercises/{lesson.stem}/{lesson.name})"
+        yield (
+            f"| [{heading(lesson)}](../notebooks/{lesson.name}) "
+            f"| {practice if exercise.exists() else ''} |"
+        )
+
+
+def course_order() -> Iterator[str]:
+    """Yield each lesson and then its exercises, as entries of a table of contents."""
+    for lesson in lesson_paths():
+        yield f"/notebooks/{lesson.stem}"
+        if folder_of(lesson, "exercises").exists():
+            yield f"/exercises/{lesson.stem}/{lesson.stem}"
+
+
+def solution_list() -> Iterator[str]:
+    for path in sorted((ROOT / "solutions").glob("*/*.ipynb")):
+        yield f"- [{heading(path)}](../solutions/{path.parent.name}/{path.name})"
+
+
+LISTS = {
+    "{{ lesson_table }}": lesson_table,
+    "{{ course_order }}": course_order,
+    "{{ solution_list }}": solution_list,
+}
+
+
+def fill_in_lists(app, docname, source) -> None:
+    if docname.startswith("site/"):
+        for name, make in LISTS.items():
+            source[0] = source[0].replace(name, "\n".join(make()))
+
+
+def always_reread_lists(app, env, added, changed, removed):
+    return ["site/index", "site/solutions"]
+
+
+# --- What stands on top of a notebook's page ------------------------------------------------------
+
+
+CODE = '<code class="docutils literal">{}</code>'
+
+
+def add_notebook_bar(app, doctree) -> None:
+    """Put a line with the download under a notebook's title; warn above a solution."""
+    docname = app.env.current_document.docname
+    folder = PurePosixPath(docname).parts[0]
+    if folder not in ("notebooks", "exercises", "solutions"):
+        return
+    up = "../" * docname.count("/")
+    bar = (
+        f'<p class="notebook-bar"><a href="{up}_sources/{docname}.ipynb" download>Download this '
+        f"notebook</a> or run it: {CODE.format('make lab')}, then open "
+        f"{CODE.format(docname + '.ipynb')}</p>"
+    )
+    if folder == "solutions":
+        # Out of the search, the course's list and previous/next.
+        app.env.metadata[docname].update({"nosearch": True, "orphan": True})
+        exercise = docname.replace("solutions/", "exercises/", 1) + ".html"
+        bar = (
+            '<div class="solution-warning" role="note"><p><strong>This page gives the answers '
+            f'away.</strong> The <a href="{up}{exercise}">exercises</a> are where you learn: '
+            f"{CODE.format('hint(…)')} there helps one step at a time.</p></div>{bar}"
+        )
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if title is not None:
+        title.parent.insert(title.parent.index(title) + 1, nodes.raw("", bar, format="html"))
+
+
+def keep_pictures_in_the_build(app) -> None:
+    """Put pictures taken from notebooks beside the doctrees, not into a folder of the repository."""
+    app.env.mystnb_config = app.env.mystnb_config.copy(
+        output_folder=str(app.doctreedir / "pictures")
+    )
+
+
+def setup(app) -> None:
+    app.connect("builder-inited", keep_pictures_in_the_build, priority=900)  # after MyST-NB's own
+    app.connect("source-read", fill_in_lists)
+    app.connect("env-get-outdated", always_reread_lists)
+    app.connect("doctree-read", add_notebook_bar)

@@ -1,0 +1,195 @@
+"""The website builds without a warning, its links resolve, and it asks no other server for anything."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+
+ROOT = Path(__file__).resolve().parents[1]
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SOLUTIONS = sorted((ROOT / "solutions").glob("*/*.ipynb"))
+LOADED_BY_LINK = {"stylesheet", "icon", "preload", "prefetch", "modulepreload", "manifest"}
+
+
+def pages_of(site: Path) -> dict[Path, BeautifulSoup]:
+    return {
+        page: BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+        for page in sorted(site.rglob("*.html"))
+    }
+
+
+def broken_links(site: Path) -> list[str]:
+    """Return each href or src in a built site that leads to no file, or to no place in a page."""
+    pages = pages_of(site)
+    places = {page: {tag["id"] for tag in soup.select("[id]")} for page, soup in pages.items()}
+    broken = []
+    for page, soup in pages.items():
+        for tag in soup.select("[href], [src]"):
+            url = urlsplit(tag.get("href") or tag.get("src") or "")
+            if url.scheme or url.netloc:
+                continue
+            target = (page.parent / unquote(url.path)).resolve() if url.path else page
+            anchor = unquote(url.fragment)
+            if not target.is_file():
+                reason = "no such file"
+            elif anchor and target in places and tag.name == "a" and anchor not in places[target]:
+                reason = "no such place in the page"
+            else:
+                continue
+            broken.append(f"{page.relative_to(site)}: {url.geturl()}: {reason}")
+    return broken
+
+
+def requests_to_others(site: Path) -> list[str]:
+    """Return what the pages and style sheets of a built site would load from elsewhere."""
+    wanted = []
+    for page, soup in pages_of(site).items():
+        for tag in soup.select("[src], [srcset], [data], [poster], link[href]"):
+            if tag.name == "link" and not LOADED_BY_LINK & set(tag.get("rel", [])):
+                continue
+            urls = [tag.get(name, "") for name in ("src", "srcset", "data", "poster", "href")]
+            wanted += [(page, url) for url in urls]
+        styles = [tag.get_text() for tag in soup.select("style")]
+        styles += [tag["style"] for tag in soup.select("[style]")]
+        wanted += [(page, url) for style in styles for url in urls_in_css(style)]
+    for sheet in sorted(site.rglob("*.css")):
+        wanted += [(sheet, url) for url in urls_in_css(sheet.read_text(encoding="utf-8"))]
+    return [
+        f"{file.relative_to(site)}: {url}"
+        for file, url in wanted
+        if url.startswith(("http:", "https:", "//"))
+    ]
+
+
+def urls_in_css(css: str) -> Iterator[str]:
+    for match in re.finditer(r"""(?:url\(|@import)\s*["']?([^"')\s;]+)""", css):
+        yield match.group(1)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "site"]
+    command += ["-d", str(out / ".doctrees"), ".", str(out / "html")]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return out / "html"
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, BeautifulSoup]:
+    return {str(page.relative_to(site)): soup for page, soup in pages_of(site).items()}
+
+
+@pytest.mark.slow
+def test_every_link_of_the_site_resolves(site):
+    assert broken_links(site) == []
+
+
+@pytest.mark.slow
+def test_the_site_loads_nothing_from_elsewhere(site):
+    assert requests_to_others(site) == []
+
+
+@pytest.mark.slow
+def test_the_front_door_leads_to_the_landing_page(pages):
+    assert "url=site/index.html" in pages["index.html"].meta.find_next("meta")["content"]
+
+
+@pytest.mark.slow
+def test_every_lesson_is_in_the_sidebar_and_on_the_landing_page(pages):
+    assert LESSONS
+    landing = pages["site/index.html"]
+    for where in (".sidebar-tree", "article"):
+        linked = {a["href"] for a in landing.select_one(where).select("a")}
+        assert linked >= {f"../notebooks/{lesson.stem}.html" for lesson in LESSONS}, where
+
+
+@pytest.mark.slow
+def test_every_notebook_page_offers_its_notebook_for_download(site, pages):
+    notebooks = [p for p in pages if p.startswith(("notebooks/", "exercises/", "solutions/"))]
+    for page in notebooks:
+        link = pages[page].select_one("article a[download]")
+        copy = (site / page).parent / link["href"]
+        original = ROOT / Path(page).with_suffix(".ipynb")
+        assert copy.read_bytes() == original.read_bytes()
+
+
+@pytest.mark.slow
+def test_solutions_are_out_of_the_sidebar_and_carry_a_warning(pages):
+    assert SOLUTIONS
+    for name, soup in pages.items():
+        sidebar = soup.select(".sidebar-tree a, .related-pages a")
+        assert not [a["href"] for a in sidebar if "solutions/" in a["href"]]
+        assert bool(soup.select(".solution-warning")) == name.startswith("solutions/")
+
+
+@pytest.mark.slow
+def test_solutions_are_out_of_the_search(site):
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    documents = index["docnames"]
+    hidden = {i for i, name in enumerate(documents) if name.startswith("solutions/")}
+    found: set[int] = set()
+    for hits in (*index["terms"].values(), *index["titleterms"].values()):
+        found |= {hits} if isinstance(hits, int) else set(hits)
+    for places in index["alltitles"].values():
+        found |= {document for document, _ in places}
+    assert len(hidden) == len(SOLUTIONS)
+    assert not found & hidden
+    assert found == set(range(len(documents))) - hidden
+
+
+@pytest.mark.slow
+def test_every_image_has_a_text_alternative(pages):
+    bare = [
+        (p, str(i)[:120]) for p, s in pages.items() for i in s.select("img") if not i.get("alt")
+    ]
+    assert bare == []
+
+
+@pytest.mark.slow
+def test_mathjax_is_loaded_where_there_is_math_and_only_there(pages):
+    with_math = {page for page, soup in pages.items() if soup.select(".math")}
+    with_mathjax = {page for page, soup in pages.items() if soup.select("script[src*=tex-svg]")}
+    assert with_math == with_mathjax
+    assert with_math
+
+
+def test_the_link_checker_finds_a_broken_link_and_a_missing_anchor(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<p id="here"><a href="#here">ok</a> <a href="b.html#there">ok</a> <a href="http://x.org">ok</a>'
+        '<a href="#gone">broken</a> <a href="b.html#gone">broken</a> <a href="c.html">broken</a>'
+        '<img src="gone.png">'
+    )
+    (tmp_path / "b.html").write_text('<p id="there"><a href="a.html">ok</a>')
+    assert broken_links(tmp_path) == [
+        "a.html: #gone: no such place in the page",
+        "a.html: b.html#gone: no such place in the page",
+        "a.html: c.html: no such file",
+        "a.html: gone.png: no such file",
+    ]
+
+
+def test_the_request_checker_finds_scripts_pictures_styles_and_fonts_of_others(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<script src="https://cdn.example/x.js"></script><img src="//cdn.example/x.png">'
+        '<link rel="stylesheet" href="http://cdn.example/x.css">'
+        '<link rel="canonical" href="https://example.org"><a href="https://example.org">ok</a>'
+        "<style>@import 'https://cdn.example/y.css';</style>"
+    )
+    (tmp_path / "x.css").write_text("p { background: url(data:image/png;base64,AA) }")
+    (tmp_path / "y.css").write_text('@font-face { src: url("https://cdn.example/f.woff") }')
+    assert [line.split(": ", 1)[1] for line in requests_to_others(tmp_path)] == [
+        "https://cdn.example/x.js",
+        "//cdn.example/x.png",
+        "http://cdn.example/x.css",
+        "https://cdn.example/y.css",
+        "https://cdn.example/f.woff",
+    ]
