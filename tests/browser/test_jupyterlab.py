@@ -1,0 +1,275 @@
+"""The course as a learner meets it: a fresh copy, JupyterLab, and a browser."""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+EXERCISE = "exercises/01_single_head/01_single_head.ipynb"
+TOKEN = "a-fixed-token-for-tests"
+THEMES = ("JupyterLab Light", "JupyterLab Dark")
+
+SETTINGS = {
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+}
+# Installed for developers only; a learner's JupyterLab does not have them.
+NOT_A_LEARNERS = {"@jupyter/nbgrader": True, "jupyterlab-jupytext": True}
+
+RIGHT = "def attention_scores(q, k):\n    return q @ k.mT / q.shape[-1] ** 0.5\n"
+UNSCALED = "def attention_scores(q, k):\n    return q @ k.mT\n"
+ENDLESS = "def attention_scores(q, k):\n    while True:\n        pass\n"
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("default::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(chromium, tmp_path_factory):
+    """JupyterLab on a copy of the course, with settings and progress of its own; yields its URL."""
+    home = tmp_path_factory.mktemp("jupyter")
+    for folder in ("notebooks", "exercises"):
+        shutil.copytree(ROOT / folder, home / "course" / folder)
+    for name, settings in SETTINGS.items():
+        file = home / "settings/@jupyterlab" / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(settings))
+    (home / "config/labconfig").mkdir(parents=True)
+    disabled = {"disabledExtensions": NOT_A_LEARNERS}
+    (home / "config/labconfig/page_config.json").write_text(json.dumps(disabled))
+    environment = os.environ | {
+        "ATTN_HOME": str(home / "progress"),
+        "IPYTHONDIR": str(home / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+    }
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = {
+        "ServerApp.allow_root": True,
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.open_browser": False,
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.root_dir": home / "course",
+        "IdentityProvider.token": TOKEN,
+        "LabApp.expose_app_in_browser": True,
+    }
+    command = [sys.executable, "-m", "jupyterlab", *(f"--{k}={v}" for k, v in options.items())]
+    log = home / "jupyterlab.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command, env=environment, cwd=home, stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            wait_until_ready(url, process, log)
+            yield url
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def wait_until_ready(url, process, log):
+    for _ in range(240):
+        with contextlib.suppress(OSError):
+            request = f"{url}/api/status?token={TOKEN}"
+            with urllib.request.urlopen(request, timeout=5):
+                return
+        if process.poll() is not None:
+            break
+        time.sleep(0.25)
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text()[-4000:]}")
+
+
+class Notebook:
+    """A notebook open in JupyterLab, driven through the application's own commands and model."""
+
+    def __init__(self, page, url, path):
+        self.page, self.path = page, path
+        page.goto(f"{url}/lab/tree/{path}?token={TOKEN}&reset", wait_until="load")
+        page.wait_for_function(
+            """path => window.jupyterapp?.shell.currentWidget?.context?.path === path
+                && jupyterapp.shell.currentWidget.context.isReady""",
+            arg=path,
+            timeout=60_000,
+        )
+        self.wait_for_idle_kernel()
+
+    def wait_for_idle_kernel(self, timeout=60_000):
+        self.page.wait_for_function(
+            """() => jupyterapp.shell.currentWidget.sessionContext
+                .session?.kernel?.status === "idle" """,
+            timeout=timeout,
+        )
+
+    def start(self, command, **arguments):
+        """Start a command of JupyterLab without waiting for it."""
+        self.page.evaluate(
+            """([command, arguments]) => {
+                window.finished = false;
+                jupyterapp.commands.execute(command, arguments).finally(() => window.finished = true);
+            }""",
+            [command, arguments],
+        )
+
+    def run(self, command, timeout=120_000, **arguments):
+        self.start(command, **arguments)
+        self.page.wait_for_function("window.finished", timeout=timeout)
+
+    def run_all(self, timeout=120_000):
+        self.run("notebook:run-all-cells", timeout=timeout)
+        self.wait_for_idle_kernel()
+
+    @property
+    def cells(self):
+        """The cells as JupyterLab holds them: type, source, outputs, metadata, execution count."""
+        return self.page.evaluate(
+            "jupyterapp.shell.currentWidget.content.model.sharedModel.cells.map(c => c.toJSON())"
+        )
+
+    def index(self, text, cell_type="code"):
+        """Return the number of the first cell that contains a text."""
+        for i, cell in enumerate(self.cells):
+            if cell["cell_type"] == cell_type and text in "".join(cell["source"]):
+                return i
+        raise AssertionError(f"No cell of {self.path} contains {text!r}")
+
+    def write(self, index, source):
+        self.page.evaluate(
+            """([i, source]) => jupyterapp.shell.currentWidget.content.model.sharedModel
+                .cells[i].setSource(source)""",
+            [index, source],
+        )
+
+    def add_cell(self, source):
+        """Add a code cell at the end, select it, and return its number."""
+        return self.page.evaluate(
+            """source => {
+                const notebook = jupyterapp.shell.currentWidget.content;
+                notebook.model.sharedModel.addCell({cell_type: "code", source});
+                return notebook.activeCellIndex = notebook.widgets.length - 1;
+            }""",
+            source,
+        )
+
+    def select(self, index):
+        self.page.evaluate("i => jupyterapp.shell.currentWidget.content.activeCellIndex = i", index)
+
+    def locator(self, index):
+        """The cell in the page."""
+        return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell").nth(index)
+
+
+@pytest.fixture
+def open_notebook(chromium, server):
+    pages = []
+
+    def open_it(path):
+        page = chromium.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(20_000)
+        pages.append(page)
+        return Notebook(page, server, path)
+
+    yield open_it
+    for page in pages:
+        page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
+        page.close()
+
+
+def text_of(output):
+    return "".join(output.get("text", "")) + "".join(output.get("traceback", ""))
+
+
+@pytest.mark.parametrize("path", [f"notebooks/{lesson.name}" for lesson in LESSONS])
+def test_a_lesson_runs_from_top_to_bottom_without_an_error(open_notebook, path):
+    notebook = open_notebook(path)
+    notebook.run_all()
+    for i, cell in enumerate(notebook.cells):
+        if cell["cell_type"] != "code" or not "".join(cell["source"]).strip():
+            continue
+        where = f"{path}, cell {i}: "
+        assert cell["execution_count"], where + "was not run"
+        expected_to_raise = "raises-exception" in cell["metadata"].get("tags", [])
+        raised = [text_of(o) for o in cell["outputs"] if o["output_type"] == "error"]
+        assert bool(raised) == expected_to_raise, where + "\n".join(raised)
+        printed = [text_of(o) for o in cell["outputs"] if o.get("name") == "stderr"]
+        assert not printed, where + "\n".join(printed)
+    page = notebook.page
+    assert page.locator(".jp-Dialog").count() == 0
+    missing = "[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)"
+    assert page.evaluate(missing) == []
+    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+
+
+def test_a_right_answer_passes_and_a_known_mistake_is_recognized_in_both_themes(
+    open_notebook, lowest_contrast, tmp_path
+):
+    notebook = open_notebook(EXERCISE)
+    stub = notebook.index("def attention_scores")
+    check = notebook.index('check("attention_scores"')
+    notebook.run_all()
+    verdict = notebook.locator(check).locator(".attn-verdict")
+    assert verdict.get_attribute("data-status") == "not attempted"
+    for name, answer, status in (("right", RIGHT, "passed"), ("unscaled", UNSCALED, "wrong")):
+        notebook.write(stub, answer)
+        for index in (stub, check):
+            notebook.select(index)
+            notebook.run("notebook:run-cell")
+        notebook.wait_for_idle_kernel()
+        assert verdict.get_attribute("data-status") == status
+        assert bool(verdict.get_attribute("data-mistake")) == (status == "wrong")
+        for theme in THEMES:
+            notebook.run("apputils:change-theme", theme=theme)
+            notebook.page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
+            notebook.page.locator("#jupyterlab-splash").wait_for(state="detached")
+            verdict.scroll_into_view_if_needed()
+            picture = tmp_path / f"{name}-{theme.split()[-1].lower()}.png"
+            notebook.page.screenshot(path=picture)
+            assert verdict.is_visible()
+            assert lowest_contrast(verdict) >= 4.5, f"{theme}: see {picture}"
+    assert "?" in verdict.text_content()  # the recognized mistake's leading question
+
+
+def test_an_endless_loop_is_interrupted_and_the_kernel_goes_on(open_notebook):
+    notebook = open_notebook(EXERCISE)
+    stub = notebook.index("def attention_scores")
+    check = notebook.index('check("attention_scores"')
+    notebook.write(stub, ENDLESS)
+    notebook.start("notebook:run-all-cells")
+    notebook.locator(check).locator(".jp-InputPrompt", has_text="[*]").wait_for()
+    notebook.page.wait_for_function(
+        """() => jupyterapp.shell.currentWidget.sessionContext
+            .session?.kernel?.status === "busy" """
+    )
+    running = f"jupyterapp.shell.currentWidget.content.widgets[{check - 1}].prompt"
+    notebook.page.wait_for_function(f"!isNaN(parseInt({running})) || {check} === 0")
+    time.sleep(1)  # into the loop
+    notebook.run("notebook:interrupt-kernel", timeout=20_000)
+    notebook.locator(check).locator(".attn-verdict").wait_for()
+    notebook.page.wait_for_function("window.finished")
+    notebook.wait_for_idle_kernel()
+    after = notebook.add_cell("6 * 7")
+    notebook.run("notebook:run-cell", timeout=20_000)
+    answers = [o["data"]["text/plain"] for o in notebook.cells[after]["outputs"]]
+    assert "".join(answers[0]) == "42"

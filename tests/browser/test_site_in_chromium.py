@@ -1,0 +1,103 @@
+"""Every page of the site, opened from the disk, at desktop and phone width, light and dark."""
+
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDTHS = {"desktop": (1280, 800), "phone": (390, 844)}
+
+ALL_MATH_IS_SET = """() => [...document.querySelectorAll(".math")].every(m =>
+    m.querySelector("mjx-container") && !m.querySelector("[data-mjx-error]"))"""
+UNREACHABLE_BOXES = """() => [...document.querySelectorAll("pre")]
+    .filter(p => p.scrollWidth > p.clientWidth + 1 && p.tabIndex < 0).length"""
+UNLOADED_IMAGES = """() => [...document.images]
+    .filter(i => i.loading !== "lazy" && !(i.complete && i.naturalWidth)).map(i => i.src)"""
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-c", "site", ".", str(out)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=300)
+    return out
+
+
+@pytest.fixture
+def page(chromium):
+    """A page that notes what goes wrong in it, in `page.troubles`."""
+    page = chromium.new_page()
+    page.set_default_timeout(10_000)
+    page.troubles = []
+    page.on("requestfailed", lambda request: page.troubles.append(f"failed: {request.url}"))
+    page.on("request", lambda request: page.troubles.extend(outside(request.url)))
+    page.on("pageerror", lambda error: page.troubles.append(f"script: {error}"))
+    page.on("console", lambda message: page.troubles.extend(complaint(message)))
+    yield page
+    page.close()
+
+
+def outside(url):
+    return [] if url.startswith(("file:", "data:", "blob:")) else [f"outside: {url}"]
+
+
+def complaint(message):
+    return [f"console: {message.text}"] if message.type in ("error", "warning") else []
+
+
+def test_every_page_opens_from_the_disk_and_fits_the_screen(chromium, page, site, lowest_contrast):
+    found = []
+    for file in sorted(site.rglob("*.html")):
+        page.troubles.clear()
+        page.goto(file.as_uri(), wait_until="load")
+        page.wait_for_function(ALL_MATH_IS_SET)
+        problems = [f"not loaded: {url}" for url in page.evaluate(UNLOADED_IMAGES)]
+        for screen, (width, height) in WIDTHS.items():
+            for scheme in ("light", "dark"):
+                page.set_viewport_size({"width": width, "height": height})
+                page.emulate_media(color_scheme=scheme)
+                where = f"{screen}, {scheme}"
+                page.evaluate("() => new Promise(requestAnimationFrame)")
+                wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                if wide > 0:
+                    problems.append(f"{where}: the page is {wide} pixels too wide")
+                if page.evaluate(UNREACHABLE_BOXES):
+                    problems.append(f"{where}: code that scrolls is out of the keyboard's reach")
+                for verdict in page.locator(".attn-verdict").all():
+                    if (contrast := lowest_contrast(verdict)) < 4.5:
+                        problems.append(f"{where}: a verdict's contrast is {contrast:.1f}")
+        found += [f"{file.relative_to(site)}: {text}" for text in (*page.troubles, *problems)]
+    assert found == []
+
+
+def test_the_search_works_from_the_disk_and_hides_the_solutions(page, site):
+    page.goto((site / "site/index.html").as_uri())
+    lesson = page.locator(".sidebar-tree a[href*='notebooks/']").last
+    title, link = lesson.text_content(), lesson.get_attribute("href").removeprefix("../")
+    page.goto((site / "search.html").as_uri() + f"?q={quote(title)}")
+    page.locator("#search-results li a").first.wait_for()
+    page.get_by_text("Search finished").wait_for()
+    found = [link.get_attribute("href") for link in page.locator("#search-results li a").all()]
+    assert link in [href.partition("?")[0].partition("#")[0] for href in found]
+    assert not [href for href in found if "solutions/" in href]
+    assert page.troubles == []
+
+
+def test_dark_mode_is_one_click_away_and_stays(page, site):
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto((site / "site/index.html").as_uri())
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(background)
+    for _ in range(3):  # auto, light, dark in an order that depends on the system's scheme
+        if page.evaluate("document.body.dataset.theme") == "dark":
+            break
+        page.locator(".theme-toggle-content button").click()
+    assert page.evaluate(background) != light
+    page.goto((site / "site/start.html").as_uri())
+    assert page.evaluate("document.body.dataset.theme") == "dark"
