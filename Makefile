@@ -1,0 +1,72 @@
+# Attention from Scratch. `make` alone lists what there is. Needs a POSIX shell and Python 3.11-3.13.
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test check quick lint notebooks exercises site bench format models clean
+
+VENV := .venv/bin/python
+# Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
+ISOLATED := $(VENV) scripts/isolated.py
+NBVAL := $(ISOLATED) $(VENV) -m pytest -q -p scripts.nbval_home --nbval-current-env \
+	--nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg --ignore-glob='*.bak-*'
+
+# $(call set_up,lab) finds a Python that fits and brings .venv up to date; seconds if it is already.
+set_up = @py=$$(PYTHON="$(PYTHON)" sh scripts/find_python.sh) && \
+	CPU="$(CPU)" "$$py" scripts/set_up.py $(1)
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo 'Options: CPU=1 (torch without CUDA, for Linux), PYTHON=python3.12, LAB_FLAGS="--no-browser"'
+
+lab:  ## set up what is missing, then open the course in JupyterLab
+	$(call set_up,lab)
+	@echo "Opening JupyterLab. To stop it, press Ctrl-C twice here."
+	@exec $(VENV) -m jupyterlab $(LAB_FLAGS) notebooks/00_start_here.ipynb
+
+test:  ## set up what is missing, then run every test (some minutes)
+	$(call set_up,test)
+	@$(MAKE) --no-print-directory lint
+	$(ISOLATED) $(VENV) -m mypy
+	$(ISOLATED) $(VENV) -m pytest tests
+	$(NBVAL) --nbval notebooks solutions
+	$(NBVAL) --nbval-lax exercises
+	@echo "All tests passed."
+
+check: test  ## the same as make test: what CI runs
+
+quick:  ## formatting, lint and the quick tests (under 2 minutes)
+	$(call set_up,test)
+	@$(MAKE) --no-print-directory lint
+	$(ISOLATED) $(VENV) -m pytest tests -m "not browser and not slow"
+
+lint:
+	$(VENV) -m ruff format --check
+	$(VENV) -m ruff check
+
+format:  ## format the code, notebooks included, and fix what lint can fix
+	$(call set_up,test)
+	$(VENV) -m ruff check --fix
+	$(VENV) -m ruff format
+
+notebooks:  ## run the lessons and solutions and store their outputs
+	$(call set_up,test)
+	$(VENV) scripts/run_notebooks.py notebooks solutions
+
+exercises:  ## generate the exercises from the solutions
+	$(call set_up,test)
+	$(VENV) scripts/make_exercises.py
+
+site:  ## build the website into _site
+	$(call set_up,test)
+	$(VENV) -m sphinx -W --keep-going -c site . _site
+
+bench:  ## measure how quick the library and the checks are
+	$(call set_up,test)
+	$(ISOLATED) $(VENV) scripts/bench.py
+
+models:  ## fetch the pretrained weights, if they are missing
+	$(call set_up,models)
+
+clean:  ## remove what builds and tests leave behind; keeps .venv and everything of yours
+	rm -rf _site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
