@@ -72,7 +72,7 @@ def test_every_page_opens_from_the_disk_and_fits_the_screen(chromium, page, site
                     if (contrast := lowest_contrast(verdict)) < 4.5:
                         problems.append(f"{where}: a verdict's contrast is {contrast:.1f}")
         found += [f"{file.relative_to(site)}: {text}" for text in (*page.troubles, *problems)]
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 def test_the_search_works_from_the_disk_and_hides_the_solutions(page, site):
