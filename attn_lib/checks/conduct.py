@@ -43,7 +43,9 @@ def _gradient_difference(task: Task, case: Case, want: Outcome, got: Outcome) ->
             + explain_error(got.error)
         )
     real = {name: g for name, g in want.gradients.items() if g is not None}
+    # Where the softmax is saturated, all gradients are rounding errors: nothing below 1e-3 counts.
     scale = max((g.abs().max().item() for g in real.values() if g.numel()), default=0.0)
+    scale = max(scale, 1e-3)
     for name, gradient in real.items():
         mine = got.gradients.get(name)
         label = wording.argument_name(task, name)

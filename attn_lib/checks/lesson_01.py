@@ -45,11 +45,15 @@ def _(rng):
     yield Case("a square along dim 0", (random(4, 4), 0))
     yield Case("a cube along dim 1", (random(3, 3, 3), 1))
     yield Case("one number", (random(1, 1),))
-    yield Case("large numbers, up to 1e4", (torch.tensor([[1e4, 1e4 - 1, 0.0], [3.0, 1e4, 1e4]]),))
-    yield Case("very negative numbers", (torch.tensor([[-1e4, -1e4 - 2.0, -1e4 + 1.0]]),))
-    yield Case("one row near 1e4, one near -1e4", (torch.tensor([[1e4, 9999.0], [-1e4, -9999.0]]),))
-    yield Case("120 apart", (torch.tensor([[120.0, 0.0, 100.0]]),))
-    yield Case("a wide spread", (random(3, 4, scale=200.0),))
+    # In float32, numbers near 1e4 are 0.001 apart: correct answers differ by that much there.
+    for about, rows in (
+        ("large numbers, up to 1e4", [[1e4, 1e4 - 1, 0.0], [3.0, 1e4, 1e4]]),
+        ("very negative numbers", [[-1e4, -1e4 - 2.0, -1e4 + 1.0]]),
+        ("one row near 1e4, one near -1e4", [[1e4, 9999.0], [-1e4, -9999.0]]),
+    ):
+        yield Case(about, (torch.tensor(rows),), tolerance=1e-2, grad=False)
+    yield Case("120 apart", (torch.tensor([[120.0, 0.0, 100.0]]),), grad=False)
+    yield Case("a wide spread", (random(3, 4, scale=200.0),), grad=False)
     yield Case("everything near -30", (random(3, 4) - 30,))
     yield Case("everything near -100", (random(3, 4) - 100,))
     hidden = random(3, 4).masked_fill(torch.eye(3, 4) == 1, -torch.inf)
@@ -57,7 +61,7 @@ def _(rng):
     yield Case("a view that is not contiguous", (random(5, 3).T,))
     yield Case("float64", (random(2, 3).double(),))
     for dtype in (torch.float16, torch.bfloat16):
-        x = random(2, 3).to(dtype)
+        x = random(2, 3, scale=1.0).to(dtype)
         yield Case(f"{dtype}".removeprefix("torch."), (x,), grad=False)
 
 

@@ -1,0 +1,133 @@
+"""Attention as a heat map: queries down, keys across."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import matplotlib as mpl
+from jaxtyping import Bool, Float
+from matplotlib import colors
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from torch import Tensor
+
+from attn_lib.plotting.picture import STYLE, Picture
+
+LARGEST_WITH_VALUES = 12  # tokens; beyond it the numbers would be too small to read
+DARK = 0.179  # relative luminance at which black and white text have the same contrast (WCAG)
+
+
+def heat_map(
+    weights: Float[Tensor, "l s"],
+    queries: Sequence[str],
+    keys: Sequence[str] | None = None,
+    *,
+    mask: Bool[Tensor, "l s"] | None = None,
+    title: str = "",
+    kind: str = "weights",
+) -> Picture:
+    """Draw one head's attention; each row is one query.
+
+    Args:
+        weights: (L, S), weights between 0 and 1, or scores of any size.
+        queries: L labels.
+        keys: S labels; the queries' if None.
+        mask: (L, S), True where the query may attend; the rest is hatched.
+        title: above the map.
+        kind: "weights" (one color scale from 0 to 1) or "scores" (centered on 0).
+
+    Raises:
+        ValueError: the tensor is not 2-D, the labels do not fit, or `kind` is unknown.
+    """
+    keys = queries if keys is None else keys
+    if weights.ndim != 2 or weights.shape != (len(queries), len(keys)):
+        raise ValueError(
+            f"expected {kind} of shape ({len(queries)}, {len(keys)}), one row for each query and "
+            f"one column for each key, got {tuple(weights.shape)}"
+        )
+    if kind not in ("weights", "scores"):
+        raise ValueError(f'expected kind "weights" or "scores", got "{kind}"')
+    values = weights.detach().double().cpu()
+    with mpl.rc_context(STYLE):
+        figure = _draw(values, _numbered(queries), _numbered(keys), mask, title, kind)
+    return Picture(figure, _describe(values, _numbered(queries), _numbered(keys), title, kind))
+
+
+def _draw(values, queries, keys, mask, title, kind) -> Figure:
+    rows, columns = values.shape
+    figure = Figure(figsize=(1.9 + 0.46 * columns, 1.3 + 0.4 * rows), layout="constrained")
+    axes = figure.subplots()
+    norm, color_map = _colors(values, kind)
+    allowed = values.isfinite() if mask is None else mask.cpu() & values.isfinite()
+    shown = values.masked_fill(~allowed, float("nan")).numpy()
+    mesh = axes.pcolormesh(shown, cmap=color_map, norm=norm, edgecolors="white", linewidth=1)
+    for i, j in (~allowed).nonzero().tolist():
+        axes.add_patch(_masked_cell(j, i))
+    if max(rows, columns) <= LARGEST_WITH_VALUES:
+        _write_values(axes, values, allowed, mesh, kind)
+    axes.set_aspect("equal")
+    axes.invert_yaxis()
+    axes.set_xticks(
+        [j + 0.5 for j in range(columns)], keys, rotation=45, ha="right", rotation_mode="anchor"
+    )
+    axes.set_yticks([i + 0.5 for i in range(rows)], queries)
+    axes.set(xlabel="key (column)", ylabel="query (row)", title=title)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    label = "attention weight" if kind == "weights" else "score"
+    figure.colorbar(mesh, ax=axes, label=label, shrink=0.8)
+    if not allowed.all():
+        masked = _masked_cell(0, 0)
+        figure.legend([masked], ["may not attend"], loc="outside lower center", frameon=False)
+    return figure
+
+
+def _colors(values: Tensor, kind: str) -> tuple[colors.Normalize, str]:
+    if kind == "weights":
+        return colors.Normalize(0, 1), "cividis"
+    finite = values[values.isfinite()]
+    largest = finite.abs().max().item() if finite.numel() else 1.0
+    return colors.Normalize(-(largest or 1.0), largest or 1.0), "PuOr"
+
+
+def _masked_cell(x: float, y: float) -> Patch:
+    return mpl.patches.Rectangle(
+        (x, y), 1, 1, facecolor="#dddddd", edgecolor="#8a8a8a", hatch="///", linewidth=0
+    )
+
+
+def _write_values(axes, values, allowed, mesh, kind) -> None:
+    for i, j in allowed.nonzero().tolist():
+        value = values[i, j].item()
+        if kind == "weights" and abs(value) < 0.05:
+            continue
+        red, green, blue, _ = mesh.cmap(mesh.norm(value))
+        ink = "black" if _luminance(red, green, blue) > DARK else "white"
+        text = f"{value:.2f}".replace("0.", ".", 1) if kind == "weights" else f"{value:.3g}"
+        axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=ink, fontsize=9)
+
+
+def _luminance(red: float, green: float, blue: float) -> float:
+    """Return the relative luminance of an sRGB color, as WCAG 2 defines it."""
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _numbered(labels: Sequence[str]) -> list[str]:
+    """Tell repeated tokens apart: the, the becomes the 1, the 2."""
+    total, seen, result = Counter(labels), Counter[str](), []
+    for label in labels:
+        seen[label] += 1
+        result.append(f"{label} {seen[label]}" if total[label] > 1 else label)
+    return result
+
+
+def _describe(values: Tensor, queries: list[str], keys: list[str], title: str, kind: str) -> str:
+    best = values.nan_to_num(nan=-float("inf")).argmax(dim=-1).tolist()
+    rows = ", ".join(
+        f"{query} to {keys[j]} ({values[i, j]:.2f})"
+        for i, (query, j) in enumerate(zip(queries, best, strict=True))
+    )
+    heading = f"{title}. " if title else ""
+    return f"{heading}Heat map of {kind}. The largest in each row: {rows}."

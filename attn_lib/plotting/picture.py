@@ -1,0 +1,70 @@
+"""A finished figure that shows itself in a notebook, the same on every run."""
+
+import base64
+import io
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from PIL import Image
+
+STYLE: dict[Any, Any] = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.fonttype": "none",  # text stays text: small, searchable
+    "svg.hashsalt": "attention-from-scratch",  # the same ids on every run
+    "savefig.facecolor": "white",  # readable on a dark page too
+}
+
+
+class Picture:
+    """A figure with its text alternative.
+
+    It shows itself as SVG, and as PNG where SVG is not trusted; it stays out of pyplot's state.
+
+    Args:
+        figure: a finished matplotlib figure.
+        alt: what the figure shows, in words.
+    """
+
+    def __init__(self, figure: Figure, alt: str):
+        self.figure = figure
+        self.alt = alt
+
+    def save(self, path: str | Path) -> None:
+        """Write the figure to a file; the ending (.svg, .png, .pdf) chooses the format."""
+        path = Path(path)
+        data = self._render(path.suffix.removeprefix(".") or "png")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+
+    def __repr__(self) -> str:
+        return self.alt
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        return {
+            "text/plain": self.alt,
+            "image/svg+xml": self._render("svg").decode(),
+            "image/png": base64.b64encode(self._render("png")).decode(),
+        }
+
+    def _render(self, format: str) -> bytes:
+        buffer = io.BytesIO()
+        metadata = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
+        with mpl.rc_context(STYLE):
+            self.figure.savefig(buffer, format=format, dpi=120, metadata=metadata.get(format))
+        return _with_palette(buffer) if format == "png" else buffer.getvalue()
+
+
+def _with_palette(png: io.BytesIO) -> bytes:
+    """Reduce a PNG to 128 colors: a third of the size, and no difference to the eye."""
+    reduced = io.BytesIO()
+    Image.open(png).convert("RGB").quantize(128).save(reduced, format="png", optimize=True)
+    return reduced.getvalue()
