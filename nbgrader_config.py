@@ -1,0 +1,20 @@
+"""nbgrader's settings: for `make exercises`, and for an instructor who runs nbgrader here."""
+
+c = get_config()  # noqa: F821 - nbgrader defines it
+
+c.CourseDirectory.course_id = "attention-from-scratch"
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "exercises"
+
+# What learners hand in and what grading makes of it: in one folder that git ignores.
+c.CourseDirectory.submitted_directory = "grading/submitted"
+c.CourseDirectory.autograded_directory = "grading/autograded"
+c.CourseDirectory.feedback_directory = "grading/feedback"
+c.CourseDirectory.solution_directory = "grading/solution"
+c.CourseDirectory.source_with_tests_directory = "grading/source_with_tests"
+c.CourseDirectory.db_url = "sqlite:///grading/gradebook.db"
+
+# Never set student_id_exclude to ".": generate_assignment would then do nothing, and say nothing.
+
+c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError"}
+c.ClearSolutions.text_stub = "*Your answer here.*"
