@@ -54,7 +54,8 @@ def heat_map(
 
 def _draw(values, queries, keys, mask, title, kind) -> Figure:
     rows, columns = values.shape
-    figure = Figure(figsize=(1.9 + 0.46 * columns, 1.3 + 0.4 * rows), layout="constrained")
+    cell = 0.44 if max(rows, columns) <= LARGEST_WITH_VALUES else 0.32  # inches
+    figure = Figure(figsize=(2.0 + cell * columns, 1.3 + cell * rows), layout="constrained")
     axes = figure.subplots()
     norm, color_map = _colors(values, kind)
     allowed = values.isfinite() if mask is None else mask.cpu() & values.isfinite()
