@@ -1,0 +1,364 @@
+"""Each notebook keeps the rules of CONTRIBUTING.md; each rule finds what breaks it."""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import pytest
+from myst_parser.slugs import github_slugify
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from scripts.make_exercises import committed
+
+ROOT = Path(__file__).resolve().parents[1]
+LESSONS = sorted(ROOT.glob("notebooks/*.ipynb"))
+SOLUTIONS = sorted(ROOT.glob("solutions/*/*.ipynb"))
+EXERCISES = sorted(p for p in ROOT.glob("exercises/*/*.ipynb") if ".bak-" not in p.name)
+
+Problems = Iterator[str]
+Rule = Callable[[NotebookNode], Problems]
+
+# ------------------------------------------------------------------------------------- rules
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    return cell.metadata.get("tags", [])
+
+
+def named(cell: NotebookNode) -> str:
+    first_line = cell.source.strip().split("\n")[0]
+    return f"cell {cell.id} ({first_line[:40]!r})"
+
+
+def does_not_import_the_library(notebook: NotebookNode) -> Problems:
+    sources = "\n".join(cell.source for cell in code_cells(notebook))
+    if not re.search(r"^\s*(from|import) attn_lib\b", sources, re.MULTILINE):
+        yield "nothing is imported from attn_lib"
+
+
+def has_no_cuda_cell(notebook: NotebookNode) -> Problems:
+    if not any("cuda" in tags(cell) for cell in code_cells(notebook)):
+        yield "no code cell is tagged `cuda`"
+
+
+def is_not_executed(notebook: NotebookNode) -> Problems:
+    for count, cell in enumerate(code_cells(notebook), 1):
+        if cell.execution_count != count:
+            yield f"{named(cell)} has execution count {cell.execution_count}, not {count}"
+
+
+def is_executed(notebook: NotebookNode) -> Problems:
+    for cell in code_cells(notebook):
+        if cell.execution_count is not None or cell.outputs:
+            yield f"{named(cell)} was run: an exercise comes without outputs"
+
+
+def has_wrong_errors(notebook: NotebookNode) -> Problems:
+    for cell in code_cells(notebook):
+        raises = any(output.output_type == "error" for output in cell.outputs)
+        if raises and "raises-exception" not in tags(cell):
+            yield f"{named(cell)} raised an error"
+        if not raises and "raises-exception" in tags(cell):
+            yield f"{named(cell)} is tagged `raises-exception`, but raised nothing"
+
+
+def has_stderr(notebook: NotebookNode) -> Problems:
+    for cell in code_cells(notebook):
+        if any(output.get("name") == "stderr" for output in cell.outputs):
+            yield f"{named(cell)} wrote to stderr"
+
+
+def has_long_code(notebook: NotebookNode) -> Problems:
+    for cell in code_cells(notebook):
+        limit = 30 if re.search(r"^class ", cell.source, re.MULTILINE) else 20
+        length = len(cell.source.strip().splitlines())
+        if length >= limit:
+            yield f"{named(cell)} has {length} lines: stay under {limit}"
+
+
+def prose(markdown: str) -> str:
+    """Return what of a Markdown cell is read as prose: no code, tables, formulas or HTML tags."""
+    for skipped in (r"```.*?```", r"~~~.*?~~~", r"<!--.*?-->", r"\$\$.*?\$\$", r"<[^<>]+>"):
+        markdown = re.sub(skipped, " ", markdown, flags=re.DOTALL)
+    return re.sub(r"^\s*\|.*$", "", markdown, flags=re.MULTILINE)
+
+
+def has_long_prose(notebook: NotebookNode) -> Problems:
+    for cell in notebook.cells:
+        words = [w for w in prose(cell.source).split() if re.search(r"\w", w)]
+        if cell.cell_type == "markdown" and len(words) >= 120:
+            yield f"{named(cell)} has {len(words)} words: stay under 120"
+
+
+def has_pictures_without_text(notebook: NotebookNode) -> Problems:
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+            if any(mime.startswith("image/") for mime in data) and len(alt) < 20:
+                yield f"{named(cell)} shows a picture: describe it in metadata.mystnb.image.alt"
+            yield from images_without_alt(cell, str(data.get("text/html", "")))
+        if cell.cell_type == "markdown":
+            yield from images_without_alt(cell, cell.source)
+
+
+def images_without_alt(cell: NotebookNode, text: str) -> Problems:
+    for image in re.findall(r"<img\b[^>]*>", text):
+        if not re.search(r"""\balt=["'][^"']""", image):
+            yield f"{named(cell)} has an <img> without alt text"
+    if re.search(r"!\[\s*\]\(", text):
+        yield f"{named(cell)} has a Markdown image without alt text"
+
+
+def is_large(notebook: NotebookNode) -> Problems:
+    size = len(nbformat.writes(notebook).encode())
+    if size >= 300_000:
+        yield f"the file has {size // 1000} kB: stay under 300"
+
+
+def texts(notebook: NotebookNode) -> Iterator[tuple[NotebookNode, str]]:
+    """Yield each source and each textual output."""
+    for cell in notebook.cells:
+        yield cell, cell.source
+        for output in cell.get("outputs", []):
+            yield cell, output.get("text", "") + "\n".join(output.get("traceback", []))
+            for mime, value in output.get("data", {}).items():
+                if not mime.startswith("image/") or mime == "image/svg+xml":
+                    # Pictures inside HTML are letters without meaning.
+                    yield cell, re.sub(r"base64,[\w+/=\s]+", "", str(value))
+
+
+def names_a_machine(notebook: NotebookNode) -> Problems:
+    for cell, text in texts(notebook):
+        found = re.search(r"(?<![\w.])/(home|root|tmp|Users)/|\b[A-Z]:\\", text)
+        if found:
+            around = text[max(0, found.start() - 20) : found.end() + 20]
+            yield f"{named(cell)} holds a path of one machine: {around!r}"
+
+
+def changes_the_path(notebook: NotebookNode) -> Problems:
+    for cell in code_cells(notebook):
+        if "sys.path" in cell.source:
+            yield f"{named(cell)} uses sys.path"
+
+
+def has_a_foreign_kernel(notebook: NotebookNode) -> Problems:
+    if notebook.metadata.get("kernelspec", {}).get("name") != "python3":
+        yield "metadata.kernelspec is not python3: run `make notebooks`"
+
+
+def links(markdown: str) -> list[str]:
+    markdown = re.sub(r"```.*?```|`[^`]*`", "", markdown, flags=re.DOTALL)
+    found = re.findall(r"\]\(\s*<?([^)\s>]+)", markdown)
+    return found + re.findall(r"""\b(?:href|src)=["']([^"']+)""", markdown)
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of a notebook's or a Markdown file's headings, as the site makes them."""
+    if path.is_dir():
+        return set()
+    if path.suffix == ".ipynb":
+        cells = nbformat.read(path, as_version=4).cells
+        text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    else:
+        text = path.read_text(encoding="utf-8")
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    headings = re.findall(r"^#{1,3} +(.+?)\s*#*\s*$", text, re.MULTILINE)
+    return {slug(heading) for heading in headings}
+
+
+def slug(heading: str) -> str:
+    for markup, text in ((r"\[([^\]]*)\]\([^)]*\)", r"\1"), (r"\$[^$]*\$", ""), (r"[`*]", "")):
+        heading = re.sub(markup, text, heading)
+    return github_slugify(heading)
+
+
+def has_dead_links(notebook: NotebookNode, path: Path) -> Problems:
+    for cell in notebook.cells:
+        for link in links(cell.source) if cell.cell_type == "markdown" else []:
+            url = urlsplit(link)
+            if url.scheme or url.netloc:
+                continue
+            target = (path.parent / unquote(url.path)).resolve() if url.path else path
+            if not target.exists() or not target.is_relative_to(ROOT):
+                yield f"{named(cell)} links to {link}, which is not there"
+            elif url.fragment and unquote(url.fragment) not in anchors(target):
+                yield f"{named(cell)} links to {link}, but no heading there has this anchor"
+
+
+# ------------------------------------------------------------------- the notebooks keep them
+
+EVERYWHERE: list[Rule] = [
+    does_not_import_the_library,
+    has_wrong_errors,
+    has_stderr,
+    has_long_code,
+    has_long_prose,
+    has_pictures_without_text,
+    is_large,
+    names_a_machine,
+    changes_the_path,
+    has_a_foreign_kernel,
+]
+
+
+def problems(path: Path) -> list[str]:
+    """Return what is wrong with one of the course's notebooks."""
+    rules = list(EVERYWHERE)
+    text = path.read_text(encoding="utf-8")
+    if path in EXERCISES:
+        rules.append(is_executed)
+        text = (committed(path) or path.read_bytes()).decode()  # not what a learner wrote there
+    else:
+        rules.append(is_not_executed)
+    if path in LESSONS:
+        rules.append(has_no_cuda_cell)
+    rules.append(partial(has_dead_links, path=path))
+    notebook = nbformat.reads(text, as_version=4)
+    return [problem for rule in rules for problem in rule(notebook)]
+
+
+def short(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", [*LESSONS, *SOLUTIONS, *EXERCISES], ids=short)
+def test_notebook_keeps_the_rules(path):
+    found = problems(path)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("path", [*LESSONS, *SOLUTIONS, *EXERCISES], ids=short)
+def test_notebook_is_valid(path):
+    nbformat.validate(nbformat.read(path, as_version=4))
+
+
+def test_the_first_lessons_are_there():
+    assert {"00_start_here.ipynb", "01_single_head.ipynb"} <= {path.name for path in LESSONS}
+
+
+def test_every_solution_stands_in_a_folder_of_its_lesson_and_has_its_exercise():
+    lessons = {path.stem for path in LESSONS}
+    for path in SOLUTIONS:
+        assert path.stem == path.parent.name, path
+        assert path.stem in lessons, path
+        assert ROOT / "exercises" / path.parent.name / path.name in EXERCISES, path
+
+
+# ----------------------------------------------------------- every rule finds what breaks it
+
+
+def code(source: str = "1", *outputs: NotebookNode, count: int = 1, **metadata) -> NotebookNode:
+    return new_code_cell(source, outputs=list(outputs), execution_count=count, metadata=metadata)
+
+
+def display(**data: str) -> NotebookNode:
+    mimes = {name.replace("_", "/", 1): value for name, value in data.items()}
+    return new_output("display_data", data=mimes)
+
+
+def stream(text: str, name: str = "stdout") -> NotebookNode:
+    return new_output("stream", name=name, text=text)
+
+
+ERROR = new_output("error", ename="ValueError", evalue="no", traceback=["ValueError: no"])
+ALT = {"image": {"alt": "A heat map of five words by five words."}}
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)"}}
+LINES = "\n".join(["x = 1"] * 19)
+
+CLEAN = new_notebook(
+    metadata=KERNEL,
+    cells=[
+        new_markdown_cell("# Title\n\n" + "word " * 110 + "\n\n| a | b |\n\n<br>\n\n$$a b c$$"),
+        code("import attn_lib\n" + "\n".join(["x = 1"] * 18)),
+        code("class A:\n" + "    x = 1\n" * 28, count=2),
+        code("show()", display(image_png="AAAA"), count=3, tags=["cuda"], mystnb=ALT),
+        code("fail()", ERROR, count=4, tags=["raises-exception"]),
+        new_code_cell(""),
+        code("show()", display(text_html='<img alt="x" src="data:base64,/tmp/">'), count=5),
+    ],
+)
+
+BROKEN: list[tuple[Rule, NotebookNode]] = [
+    (does_not_import_the_library, code("import torch")),
+    (has_no_cuda_cell, code("1", tags=["gpu"])),
+    (is_not_executed, new_code_cell("1")),
+    (is_not_executed, code(count=2)),
+    (is_executed, code()),
+    (is_executed, new_code_cell("1", outputs=[stream("1")])),
+    (has_wrong_errors, code("fail()", ERROR)),
+    (has_wrong_errors, code("1", tags=["raises-exception"])),
+    (has_stderr, code("warn()", stream("careful", "stderr"))),
+    (has_long_code, code(LINES + "\nx = 2")),
+    (has_long_code, code("class A:\n" + "    x = 1\n" * 29)),
+    (has_long_prose, new_markdown_cell("word " * 120)),
+    (has_pictures_without_text, code("show()", display(image_png="AAAA"))),
+    (has_pictures_without_text, code("show()", display(image_png="AA"), mystnb={"image": {}})),
+    (has_pictures_without_text, code("show()", display(text_html="<img src='x.png'>"))),
+    (has_pictures_without_text, code("show()", display(text_html="<img alt='' src='x.png'>"))),
+    (has_pictures_without_text, new_markdown_cell("![](x.png)")),
+    (is_large, code("show()", display(image_png="A" * 300_000))),
+    (names_a_machine, code("open('/home/me/x')")),
+    (names_a_machine, code("1", stream("saved in /tmp/x"))),
+    (names_a_machine, code("1", display(text_plain=r"C:\Users"))),
+    (names_a_machine, new_markdown_cell("see /Users/me")),
+    (names_a_machine, code("1", new_output("error", traceback=["File /root/x.py"]))),
+    (changes_the_path, code("import sys; sys.path.insert(0, '..')")),
+    (partial(has_dead_links, path=ROOT / "README.md"), new_markdown_cell("[x](missing.ipynb)")),
+    (
+        partial(has_dead_links, path=ROOT / "README.md"),
+        new_markdown_cell('<a href="gone.md">x</a>'),
+    ),
+    (partial(has_dead_links, path=ROOT / "README.md"), new_markdown_cell("[x](README.md#no)")),
+    (partial(has_dead_links, path=ROOT / "README.md"), new_markdown_cell("[x](../outside)")),
+]
+
+
+@pytest.mark.parametrize("rule", [*EVERYWHERE, is_not_executed, has_no_cuda_cell])
+def test_rule_accepts_a_clean_notebook(rule):
+    assert list(rule(CLEAN)) == []
+
+
+@pytest.mark.parametrize(("rule", "cell"), BROKEN)
+def test_rule_finds_the_planted_problem(rule, cell):
+    assert len(list(rule(new_notebook(metadata=KERNEL, cells=[cell])))) == 1
+
+
+def test_rule_finds_a_foreign_kernel():
+    foreign = new_notebook(metadata={"kernelspec": {"name": "conda", "display_name": "conda"}})
+    assert list(has_a_foreign_kernel(foreign))
+    assert list(has_a_foreign_kernel(new_notebook()))
+
+
+def test_every_rule_has_a_planted_problem():
+    planted = {getattr(rule, "func", rule) for rule, _ in BROKEN} | {has_a_foreign_kernel}
+    assert planted >= {*EVERYWHERE, is_executed, is_not_executed, has_no_cuda_cell, has_dead_links}
+
+
+def test_links_that_lead_somewhere_are_accepted():
+    here = ROOT / "README.md"
+    first = slug(re.search(r"^# (.+)$", here.read_text(encoding="utf-8"), re.MULTILINE)[1])
+    text = f"[a](README.md#{first}) [b](#{first}) [c](https://pytorch.org) <a href='Makefile'>d</a>"
+    notebook = new_notebook(cells=[new_markdown_cell(text + " `[e](gone)`")])
+    assert list(has_dead_links(notebook, here)) == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "anchor"),
+    [
+        ("Why divide by √D?", "why-divide-by-d"),
+        ("`softmax`, and *why*", "softmax-and-why"),
+        ("The [paper](https://arxiv.org)", "the-paper"),
+        ("Scale by $1/\\sqrt{D}$", "scale-by-"),
+    ],
+)
+def test_anchors_are_those_of_the_site(heading, anchor):
+    assert slug(heading) == anchor
