@@ -85,7 +85,10 @@ def install_course(for_tests: bool) -> None:
     elif noted("course") == state:
         return
     cpu = torch_build() == "cpu"
-    say(f"Installing what the course needs: {download_size(cpu)}. This takes a few minutes.")
+    if noted("course") is None:
+        say(f"Installing what the course needs: {download_size(cpu)}. This takes a few minutes.")
+    else:
+        say("Installing what is new or has changed since the last time.")
     if cpu and LINUX:
         torch = f"torch=={torch_version()}+cpu"
         if not pip("install", "--index-url", CPU_INDEX, torch):
