@@ -6,6 +6,7 @@ installed package, so that the site works offline and straight from the disk.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path, PurePosixPath
@@ -77,13 +78,15 @@ copybutton_selector = "div.cell_input pre, div.highlight-bash pre, div.highlight
 # --- The lists of lessons, exercises and solutions, made from what is in the folders --------------
 
 
-def heading(notebook: Path) -> str:
-    """Return the title of a notebook, the first line that begins with "# "."""
-    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
-        for line in "".join(cell["source"]).splitlines():
-            if cell["cell_type"] == "markdown" and line.startswith("# "):
-                return line.removeprefix("# ").strip()
-    raise ValueError(f"{notebook} has no title: a Markdown line that begins with '# '")
+def heading(notebook: Path) -> tuple[str, str]:
+    """Return a notebook's title and the line that follows it, which in a lesson is its question."""
+    source = "".join(json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"])
+    if notebook.is_relative_to(ROOT / "solutions"):
+        source = without_markers(source)
+    title, *rest = [line.strip() for line in source.splitlines() if line.strip()]
+    if not title.startswith("# "):
+        raise ValueError(f"{notebook} has no title: its first line should begin with '# '")
+    return title.removeprefix("# "), rest[0].strip("*") if rest else ""
 
 
 def folder_of(notebook: Path, folder: str) -> Path:
@@ -96,14 +99,12 @@ def lesson_paths() -> list[Path]:
 
 
 def lesson_table() -> Iterator[str]:
-    yield "| Lesson | Practice |\n|-|-|"
+    yield "| Lesson | Its question | Practice |\n|-|-|-|"
     for lesson in lesson_paths():
-        exercise = folder_of(lesson, "exercises")
-        practice = f"[Exercises](../exercises/{lesson.stem}/{lesson.name})"
-        yield (
-            f"| [{heading(lesson)}](../notebooks/{lesson.name}) "
-            f"| {practice if exercise.exists() else ''} |"
-        )
+        title, question = heading(lesson)
+        exercise = f"[Exercises](../exercises/{lesson.stem}/{lesson.name})"
+        practice = exercise if folder_of(lesson, "exercises").exists() else ""
+        yield f"| [{title}](../notebooks/{lesson.name}) | {question} | {practice} |"
 
 
 def course_order() -> Iterator[str]:
@@ -116,7 +117,7 @@ def course_order() -> Iterator[str]:
 
 def solution_list() -> Iterator[str]:
     for path in sorted((ROOT / "solutions").glob("*/*.ipynb")):
-        yield f"- [{heading(path)}](../solutions/{path.parent.name}/{path.name})"
+        yield f"- [{heading(path)[0]}](../solutions/{path.parent.name}/{path.name})"
 
 
 LISTS = {
@@ -126,10 +127,29 @@ LISTS = {
 }
 
 
-def fill_in_lists(app, docname, source) -> None:
+def complete_source(app, docname, source) -> None:
+    """Fill in the lists of a page; make a notebook one to read."""
     if docname.startswith("site/"):
         for name, make in LISTS.items():
             source[0] = source[0].replace(name, "\n".join(make()))
+        return
+    notebook = json.loads(source[0])
+    # Git does not keep this, because it holds the version of Python.
+    notebook["metadata"]["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
+    if docname.startswith("solutions/"):
+        for cell in notebook["cells"]:
+            if "nbgrader" in cell["metadata"] and cell["cell_type"] == "code":
+                # Not the points, which the hidden test returned.
+                cell["outputs"] = [o for o in cell["outputs"] if o["output_type"] == "display_data"]
+            cell["source"] = without_markers("".join(cell["source"]))
+    source[0] = json.dumps(notebook)
+
+
+def without_markers(text: str) -> str:
+    """Take out of a solution's cell what only nbgrader and the graders need."""
+    text = re.sub(r"\n### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS", "", text, flags=re.DOTALL)
+    text = re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", text, flags=re.MULTILINE)
+    return text.replace("# Exercise ", "# Solution ", 1).rstrip()
 
 
 def always_reread_lists(app, env, added, changed, removed):
@@ -177,6 +197,6 @@ def keep_pictures_in_the_build(app) -> None:
 
 def setup(app) -> None:
     app.connect("builder-inited", keep_pictures_in_the_build, priority=900)  # after MyST-NB's own
-    app.connect("source-read", fill_in_lists)
+    app.connect("source-read", complete_source)
     app.connect("env-get-outdated", always_reread_lists)
     app.connect("doctree-read", add_notebook_bar)
