@@ -6,7 +6,8 @@ and returns None in their place.
 """
 
 import math
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -15,19 +16,8 @@ from torch import Tensor
 
 from attn_lib.masks import causal_mask
 
-
-class Kernel(Protocol):
-    """What `einsum_attention` and `fused_attention` have in common."""
-
-    def __call__(
-        self,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        *,
-        mask: Tensor | None = None,
-        is_causal: bool = False,
-    ) -> tuple[Tensor, Any]: ...
+# (q, k, v, *, mask=None, is_causal=False) -> (output, weights or None)
+Kernel = Callable[..., tuple[Tensor, Any]]
 
 
 def einsum_attention(
@@ -119,6 +109,8 @@ def _full_mask(
                 f"expected a mask broadcastable to {scores_shape} (..., L, S), "
                 f"got {tuple(mask.shape)}"
             )
+        if mask.ndim < 2:  # PyTorch's kernel wants both axes
+            mask = mask.expand(scores_shape[-2:])
     if is_causal:
         causal = causal_mask(*scores_shape[-2:], device=q.device)
         mask = causal if mask is None else mask & causal

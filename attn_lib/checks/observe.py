@@ -100,7 +100,11 @@ def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome
     args, leaves = _clone(case.args, gradients)
     try:
         with walled_off(captured):
-            returned = case.run(answer, *args)
+            try:
+                returned = case.run(answer, *args)
+            except NotImplementedError as error:
+                outcome.untouched = not _from_torch(error)
+                raise
             parameters: dict[str, Tensor] = {}
             if isinstance(returned, Result):
                 returned, parameters = returned
@@ -114,7 +118,6 @@ def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome
         outcome.error, outcome.interrupted = error, True
     except BaseException as error:  # SystemExit too: no answer may end the session
         outcome.error = error
-        outcome.untouched = isinstance(error, NotImplementedError) and not _from_torch(error)
     outcome.printed = captured.text
     return outcome
 

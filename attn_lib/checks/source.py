@@ -57,7 +57,8 @@ def _write_definition(value: Any, written: dict[str, str]) -> str:
     if text in written:
         return own_name
     for used in dict.fromkeys(_global_names(compile(text, "<answer>", "exec"))):
-        if used != own_name and used in namespace:
+        is_special = used.startswith("__")  # a class body reads __name__
+        if used != own_name and used in namespace and not is_special:
             _write_dependency(used, namespace[used], written)
     written[text] = text
     return own_name

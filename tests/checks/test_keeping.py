@@ -1,0 +1,237 @@
+"""Progress and passed answers: kept, found again, and never lost."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+
+from attn_lib.checks import check, mine, progress, store
+
+CELLS = '''
+import math
+import torch
+import torch.nn.functional as F
+from torch import einsum, nn
+ROOT = 0.5
+alias = math.sqrt
+
+def helper(q, k):
+    return einsum("bld,bsd->bls", q, k)
+
+def attention_scores(q, k):
+    """With a helper, a constant and an alias."""
+    return helper(q, k) / alias(q.shape[-1]) ** (2 * ROOT)
+
+stable_softmax = lambda x, dim=-1: F.softmax(x, dim)
+
+def attention(q, k, v):
+    weights = stable_softmax(attention_scores(q, k))
+    return torch.bmm(weights, v), weights
+
+class Base(nn.Module):
+    def __init__(self, d_model, head_dim):
+        super().__init__()
+        self.q_proj, self.k_proj, self.v_proj = (
+            nn.Linear(d_model, head_dim, bias=False) for _ in range(3)
+        )
+
+class SelfAttention(Base):
+    def forward(self, x):
+        return attention(self.q_proj(x), self.k_proj(x), self.v_proj(x))[0]
+'''
+NAMES = ("attention_scores", "stable_softmax", "attention", "SelfAttention")
+
+
+def in_notebook(*cells, home):
+    """Run cells as a notebook does, in a process of its own; return what they print."""
+    program = f"""
+        import sys
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance()
+        for cell in {list(cells)!r}:
+            result = shell.run_cell(cell, store_history=True)
+            if not result.success:
+                sys.exit("cell failed")
+    """
+    environment = {**os.environ, "ATTN_HOME": str(home), "IPYTHONDIR": str(home / "ipython")}
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True, text=True, env=environment, timeout=120,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def test_answers_written_in_cells_come_back_in_a_later_notebook(learner_home):
+    learner_home.mkdir()
+    checks = "from attn_lib.checks import check\n"
+    checks += "\n".join(f"check({name!r}, {name})" for name in NAMES)
+    out = in_notebook(CELLS, checks, home=learner_home)
+    assert out.count("✓ Passed") == len(NAMES)
+    assert "Not kept" not in out
+    later = """
+from attn_lib.checks import mine
+import torch
+SelfAttention = mine("SelfAttention")
+print(SelfAttention(4, 2)(torch.zeros(1, 3, 4)).shape, SelfAttention.__module__)
+"""
+    out = in_notebook(later, home=learner_home)
+    assert "torch.Size([1, 3, 2]) your_SelfAttention" in out
+    assert "library's version" not in out
+
+
+def test_a_kept_answer_can_be_used_in_the_next_answer(learner_home):
+    learner_home.mkdir()
+    first = CELLS + "\nfrom attn_lib.checks import check\ncheck('attention', attention);"
+    in_notebook(first, home=learner_home)
+    second = """
+from torch import nn
+from attn_lib.checks import check, mine
+attention = mine("attention")
+
+class SelfAttention(nn.Module):
+    def __init__(self, d_model, head_dim):
+        super().__init__()
+        for name in "qkv":
+            setattr(self, name + "_proj", nn.Linear(d_model, head_dim, bias=False))
+
+    def forward(self, x):
+        return attention(self.q_proj(x), self.k_proj(x), self.v_proj(x))[0]
+
+check("SelfAttention", SelfAttention)
+"""
+    assert "✓ Passed" in in_notebook(second, home=learner_home)
+    third = "from attn_lib.checks import mine\nprint(mine('SelfAttention').__module__)"
+    assert "your_SelfAttention" in in_notebook(third, home=learner_home)
+
+
+def test_an_answer_that_cannot_stand_alone_passes_and_says_so(capsys):
+    scale = torch.tensor(2.0)
+
+    def make():
+        def attention_scores(q, k):
+            return q @ k.mT / q.shape[-1] ** 0.5 * scale / 2
+
+        return attention_scores
+
+    assert check("attention_scores", make()).status == "passed"
+    assert "Not kept for later lessons" in capsys.readouterr().out
+    assert mine("attention_scores")(torch.ones(1, 1, 4), torch.ones(1, 1, 4)).item() == 2
+    assert "its source could not be kept" in capsys.readouterr().out
+
+
+def test_without_an_answer_the_library_stands_in(capsys):
+    q = torch.randn(1, 2, 4)
+    torch.testing.assert_close(mine("attention_scores")(q, q), q @ q.mT / 2)
+    assert "you have not passed it yet" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="no task named"):
+        mine("nothing")
+
+
+def test_a_stale_answer_is_replaced_with_a_message(capsys):
+    store.update(
+        "attention_scores", lambda e: e.update(passed=True, source="attention_scores = 1 /")
+    )
+    mine("attention_scores")
+    assert "the library's version stands in for yours (invalid syntax" in capsys.readouterr().out
+    wrong = "def attention_scores(q, k):\n    return q @ k.mT\n"
+    store.update("attention_scores", lambda e: e.update(passed=True, source=wrong))
+    mine("attention_scores")
+    assert "no longer passes" in capsys.readouterr().out
+
+
+def test_a_passed_task_stays_passed_after_a_later_mistake():
+    check("attention_scores", lambda q, k: q @ k.mT / q.shape[-1] ** 0.5)
+    check("attention_scores", lambda q, k: q @ k.mT)
+    kept, _ = store.load()
+    assert kept["attention_scores"]["passed"]
+    assert kept["attention_scores"]["attempts"] == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"tasks": []}',
+        '{"tasks": {"attention": 3}}',
+        '{"tasks": {"a": {}}}',
+        "[" * 9999,
+    ],
+)
+def test_a_damaged_file_is_set_aside_not_lost(damage, learner_home, capsys):
+    learner_home.mkdir()
+    store.path().write_text(damage)
+    progress()
+    assert "It is set aside, not lost" in capsys.readouterr().out
+    (aside,) = learner_home.glob("progress.damaged-*.json")
+    assert aside.read_text() == damage
+    check("attention_scores", lambda q, k: q @ k.mT / q.shape[-1] ** 0.5)
+    assert store.load()[0]["attention_scores"]["passed"]
+
+
+def test_bytes_that_are_no_text_are_set_aside(learner_home):
+    learner_home.mkdir()
+    store.path().write_bytes(b"\xff\xfe\x00\x80")
+    assert "set aside" in store.load()[1]
+
+
+def test_a_folder_that_cannot_be_written_gives_a_message(learner_home, monkeypatch, capsys):
+    learner_home.write_text("a file where the folder should be")
+    assert check("attention_scores", lambda q, k: q @ k.mT / q.shape[-1] ** 0.5).status == "passed"
+    assert "Your progress could not be kept" in capsys.readouterr().out
+    progress()
+    mine("attention_scores")
+
+
+def test_what_a_newer_course_keeps_is_preserved(learner_home):
+    learner_home.mkdir()
+    newer = {"attempts": 2, "status": "passed", "passed": True, "source": "x", "stars": 5}
+    store.path().write_text(json.dumps({"version": 1, "tasks": {"from_lesson_99": newer}}))
+    store.update("attention", lambda entry: entry.update(attempts=1))
+    assert store.load()[0]["from_lesson_99"] == newer
+
+
+def test_an_interrupted_write_leaves_the_old_file(learner_home, monkeypatch):
+    store.update("attention", lambda entry: entry.update(attempts=1))
+    before = store.path().read_text()
+
+    def fail(*args):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(store.CannotKeep, match="disk full"):
+        store.update("attention", lambda entry: entry.update(attempts=2))
+    assert store.path().read_text() == before
+    assert not list(learner_home.glob("*.tmp"))
+
+
+def test_two_notebooks_at_once_do_not_overwrite_each_other(learner_home):
+    program = """
+import sys
+from attn_lib.checks import store
+def add(entry):
+    entry["attempts"] += 1
+for i in range(25):
+    store.update("attention", add)
+    store.update(sys.argv[1], add)
+"""
+    runs = [subprocess.Popen([sys.executable, "-c", program, name]) for name in ("one", "two")]
+    assert [run.wait(60) for run in runs] == [0, 0]
+    kept, _ = store.load()
+    assert {name: entry["attempts"] for name, entry in kept.items()} == {
+        "attention": 50,
+        "one": 25,
+        "two": 25,
+    }
+
+
+def test_the_place_is_the_users_data_folder_unless_told(monkeypatch):
+    monkeypatch.delenv("ATTN_HOME")
+    assert store.folder().name == "attention-from-scratch"

@@ -1,0 +1,164 @@
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attn_lib import causal_mask, einsum_attention, fused_attention
+
+KERNELS = [einsum_attention, fused_attention]
+TOLERANCE = {
+    torch.float64: 1e-12,
+    torch.float32: 1e-6,
+    torch.float16: 3e-3,
+    torch.bfloat16: 3e-2,
+}
+
+
+def slow_attention(q, k, v, mask):
+    """Attention of one head, query by query, in plain Python numbers."""
+    output = torch.zeros(len(q), v.shape[1], dtype=torch.float64)
+    for i in range(len(q)):
+        allowed = [j for j in range(len(k)) if mask[i, j]]
+        scores = [sum((q[i] * k[j]).tolist()) / math.sqrt(q.shape[1]) for j in allowed]
+        shares = [math.exp(s - max(scores)) for s in scores]
+        for share, j in zip(shares, allowed, strict=True):
+            output[i] += share / sum(shares) * v[j]
+    return output
+
+
+def random_inputs(B, H, L, S, D, Dv, dtype=torch.float32, seed=0):
+    rng = torch.Generator().manual_seed(seed)
+    q = torch.randn(B, H, L, D, generator=rng) * 1.5
+    k = torch.randn(B, H, S, D, generator=rng) * 1.5
+    v = torch.randn(B, H, S, Dv, generator=rng)
+    return q.to(dtype), k.to(dtype), v.to(dtype)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_case_worked_out_by_hand(kernel):
+    """Scores 4/2 and 2/2, so weights e^2 : e^1."""
+    q = torch.tensor([[2.0, 0, 0, 0]])
+    k = torch.tensor([[2.0, 0, 0, 1], [1, 2, 0, 1]])
+    v = torch.tensor([[4.0, 0], [0, 8]])
+    share = math.e / (1 + math.e)
+    torch.testing.assert_close(kernel(q, k, v)[0], torch.tensor([[4 * share, 8 * (1 - share)]]))
+
+
+sizes = st.integers(1, 5)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@given(B=st.integers(1, 2), H=sizes, L=sizes, S=sizes, D=sizes, Dv=sizes, data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_equals_the_slow_loop(kernel, B, H, L, S, D, Dv, data):
+    q, k, v = random_inputs(B, H, L, S, D, Dv, torch.float64, data.draw(st.integers(0, 999)))
+    is_causal = data.draw(st.booleans())
+    rng = torch.Generator().manual_seed(data.draw(st.integers(0, 999)))
+    mask = torch.rand(B, 1, L, S, generator=rng) < 0.6 if data.draw(st.booleans()) else None
+    full = torch.ones(B, H, L, S, dtype=torch.bool) if mask is None else mask.expand(B, H, L, S)
+    if is_causal:
+        full = full & causal_mask(L, S)
+    output, _ = kernel(q, k, v, mask=mask, is_causal=is_causal)
+    for b in range(B):
+        for h in range(H):
+            slow = slow_attention(q[b, h], k[b, h], v[b, h], full[b, h])
+            torch.testing.assert_close(output[b, h], slow)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_both_kernels_agree_in_every_dtype(dtype, is_causal):
+    q, k, v = random_inputs(2, 3, 5, 7, 6, 4, dtype)
+    mask = torch.rand(2, 1, 1, 7, generator=torch.Generator().manual_seed(1)) < 0.7
+    a, _ = einsum_attention(q, k, v, mask=mask, is_causal=is_causal)
+    b, _ = fused_attention(q, k, v, mask=mask, is_causal=is_causal)
+    assert a.dtype == b.dtype == dtype
+    torch.testing.assert_close(a, b, rtol=0, atol=TOLERANCE[dtype] * 10)
+
+
+def test_weights_are_shares_and_none_from_the_fused_kernel():
+    q, k, v = random_inputs(2, 3, 5, 7, 6, 4)
+    _, weights = einsum_attention(q, k, v)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3, 5))
+    assert (weights >= 0).all()
+    assert fused_attention(q, k, v)[1] is None
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_query_that_may_see_nothing_gets_zero_and_finite_gradients(kernel, dtype):
+    inputs = [t.requires_grad_() for t in random_inputs(2, 3, 4, 5, 6, 4, dtype)]
+    mask = torch.ones(4, 5, dtype=torch.bool)
+    mask[2] = False
+    output, weights = kernel(*inputs, mask=mask)
+    assert (output[:, :, 2] == 0).all()
+    assert weights is None or (weights[:, :, 2] == 0).all()
+    gradients = torch.autograd.grad(output.float().sum(), inputs)
+    assert all(g.isfinite().all() for g in gradients)
+    assert (gradients[0][:, :, 2] == 0).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_gradients_are_those_of_finite_differences(kernel):
+    inputs = [t.requires_grad_() for t in random_inputs(1, 2, 3, 4, 3, 2, torch.float64)]
+    mask = causal_mask(3, 4)
+    assert torch.autograd.gradcheck(lambda *a: kernel(*a, mask=mask)[0], inputs)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_masked_key_has_no_influence(kernel):
+    q, k, v = random_inputs(1, 1, 3, 4, 5, 2)
+    mask = torch.tensor([True, True, False, True])
+    before, _ = kernel(q, k, v, mask=mask)
+    k[:, :, 2], v[:, :, 2] = 1e30, 1e30
+    after, _ = kernel(q, k, v, mask=mask)
+    torch.testing.assert_close(after, before)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_huge_scores_do_not_overflow(kernel):
+    q, k, v = random_inputs(1, 2, 3, 4, 6, 2)
+    assert kernel(q * 300, k * 300, v)[0].isfinite().all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_shuffled_tokens_give_shuffled_outputs(kernel):
+    q, k, v = random_inputs(1, 2, 5, 5, 4, 4)
+    order = torch.tensor([3, 0, 4, 1, 2])
+    shuffled, _ = kernel(q[:, :, order], k[:, :, order], v[:, :, order])
+    torch.testing.assert_close(shuffled, kernel(q, k, v)[0][:, :, order])
+
+
+def test_equals_pytorch_where_its_causal_mask_means_the_same():
+    q, k, v = random_inputs(2, 3, 5, 5, 6, 4)
+    expected = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    torch.testing.assert_close(einsum_attention(q, k, v, is_causal=True)[0], expected)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("shapes", "mask", "message"),
+    [
+        (
+            ((2, 5, 6), (2, 7, 4), (2, 7, 3)),
+            None,
+            r"one head_dim D, got q \(2, 5, 6\), k \(2, 7, 4\)",
+        ),
+        (((2, 5, 6), (2, 7, 6), (2, 5, 3)), None, r"one value for each key, got k \(2, 7, 6\), v"),
+        (((2, 5, 6), (3, 7, 6), (3, 7, 3)), None, r"the same leading sizes, got q \(2, 5, 6\)"),
+        (((6,), (6,), (6,)), None, r"expected q \(\.\.\., L, D\).* got q \(6,\)"),
+        (((2, 5, 6), (2, 7, 6), (2, 7, 3)), torch.ones(5, 7), "a boolean mask.* got torch.float32"),
+        (
+            ((2, 5, 6), (2, 7, 6), (2, 7, 3)),
+            torch.ones(2, 7, dtype=torch.bool),
+            r"broadcastable to \(2, 5, 7\) .* got \(2, 7\)",
+        ),
+    ],
+)
+def test_value_error_names_expected_and_actual(kernel, shapes, mask, message):
+    q, k, v = (torch.zeros(shape) for shape in shapes)
+    with pytest.raises(ValueError, match=message):
+        kernel(q, k, v, mask=mask)

