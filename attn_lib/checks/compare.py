@@ -37,7 +37,8 @@ def compare(
     """
     if len(actual) != len(expected):
         wanted = " and ".join(names) if len(expected) > 1 else "one value"
-        return Difference(f"It should return {wanted}, but it returned {len(actual)} values.")
+        number_of = "1 value" if len(actual) == 1 else f"{len(actual)} values"
+        return Difference(f"It should return {wanted}, but it returned {number_of}.")
     for name, want, got in zip(names, expected, actual, strict=True):
         label = "the result" if len(expected) == 1 else f"the {name}"
         difference = _compare_one(label, want, got, tolerance)
@@ -99,7 +100,8 @@ def _describe_values(label: str, want: Tensor, got: Tensor, wrong: Tensor) -> Di
     text = f"In {label}" + (f", at index {index}" if index else "")
     text += f": expected {number(want[tuple(index)])}, got {number(got[tuple(index)])}."
     if want.numel() > 1:
-        text += f" {int(wrong.sum())} of {want.numel()} numbers differ"
+        count = int(wrong.sum())
+        text += f" {count} of {want.numel()} numbers {'differs' if count == 1 else 'differ'}"
         gaps = (want.double() - got.double()).abs()[wrong]
         finite = gaps[gaps.isfinite()]
         if len(finite) and want.is_floating_point():
@@ -117,7 +119,7 @@ def _clue(want: Tensor, got: Tensor) -> str:
     """Name a simple relation between the two, if there is one."""
     bad = int((~got.isfinite()).sum() - (~want.isfinite()).sum())
     if bad > 0:
-        return f" {bad} of your numbers are nan or inf."
+        return f" {bad} of your numbers {'is' if bad == 1 else 'are'} nan or inf."
     if not want.isfinite().all() or want.numel() < 2:
         return ""
 

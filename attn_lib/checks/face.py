@@ -14,7 +14,7 @@ from attn_lib.checks.verdict import Verdict, inline, show
 _hints_given: dict[str, int] = {}
 
 
-def check(name: str, answer: Any) -> Verdict:
+def check(name: str, answer: Any = None) -> Verdict:
     """Judge an answer, show the verdict, and keep a passed answer for later lessons. Never raises.
 
     Args:
@@ -81,7 +81,7 @@ def _keep(task: Task, answer: Any, verdict: Verdict) -> str:
         return "\n".join(part for part in (note, str(error)) if part)
 
 
-def hint(name: str) -> None:
+def hint(name: str = "") -> None:
     """Show the next hint of a task; the first one again in a new session. Never the answer.
 
     Args:

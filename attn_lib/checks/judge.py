@@ -1,14 +1,15 @@
 """Decide whether an answer is right and, if not, which mistake it is."""
 
+import inspect
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attn_lib.checks import wording
 from attn_lib.checks.compare import agreeing, compare
 from attn_lib.checks.conduct import judge_conduct
-from attn_lib.checks.observe import Outcome, observe, walled_off
+from attn_lib.checks.observe import Outcome, observe, safe_str, walled_off
 from attn_lib.checks.task import Case, Task, find_task
 from attn_lib.checks.verdict import Verdict
 
@@ -27,7 +28,8 @@ def judge(name: str, answer: Any, *, seed: int = 0) -> Verdict:
     task = find_task(name)
     if answer is None or answer is Ellipsis:
         return wording.not_attempted(task, "There is no answer yet.")
-    if not callable(answer):
+    is_instance = isinstance(answer, nn.Module) and inspect.isclass(task.reference)
+    if not callable(answer) or is_instance:
         return wording.not_callable(task, answer)
     with walled_off():
         cases = list(task.make_cases(torch.Generator().manual_seed(seed)))
@@ -58,7 +60,8 @@ def _recognize(
 ) -> tuple[str, str] | None:
     """Find the known mistake that gives the same results as the answer on every input.
 
-    At least one wrong result must be shared: two answers that only fail alike prove nothing.
+    At least one wrong result must be shared, or an error to the word: two answers that only fail
+    on the same inputs prove nothing.
     """
     for mistake in task.mistakes:
         shared = False
@@ -66,7 +69,9 @@ def _recognize(
             theirs = observe(mistake.answer, case)
             if not alike(theirs, got, case.tolerance):
                 break
-            if got.error is None and compare(want.values, got.values, task.returns, case.tolerance):
+            if got.error is not None:
+                shared = shared or safe_str(theirs.error) == safe_str(got.error)
+            elif compare(want.values, got.values, task.returns, case.tolerance):
                 shared = True
         else:
             if shared:

@@ -47,7 +47,8 @@ def _(rng):
     yield Case("one number", (random(1, 1),))
     # In float32, numbers near 1e4 are 0.001 apart: correct answers differ by that much there.
     for about, rows in (
-        ("large numbers, up to 1e4", [[1e4, 1e4 - 1, 0.0], [3.0, 1e4, 1e4]]),
+        ("large numbers, up to 1e4", [[1e4, 1e4 - 1, 0.0]]),
+        ("two rows of large numbers", [[1e4, 1e4 - 1, 0.0], [3.0, 1e4, 1e4]]),
         ("very negative numbers", [[-1e4, -1e4 - 2.0, -1e4 + 1.0]]),
         ("one row near 1e4, one near -1e4", [[1e4, 9999.0], [-1e4, -9999.0]]),
     ):
@@ -63,6 +64,13 @@ def _(rng):
     for dtype in (torch.float16, torch.bfloat16):
         x = random(2, 3, scale=1.0).to(dtype)
         yield Case(f"{dtype}".removeprefix("torch."), (x,), grad=False)
+
+
+_ONE_SUM = "What do all your numbers add up to together? And what should one row?"
+_KEEPDIM = (
+    "Print the shapes of x, of the maximum and of the sum. Counted from the right, which axes line up? "
+    "Which argument keeps the axis that was reduced?"
+)
 
 
 @stable_softmax.mistake(
@@ -94,31 +102,58 @@ def _(x, dim=-1):
     return x.softmax(0)
 
 
-@stable_softmax.mistake(
-    "sum-over-everything", "What do all your numbers add up to together? And what should one row?"
-)
+@stable_softmax.mistake("sum-over-everything", _ONE_SUM)
 def _(x, dim=-1):
     return x.flatten().softmax(0).view_as(x.contiguous())
 
 
-@stable_softmax.mistake(
-    "keepdim-forgotten",
-    "Print the shape of the sum. Against which axis of the exponentials does it line up, counted "
-    "from the right?",
-)
+@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
 def _(x, dim=-1):
     e = (x - x.amax(dim, keepdim=True)).exp()
     return e / e.sum(dim)
 
 
-@stable_softmax.mistake(
-    "keepdim-forgotten-twice",
-    "Print the shapes of the maximum and of the sum. Against which axis of x do they line up, "
-    "counted from the right?",
-)
+@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
 def _(x, dim=-1):
     e = (x - x.amax(dim)).exp()
     return e / e.sum(dim)
+
+
+@stable_softmax.mistake(
+    "maximum-with-its-index",
+    "`x.max(dim)` returns two things, the values and where they stand. Which of them do you need?",
+)
+def _(x, dim=-1):
+    e = (x - x.max(dim, keepdim=True)).exp()
+    return e / e.sum(dim, keepdim=True)
+
+
+@stable_softmax.mistake("sum-over-everything", _ONE_SUM)
+def _(x, dim=-1):
+    return x.exp() / x.exp().sum()
+
+
+@stable_softmax.mistake("sum-over-everything", _ONE_SUM)
+def _(x, dim=-1):
+    e = (x - x.amax(dim, keepdim=True)).exp()
+    return e / e.sum()
+
+
+@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
+def _(x, dim=-1):
+    return x.exp() / x.exp().sum(dim)
+
+
+@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
+def _(x, dim=-1):
+    e = (x - x.max()).exp()
+    return e / e.sum(dim)
+
+
+@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
+def _(x, dim=-1):
+    e = (x - x.amax(dim)).exp()
+    return e / e.sum(dim, keepdim=True)
 
 
 @stable_softmax.mistake(
@@ -224,7 +259,7 @@ def _(rng):
         "one query, two keys",
         (
             torch.tensor([[[1.0, 0.0, 2.0, 0.0]]]),
-            torch.tensor([[[2.0, 1.0, 1.0, 0.0], [0, 3, 0, 1]]]),
+            torch.tensor([[[2.0, 1.0, 1.0, 0.0], [0, 3, 1, 1]]]),
         ),
     )
     yield Case("all sizes different", (random(2, 5, 6), random(2, 7, 6)))
@@ -283,7 +318,7 @@ def _(q, k):
 
 
 @attention_scores.mistake(
-    "scale-twice", "How often do you divide between q and the result, and by what altogether?"
+    "scale-twice", "By what do you divide altogether: by D, or by its square root?"
 )
 def _(q, k):
     return _dots(q, k) / q.shape[-1]
@@ -341,6 +376,30 @@ def _(q, k):
 
 
 @attention_scores.mistake(
+    "batch-forgotten",
+    "How many axes has q here, and how many letters do you give it? Which one is missing?",
+)
+def _(q, k):
+    return torch.einsum("ld,sd->ls", q, k) / math.sqrt(q.shape[-1])
+
+
+@attention_scores.mistake(
+    "all-axes-turned", "`.T` turns round all three axes of k. Which two should change places?"
+)
+def _(q, k):
+    return q @ k.permute(2, 1, 0) / math.sqrt(q.shape[-1])
+
+
+@attention_scores.mistake(
+    "features-not-paired",
+    "How many letters are summed away in your einsum? q and k share one axis: has it the same letter "
+    "in both?",
+)
+def _(q, k):
+    return torch.einsum("bld,bse->bls", q, k) / math.sqrt(q.shape[-1])
+
+
+@attention_scores.mistake(
     "sign-flipped", "Should a key that points along the query score high or low?"
 )
 def _(q, k):
@@ -377,7 +436,7 @@ def _(rng):
         (
             torch.tensor([[[2.0, 0.0, 0.0, 0.0]]]),
             torch.tensor([[[2.0, 0.0, 0.0, 1.0], [1.0, 2.0, 0.0, 1.0]]]),
-            torch.tensor([[[4.0, 0.0], [0.0, 8.0]]]),
+            torch.tensor([[[4.0, 0.0, 1.0], [0.0, 8.0, 1.0]]]),
         ),
     )
     yield Case("all sizes different", random(2, 5, 7, 6, 4))
@@ -428,7 +487,9 @@ def _(q, k, v):
 
 
 @attention.mistake(
-    "softmax-over-batch", "Does the answer for sample 0 change when you change sample 1?"
+    "softmax-over-batch",
+    "Along which axis do your shares add up to 1: samples, queries or keys? With a single sample, "
+    "what is every weight?",
 )
 def _(q, k, v):
     return _mix(_scaled(q, k).softmax(0), v)
@@ -483,7 +544,9 @@ def _(q, k, v):
     return _mix(_dots(q, k).softmax(-1) / math.sqrt(q.shape[-1]), v)
 
 
-@attention.mistake("scale-twice", "How often is the scale applied between q and the softmax?")
+@attention.mistake(
+    "scale-twice", "By what are the scores divided altogether: by D, or by its square root?"
+)
 def _(q, k, v):
     return _mix((_scaled(q, k) / math.sqrt(q.shape[-1])).softmax(-1), v)
 
@@ -564,6 +627,40 @@ def _(q, k, v):
     return _mix(F.one_hot(_dots(q, k).argmax(-1), k.shape[1]).to(q.dtype), v)
 
 
+@attention.mistake(
+    "batch-forgotten",
+    "How many axes has q here, and how many letters do you give it? Which one is missing?",
+)
+def _(q, k, v):
+    scores = torch.einsum("ld,sd->ls", q, k) / math.sqrt(q.shape[-1])
+    return scores.softmax(-1) @ v, scores
+
+
+@attention.mistake(
+    "output-transposed", "The output should be (B, L, Dv). In which order do your letters stand?"
+)
+def _(q, k, v):
+    output, weights = _mix(_scaled(q, k).softmax(-1), v)
+    return output.mT, weights
+
+
+@attention.mistake(
+    "queries-summed-away",
+    "Your output has a row for each key. Which letter should survive, l or s, and which is summed?",
+)
+def _(q, k, v):
+    weights = _scaled(q, k).softmax(-1)
+    return torch.einsum("bls,bsd->bsd", weights, v), weights
+
+
+@attention.mistake(
+    "values-summed-away", "The output should have the width of v. Which letter have you lost?"
+)
+def _(q, k, v):
+    weights = _scaled(q, k).softmax(-1)
+    return torch.einsum("bls,bsd->bls", weights, v), weights
+
+
 @attention.mistake("uniform", "Do your weights change when q changes?")
 def _(q, k, v):
     return _mix(torch.full_like(_dots(q, k), 1 / k.shape[1]), v)
@@ -611,7 +708,14 @@ def _(rng):
         x = torch.randn(B, L, d_model, generator=rng).to(dtype)
         return Case(about, ((d_model, head_dim), parameters, x), run_module, **options)
 
-    yield case("two words", 1, 2, 3, 2)
+    # Worked out by hand, so that a wrong answer is far from the right one.
+    parameters = {
+        "q_proj.weight": torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]),
+        "k_proj.weight": torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, -1.0]]),
+        "v_proj.weight": torch.tensor([[2.0, 0.0, 1.0], [0.0, 4.0, -1.0]]),
+    }
+    x = torch.tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]])
+    yield Case("two words", ((3, 2), parameters, x), run_module)
     yield case("all sizes different", 2, 5, 10, 6)
     yield case("the same sizes, other numbers", 2, 5, 10, 6)
     yield case("head_dim larger than d_model", 2, 5, 4, 7)
@@ -680,7 +784,9 @@ def _(self, x):
     return _mix((_dots(q, k) / math.isqrt(q.shape[-1])).softmax(-1), v)[0]
 
 
-@_wrong_head("scale-twice", "How often is the scale applied between q and the softmax?")
+@_wrong_head(
+    "scale-twice", "By what are the scores divided altogether: by D, or by its square root?"
+)
 def _(self, x):
     q, k, v = _qkv(self, x)
     return _mix((_dots(q, k) / q.shape[-1]).softmax(-1), v)[0]

@@ -57,6 +57,8 @@ def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
     captured = captured or _BoundedText()
     python_state, numpy_state = random.getstate(), np.random.get_state()
     dtype, device = torch.get_default_dtype(), torch.get_default_device()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the tensors are tiny: more threads only wait for each other
     torch.set_default_dtype(torch.float32)
     if device.type != "cpu":
         torch.set_default_device("cpu")
@@ -80,6 +82,7 @@ def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
                 for warning in caught:
                     captured.write(f"{warning.category.__name__}: {warning.message}\n")
     finally:
+        torch.set_num_threads(threads)
         torch.set_default_dtype(dtype)
         if device.type != "cpu":
             torch.set_default_device(device)
@@ -208,6 +211,16 @@ def safe_str(value: Any) -> str:
         return f"<{type(value).__name__} that cannot be printed>"
 
 
+def learner_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Return the frames of an error that belong to the learner's code, outermost first."""
+    ours = str(Path(__file__).parent)
+    return [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(ours) and "site-packages" not in frame.filename
+    ]
+
+
 def explain_error(error: BaseException) -> str:
     """Say what was raised and on which line of the learner's code."""
     text = safe_str(error)
@@ -216,12 +229,7 @@ def explain_error(error: BaseException) -> str:
         text += " (the function calls itself without end)"
     if isinstance(error, SystemExit):
         text += " (an answer may not end the program)"
-    ours = str(Path(__file__).parent)
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(ours) and "site-packages" not in frame.filename
-    ]
+    frames = learner_frames(error)
     if frames:
         last = frames[-1]
         text += f"\n    line {last.lineno}, in {last.name}: {last.line or ''}".rstrip(": ")

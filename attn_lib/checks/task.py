@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -124,6 +125,11 @@ def find_task(name: str) -> Task:
     """
     if isinstance(name, str) and name in _REGISTRY:
         return _REGISTRY[name]
+    if not isinstance(name, str) or not name:
+        raise ValueError(
+            'First comes the name of a task, in quotation marks, as in check("attention", attention). '
+            f"There are: {', '.join(_REGISTRY)}."
+        )
     near = difflib.get_close_matches(str(name), _REGISTRY, n=1)
     meant = f' Did you mean "{near[0]}"?' if near else f" There are: {', '.join(_REGISTRY)}."
     raise ValueError(f'There is no task named "{name}".{meant}')
@@ -153,6 +159,8 @@ def run_module(
     """
     module = answer(*init)
     if not isinstance(module, nn.Module):
+        if module is None or module is Ellipsis:
+            raise NotImplementedError
         raise Wrong(
             f"The answer must be a class that inherits from `nn.Module`; calling it with {init} "
             f"returned {describe(module)}."
@@ -161,8 +169,7 @@ def run_module(
     own = dict(module.named_parameters(remove_duplicate=False))
     missing = [name for name in parameters if name not in own]
     if missing:
-        if _is_stub(module, inputs):
-            raise NotImplementedError
+        _raise_if_stub(module, inputs)
         raise Wrong(
             f"The module has no parameter `{missing[0]}`. The check copies weights in by name, so "
             f"the names must match. It has: {', '.join(own) or 'none'}."
@@ -170,7 +177,8 @@ def run_module(
     for name, parameter in own.items():
         if name not in parameters:
             if name.endswith("bias"):
-                nn.init.normal_(parameter)
+                rng = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+                nn.init.normal_(parameter, generator=rng)
             continue
         if parameter.shape != parameters[name].shape:
             raise Wrong(
@@ -182,14 +190,16 @@ def run_module(
     return Result(module(*inputs), {name: own[name] for name in parameters})
 
 
-def _is_stub(module: nn.Module, inputs: tuple) -> bool:
+def _raise_if_stub(module: nn.Module, inputs: tuple) -> None:
+    """Raise NotImplementedError if `forward` is not written yet; ignore its other errors."""
     try:
         value = module(*inputs)
     except NotImplementedError:
-        return True
+        raise
     except Exception:
-        return False
-    return value is None or value is Ellipsis
+        return
+    if value is None or value is Ellipsis:
+        raise NotImplementedError
 
 
 def describe(value: Any) -> str:

@@ -57,7 +57,8 @@ class Verdict:
     def message(self) -> str:
         """Everything the learner is told, as plain text."""
         if self.status == "passed":
-            worth = f"{self.points:g} of {self.max_points:g} points." if self.max_points else ""
+            unit = "point" if self.max_points == 1 else "points"
+            worth = f"{self.points:g} of {self.max_points:g} {unit}." if self.max_points else ""
             return "\n".join(p for p in (worth, self.note) if p) or "Right."
         parts = [self.where and f"Input: {self.where}", self.evidence]
         parts += [self.question and f"Think: {self.question}", self.note]

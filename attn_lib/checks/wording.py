@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from attn_lib.checks.compare import Difference, compare
-from attn_lib.checks.observe import Outcome, explain_error, named_tensors
+from attn_lib.checks.observe import Outcome, explain_error, learner_frames, named_tensors, safe_str
 from attn_lib.checks.task import Case, Task, Wrong, describe, run_module
 from attn_lib.checks.verdict import Verdict
 
@@ -37,7 +37,7 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
         return Difference(str(got.error))
     if got.error is not None:
         text = f"It raised {explain_error(got.error)}"
-        if isinstance(got.error, TypeError) and "argument" in text:
+        if isinstance(got.error, TypeError) and not learner_frames(got.error):
             text += f"\nThe task calls it as `{task.signature}`."
         return Difference(text)
     if len(got.values) == 1:
@@ -87,10 +87,22 @@ def not_attempted(task: Task, evidence: str) -> Verdict:
 
 
 def stub(task: Task, outcome: Outcome) -> Verdict:
-    """Make the verdict on an untouched stub."""
-    if outcome.error is not None:
-        return not_attempted(task, "It still raises NotImplementedError.")
-    text = "It returned nothing. If you have written something, is there a `return` at the end?"
+    """Make the verdict on an answer that is not written, or not to its end."""
+    if outcome.error is None:
+        text = "It returned nothing. If you have written something, is there a `return` at the end?"
+        return not_attempted(task, text)
+    frames = learner_frames(outcome.error)
+    if "missing the required" in safe_str(outcome.error):
+        text = "There is no method `forward`. Is it there, spelled so, and inside the class?"
+    elif not frames:
+        text = "It still returns nothing."
+    elif frames[-1].name in (task.name, "__init__", "forward"):
+        text = f"`{frames[-1].name}` still raises NotImplementedError (line {frames[-1].lineno})."
+    else:
+        text = (
+            f"It calls `{frames[-1].name}`, which still raises NotImplementedError. "
+            "Write that one first."
+        )
     return not_attempted(task, text)
 
 
@@ -106,7 +118,7 @@ def not_callable(task: Task, answer: Any) -> Verdict:
     kind = "class" if inspect.isclass(task.reference) else "function"
     text = (
         f'`check` needs the {kind} itself, as in `check("{task.name}", {task.name})`, '
-        f"but received {describe(answer)}."
+        f"without parentheses, but received {describe(answer)}."
     )
     return Verdict(task.name, "error", evidence=text, max_points=task.points)
 

@@ -45,8 +45,7 @@ def test_every_right_answer_passes_for_every_seed(name, answer):
 @pytest.mark.parametrize("task", tasks(), ids=lambda task: task.name)
 def test_tasks_are_complete(task):
     assert len(task.hints) == 3
-    assert len({mistake.id for mistake in task.mistakes}) == len(task.mistakes)
-    assert len(task.mistakes) >= (6 if task.points else 4)
+    assert len({mistake.id for mistake in task.mistakes}) >= (6 if task.points else 4)
     assert len(ALTERNATIVES[task.name]) >= (6 if task.points else 3)
     assert task.signature.startswith((task.name, f"class {task.name}"))
 
