@@ -25,7 +25,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-BUSY = VENV / ".installing"  # is there while pip runs: a run that finds it was preceded by a crash
+BUSY = VENV / ".installing"  # is there while .venv changes: who finds it comes after a crash
+LOCK = VENV / ".lock"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 LINUX = platform.system() == "Linux"
 
@@ -69,9 +70,12 @@ def make_venv() -> None:
     else:
         say(f"Making a virtual environment in .venv, with Python {platform.python_version()}.")
     base = getattr(sys, "_base_executable", None) or sys.executable
-    if subprocess.run([base, "-m", "venv", str(VENV)]).returncode != 0:
+    made = subprocess.run([base, "-m", "venv", str(VENV)], capture_output=True, text=True)
+    if made.returncode != 0:
+        print(made.stdout, made.stderr, file=sys.stderr)
         raise SystemExit(f"{base} could not make a virtual environment; its message is above.")
     note("place", str(ROOT))
+    BUSY.unlink()
 
 
 def install_course(for_tests: bool) -> None:
@@ -114,8 +118,7 @@ def fetch_models() -> None:
     elif os.environ.get("CI"):
         raise SystemExit("The pretrained models could not be fetched.")
     else:
-        say("The pretrained models are missing: cells that use them will say so. Fetch them later")
-        say("with `make models`; the next `make lab` tries again too.")
+        say("Going on without the pretrained models. `make models` fetches them, or the next run.")
 
 
 # ------------------------------------------------------------------------------ what is there
@@ -183,13 +186,9 @@ def runs(code: str) -> bool:
         return False
 
 
-def empty(folder: Path) -> None:
-    """Remove what is in .venv, all but the lock that this process holds."""
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.name != ".lock":
-            path.unlink()
+def contents(venv: Path) -> list[Path]:
+    """Return what lies in .venv, but for what belongs to this run."""
+    return [path for path in venv.iterdir() if path not in (BUSY, LOCK)]
 
 
 # ------------------------------------------------------------------------------------ doing it
@@ -199,7 +198,7 @@ def empty(folder: Path) -> None:
 def one_at_a_time() -> Iterator[None]:
     """Wait until no other run works on .venv; the system ends the wait if the other one dies."""
     VENV.mkdir(exist_ok=True)
-    with open(VENV / ".lock", "w") as lock:
+    with open(LOCK, "w") as lock:
         try:
             import fcntl
         except ImportError:  # Windows has no make; it never comes to two runs there
@@ -234,15 +233,21 @@ def pip(*arguments: str) -> bool:
         ) as process,
         show_progress(lines),
     ):
-        for line in process.stdout:
-            lines.append(line)  # the other thread reads along
+        try:
+            for line in process.stdout:
+                lines.append(line)  # the other thread reads along
+        except KeyboardInterrupt:  # it goes to pip too: let it tidy up
+            process.wait(timeout=60)
+            raise
     unpacked = any(line.startswith("Installing collected packages") for line in lines)
     if process.returncode == 0 or not unpacked:
         BUSY.unlink()
     if process.returncode == 0:
         return True
-    trouble = [line for line in lines if re.match(r"\s*(error|warning|hint|note)\b", line, re.I)]
-    print(*(trouble or lines)[-12:], sep="", file=sys.stderr)
+    errors = [line for line in lines if line.lstrip().lower().startswith(("error", "hint"))]
+    print(*(errors or lines)[-8:], sep="", end="", file=sys.stderr)
+    if any("connection broken" in line for line in lines):
+        print("pip could not reach the package index: is there a network?", file=sys.stderr)
     return False
 
 
