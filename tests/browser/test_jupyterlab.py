@@ -34,11 +34,7 @@ ENDLESS = """def attention_scores(q, k):
         pass
 """
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("default::ResourceWarning"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
