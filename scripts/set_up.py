@@ -62,11 +62,11 @@ def make_venv() -> None:
     """Make .venv, unless there is one that works."""
     if PYTHON.exists() and runs("import pip") and not moved() and not damaged():
         return
-    if any(path.name != ".lock" for path in VENV.iterdir()):
-        say(
-            "The virtual environment in .venv was left unfinished, damaged or moved: making it anew."
-        )
-        empty(VENV)
+    BUSY.touch()
+    if contents(VENV):
+        say("Making .venv anew: it was left unfinished, is damaged, or was moved.")
+        for path in contents(VENV):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     else:
         say(f"Making a virtual environment in .venv, with Python {platform.python_version()}.")
     base = getattr(sys, "_base_executable", None) or sys.executable
