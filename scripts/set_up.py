@@ -60,7 +60,7 @@ def main() -> None:
 
 def make_venv() -> None:
     """Make .venv, unless there is one that works."""
-    if PYTHON.exists() and runs("import pip") and not moved() and not damaged():
+    if PYTHON.exists() and runs("import pip._internal.cli.main") and not moved() and not damaged():
         return
     BUSY.touch()
     if contents(VENV):
@@ -173,7 +173,10 @@ def damaged() -> bool:
     if not BUSY.exists():
         return False
     say("The last installation was interrupted: looking what is there.")
-    return not runs(FIND_DAMAGE)
+    if not runs(FIND_DAMAGE):
+        return True
+    BUSY.unlink()
+    return False
 
 
 def runs(code: str) -> bool:
