@@ -84,7 +84,10 @@ def _full_mask(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool
 ) -> Tensor | None:
     """Check all shapes; return one mask that holds everything, or None if all is allowed."""
-    if not q.ndim == k.ndim == v.ndim >= 2 or not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+    if (
+        not q.ndim == k.ndim == v.ndim >= 2
+        or not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]
+    ):
         raise ValueError(
             "expected q (..., L, D), k (..., S, D) and v (..., S, Dv) with the same leading sizes, "
             f"got q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
@@ -100,7 +103,9 @@ def _full_mask(
     scores_shape = (*q.shape[:-1], k.shape[-2])
     if mask is not None:
         if mask.dtype != torch.bool:
-            raise ValueError(f"expected a boolean mask, True = may attend, got {mask.dtype}")
+            raise ValueError(
+                f"expected a boolean mask, True = may attend, got {mask.dtype}"
+            )
         if mask.ndim > len(scores_shape) or any(
             m not in (1, s)
             for m, s in zip(reversed(mask.shape), reversed(scores_shape), strict=False)

@@ -38,7 +38,9 @@ class EncoderBlock(nn.Module):
         super().__init__()
         self.attn = MultiHeadAttention(d_model, num_heads)
         self.norm1 = nn.LayerNorm(d_model, eps=1e-12)
-        self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.GELU(), nn.Linear(d_ff, d_model))
+        self.ff = nn.Sequential(
+            nn.Linear(d_model, d_ff), nn.GELU(), nn.Linear(d_ff, d_model)
+        )
         self.norm2 = nn.LayerNorm(d_model, eps=1e-12)
 
     def forward(
@@ -65,7 +67,9 @@ class MiniLM(nn.Module):
         self.tokenizer = tokenizer
         self.token_embedding = nn.Embedding(30522, 384)
         self.position_embedding = nn.Embedding(512, 384)
-        self.segment_embedding = nn.Embedding(2, 384)  # BERT's sentence A and B; here always A
+        self.segment_embedding = nn.Embedding(
+            2, 384
+        )  # BERT's sentence A and B; here always A
         self.norm = nn.LayerNorm(384, eps=1e-12)
         self.blocks = nn.ModuleList(EncoderBlock(384, 12, 1536) for _ in range(6))
 
@@ -95,7 +99,10 @@ class MiniLM(nn.Module):
             encoding.pad(length)
         device = self.token_embedding.weight.device
         ids = torch.tensor([encoding.ids for encoding in encodings], device=device)
-        real = torch.tensor([encoding.attention_mask for encoding in encodings], device=device) == 1
+        real = (
+            torch.tensor([encoding.attention_mask for encoding in encodings], device=device)
+            == 1
+        )
         x, _ = self(ids, mask=real[:, None, None, :])
         mean = (x * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True)
         return F.normalize(mean, dim=-1)

@@ -9,7 +9,9 @@ from attn_lib.attention import Kernel, check_widths, einsum_attention, fused_att
 def split_heads(x: Float[Tensor, "b l e"], num_heads: int) -> Float[Tensor, "b h l d"]:
     """Cut the channels into heads: (B, L, H*D) to (B, H, L, D), head 0 from the first D channels."""
     if x.shape[-1] % num_heads:
-        raise ValueError(f"expected a width divisible by {num_heads} heads, got {tuple(x.shape)}")
+        raise ValueError(
+            f"expected a width divisible by {num_heads} heads, got {tuple(x.shape)}"
+        )
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
 

@@ -18,7 +18,9 @@ import torch.nn.functional as F
 from attn_lib import einsum_attention, fused_attention
 from attn_lib.checks import judge, tasks
 
-IMPORT = "import time, torch; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+IMPORT = (
+    "import time, torch; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+)
 
 
 def alternate(*sides: Callable[[], object], runs: int) -> list[float]:
@@ -38,8 +40,12 @@ def bench_import(runs: int) -> None:
     seconds = []
     for _ in range(max(3, runs // 4)):
         command = [sys.executable, "-c", IMPORT.format("attn_lib")]
-        seconds.append(float(subprocess.run(command, capture_output=True, check=True).stdout))
-    print(f"\nimport attn_lib, beyond torch      {statistics.median(seconds) * 1000:7.1f} ms")
+        seconds.append(
+            float(subprocess.run(command, capture_output=True, check=True).stdout)
+        )
+    print(
+        f"\nimport attn_lib, beyond torch      {statistics.median(seconds) * 1000:7.1f} ms"
+    )
 
 
 def bench_checks(runs: int) -> None:
@@ -84,7 +90,9 @@ def with_backward(forward: Callable[[], torch.Tensor]) -> Callable[[], None]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=int, default=20, help="runs of each side (default 20)")
+    parser.add_argument(
+        "--runs", type=int, default=20, help="runs of each side (default 20)"
+    )
     runs = parser.parse_args().runs
     print(
         f"PyTorch {torch.__version__}, Python {platform.python_version()}, "

@@ -23,7 +23,9 @@ def main() -> int:
     """Do what the command line asks for; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--check", action="store_true", help="change nothing; exit 1 on a difference")
+    how.add_argument(
+        "--check", action="store_true", help="change nothing; exit 1 on a difference"
+    )
     how.add_argument(
         "--force",
         action="store_true",
@@ -53,11 +55,15 @@ def generate(root: Path = ROOT) -> dict[str, bytes]:
     from nbgrader.coursedir import CourseDirectory
     from traitlets.config import Config, PyFileConfigLoader
 
-    sources = sorted(path for path in (root / "solutions").iterdir() if any(path.glob("*.ipynb")))
+    sources = sorted(
+        path for path in (root / "solutions").iterdir() if any(path.glob("*.ipynb"))
+    )
     with tempfile.TemporaryDirectory() as folder:
         release = Path(folder).resolve()
         for source in sources:
-            config = Config(PyFileConfigLoader("nbgrader_config.py", str(ROOT)).load_config())
+            config = Config(
+                PyFileConfigLoader("nbgrader_config.py", str(ROOT)).load_config()
+            )
             config.CourseDirectory.root = str(root)
             config.CourseDirectory.release_directory = str(release)
             config.CourseDirectory.assignment_id = source.name
@@ -66,7 +72,9 @@ def generate(root: Path = ROOT) -> dict[str, bytes]:
             config.GenerateAssignment.force = True
             course = CourseDirectory(config=config)
             GenerateAssignment(coursedir=course, config=config).start()
-            for notebook in source.glob("*.ipynb"):  # nbgrader may do nothing and say nothing
+            for notebook in source.glob(
+                "*.ipynb"
+            ):  # nbgrader may do nothing and say nothing
                 if not (release / source.name / notebook.name).exists():
                     raise SystemExit(f"nbgrader made no exercise of {notebook}.")
         files = sorted(path for path in release.rglob("*") if path.is_file())
@@ -111,7 +119,9 @@ def drift(fresh: dict[str, bytes], committed: Callable[[Path], bytes | None]) ->
         if there is None:
             problems.append(f"exercises/{name} is missing: run `make exercises`.")
         elif there != content:
-            problems.append(f"exercises/{name} is not what its solution makes: `make exercises`.")
+            problems.append(
+                f"exercises/{name} is not what its solution makes: `make exercises`."
+            )
     for path in sorted(EXERCISES.glob("*/*.ipynb")):
         name = path.relative_to(EXERCISES).as_posix()
         if name not in fresh and ".bak-" not in name and at_head(path) is not None:
@@ -153,7 +163,9 @@ def written() -> dict[str, str]:
 
 def remember(files: dict[str, bytes]) -> None:
     """Note what was written, so that a later run knows these files from a learner's."""
-    notes = written() | {key(EXERCISES / name): hashed(content) for name, content in files.items()}
+    notes = written() | {
+        key(EXERCISES / name): hashed(content) for name, content in files.items()
+    }
     WRITTEN.parent.mkdir(exist_ok=True)
     WRITTEN.write_text(json.dumps(notes, indent=1), encoding="utf-8")
 

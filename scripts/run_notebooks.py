@@ -38,7 +38,9 @@ class Failed(Exception):
 def main() -> int:
     """Run what the command line names; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("paths", nargs="+", type=Path, help="notebooks, or folders of notebooks")
+    parser.add_argument(
+        "paths", nargs="+", type=Path, help="notebooks, or folders of notebooks"
+    )
     failed = 0
     for path in find_notebooks(parser.parse_args().paths):
         start = time.monotonic()
@@ -92,7 +94,9 @@ def execute(notebook: NotebookNode, folder: Path) -> None:
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,
-        extra_arguments=["--log-level=ERROR"],  # a kernel on this machine warns that it uses TCP
+        extra_arguments=[
+            "--log-level=ERROR"
+        ],  # a kernel on this machine warns that it uses TCP
         resources={"metadata": {"path": str(folder)}},
         on_cell_start=lambda cell, cell_index: current.update(index=cell_index),
     )
@@ -141,7 +145,9 @@ def keep(output: NotebookNode, cell: NotebookNode) -> bool:
 
 def replace(path: Path, text: str) -> None:
     """Write the file whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp")
+    handle, temporary = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp"
+    )
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)

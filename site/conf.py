@@ -28,7 +28,10 @@ include_patterns = [
     "exercises/*/*.ipynb",
     "solutions/*/*.ipynb",
 ]
-exclude_patterns = ["**/.*", *sorted(p.name for p in ROOT.iterdir() if p.name not in SOURCES)]
+exclude_patterns = [
+    "**/.*",
+    *sorted(p.name for p in ROOT.iterdir() if p.name not in SOURCES),
+]
 templates_path = ["_templates"]
 
 # Notebooks
@@ -72,7 +75,9 @@ html_theme_options = {
         "color-brand-content": "#8ebefa",
     },
 }
-copybutton_selector = "div.cell_input pre, div.highlight-bash pre, div.highlight-console pre"
+copybutton_selector = (
+    "div.cell_input pre, div.highlight-bash pre, div.highlight-console pre"
+)
 
 
 # --- The lists of lessons, exercises and solutions, made from what is in the folders --------------
@@ -140,14 +145,18 @@ def complete_source(app, docname, source) -> None:
         for cell in notebook["cells"]:
             if "nbgrader" in cell["metadata"] and cell["cell_type"] == "code":
                 # Not the points, which the hidden test returned.
-                cell["outputs"] = [o for o in cell["outputs"] if o["output_type"] == "display_data"]
+                cell["outputs"] = [
+                    o for o in cell["outputs"] if o["output_type"] == "display_data"
+                ]
             cell["source"] = without_markers("".join(cell["source"]))
     source[0] = json.dumps(notebook)
 
 
 def without_markers(text: str) -> str:
     """Take out of a solution's cell what only nbgrader and the graders need."""
-    text = re.sub(r"\n### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS", "", text, flags=re.DOTALL)
+    text = re.sub(
+        r"\n### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS", "", text, flags=re.DOTALL
+    )
     text = re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", text, flags=re.MULTILINE)
     return text.replace("# Exercise ", "# Solution ", 1).rstrip()
 
@@ -185,7 +194,9 @@ def add_notebook_bar(app, doctree) -> None:
         )
     title = next(iter(doctree.findall(nodes.title)), None)
     if title is not None:
-        title.parent.insert(title.parent.index(title) + 1, nodes.raw("", bar, format="html"))
+        title.parent.insert(
+            title.parent.index(title) + 1, nodes.raw("", bar, format="html")
+        )
 
 
 def keep_pictures_in_the_build(app) -> None:
@@ -196,7 +207,9 @@ def keep_pictures_in_the_build(app) -> None:
 
 
 def setup(app) -> None:
-    app.connect("builder-inited", keep_pictures_in_the_build, priority=900)  # after MyST-NB's own
+    app.connect(
+        "builder-inited", keep_pictures_in_the_build, priority=900
+    )  # after MyST-NB's own
     app.connect("source-read", complete_source)
     app.connect("env-get-outdated", always_reread_lists)
     app.connect("doctree-read", add_notebook_bar)

@@ -21,9 +21,13 @@ def test_library_calls_keep_the_shapes_of_their_annotations():
         "-k",
         "not value_error",
     ]
-    modules = [f"attn_lib.{path.stem}" for path in (TESTS.parent / "attn_lib").glob("[a-z]*.py")]
+    modules = [
+        f"attn_lib.{path.stem}" for path in (TESTS.parent / "attn_lib").glob("[a-z]*.py")
+    ]
     command += [f"--jaxtyping-packages={','.join(modules)},beartype.beartype"]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=TESTS.parent, timeout=300)
+    run = subprocess.run(
+        command, capture_output=True, text=True, cwd=TESTS.parent, timeout=300
+    )
     assert run.returncode == 0, run.stdout[-3000:]
 
 

@@ -81,7 +81,9 @@ def targets() -> set[str]:
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is missing")
 def test_make_help_lists_every_target():
-    shown = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        ["make"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     listed = set(re.findall(r"^make ([a-z]+)  +\S", shown, re.MULTILINE))
     assert listed == targets() - {"lint"}  # a step of test and quick, not for calling
 

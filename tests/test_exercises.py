@@ -23,7 +23,9 @@ def test_the_exercises_are_what_the_solutions_make():
 def test_generating_twice_gives_the_same_bytes_and_an_exercise_for_every_solution():
     code = "from scripts.make_exercises import generate; a = generate(); assert a == generate(); "
     command = [sys.executable, "-c", code + "print(*a)"]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     solutions = {path.relative_to(ROOT / "solutions").as_posix() for path in SOLUTIONS}
     assert set(names.split()) >= solutions > set()
 

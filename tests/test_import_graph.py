@@ -64,7 +64,11 @@ def wrong_ways(graph: dict[str, set[str]]) -> list[str]:
             there = part(other)
             if not here and there in OUTSIDE:
                 problems.append(f"`import attn_lib` imports {there}")
-            if here and here not in OUTSIDE and (not there or LAYER.get(there, 0) > LAYER[here]):
+            if (
+                here
+                and here not in OUTSIDE
+                and (not there or LAYER.get(there, 0) > LAYER[here])
+            ):
                 problems.append(f"{module} imports {other}")
     return problems
 
@@ -82,7 +86,9 @@ def test_no_module_imports_itself_in_a_circle():
 
 def test_import_attn_lib_brings_nothing_heavy():
     heavy = ("matplotlib", "ipywidgets", "IPython", "tokenizers", "safetensors")
-    code = f"import sys, attn_lib; print(*[name for name in {heavy} if name in sys.modules])"
+    code = (
+        f"import sys, attn_lib; print(*[name for name in {heavy} if name in sys.modules])"
+    )
     command = [sys.executable, "-c", code]
     imported = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert imported.stdout.split() == []

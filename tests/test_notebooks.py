@@ -26,7 +26,9 @@ Rule = Callable[[NotebookNode], Problems]
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+    return [
+        cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()
+    ]
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -176,7 +178,11 @@ def anchors(path: Path) -> set[str]:
 
 
 def slug(heading: str) -> str:
-    for markup, text in ((r"\[([^\]]*)\]\([^)]*\)", r"\1"), (r"\$[^$]*\$", ""), (r"[`*]", "")):
+    for markup, text in (
+        (r"\[([^\]]*)\]\([^)]*\)", r"\1"),
+        (r"\$[^$]*\$", ""),
+        (r"[`*]", ""),
+    ):
         heading = re.sub(markup, text, heading)
     return github_slugify(heading)
 
@@ -216,7 +222,9 @@ def problems(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     if path in EXERCISES:
         rules.append(is_executed)
-        text = (committed(path) or path.read_bytes()).decode()  # not what a learner wrote there
+        text = (
+            committed(path) or path.read_bytes()
+        ).decode()  # not what a learner wrote there
     else:
         rules.append(is_not_executed)
     if path in LESSONS:
@@ -242,7 +250,9 @@ def test_notebook_is_valid(path):
 
 
 def test_the_first_lessons_are_there():
-    assert {"00_start_here.ipynb", "01_single_head.ipynb"} <= {path.name for path in LESSONS}
+    assert {"00_start_here.ipynb", "01_single_head.ipynb"} <= {
+        path.name for path in LESSONS
+    }
 
 
 def test_every_solution_stands_in_a_folder_of_its_lesson_and_has_its_exercise():
@@ -256,8 +266,12 @@ def test_every_solution_stands_in_a_folder_of_its_lesson_and_has_its_exercise():
 # ----------------------------------------------------------- every rule finds what breaks it
 
 
-def code(source: str = "1", *outputs: NotebookNode, count: int = 1, **metadata) -> NotebookNode:
-    return new_code_cell(source, outputs=list(outputs), execution_count=count, metadata=metadata)
+def code(
+    source: str = "1", *outputs: NotebookNode, count: int = 1, **metadata
+) -> NotebookNode:
+    return new_code_cell(
+        source, outputs=list(outputs), execution_count=count, metadata=metadata
+    )
 
 
 def display(**data: str) -> NotebookNode:
@@ -277,7 +291,9 @@ LINES = "\n".join(["x = 1"] * 19)
 CLEAN = new_notebook(
     metadata=KERNEL,
     cells=[
-        new_markdown_cell("# Title\n\n" + "word " * 110 + "\n\n| a | b |\n\n<br>\n\n$$a b c$$"),
+        new_markdown_cell(
+            "# Title\n\n" + "word " * 110 + "\n\n| a | b |\n\n<br>\n\n$$a b c$$"
+        ),
         code("import attn_lib\n" + "\n".join(["x = 1"] * 18)),
         code("class A:\n" + "    x = 1\n" * 28, count=2),
         code("show()", display(image_png="AAAA"), count=3, tags=["cuda"], mystnb=ALT),
@@ -301,9 +317,15 @@ BROKEN: list[tuple[Rule, NotebookNode]] = [
     (has_long_code, code("class A:\n" + "    x = 1\n" * 29)),
     (has_long_prose, new_markdown_cell("word " * 120)),
     (has_pictures_without_text, code("show()", display(image_png="AAAA"))),
-    (has_pictures_without_text, code("show()", display(image_png="AA"), mystnb={"image": {}})),
+    (
+        has_pictures_without_text,
+        code("show()", display(image_png="AA"), mystnb={"image": {}}),
+    ),
     (has_pictures_without_text, code("show()", display(text_html="<img src='x.png'>"))),
-    (has_pictures_without_text, code("show()", display(text_html="<img alt='' src='x.png'>"))),
+    (
+        has_pictures_without_text,
+        code("show()", display(text_html="<img alt='' src='x.png'>")),
+    ),
     (has_pictures_without_text, new_markdown_cell("![](x.png)")),
     (is_large, code("show()", display(image_png="A" * 300_000))),
     (names_a_machine, code("open('/home/me/x')")),
@@ -312,13 +334,22 @@ BROKEN: list[tuple[Rule, NotebookNode]] = [
     (names_a_machine, new_markdown_cell("see /Users/me")),
     (names_a_machine, code("1", new_output("error", traceback=["File /root/x.py"]))),
     (changes_the_path, code("import sys; sys.path.insert(0, '..')")),
-    (partial(has_dead_links, path=ROOT / "README.md"), new_markdown_cell("[x](missing.ipynb)")),
+    (
+        partial(has_dead_links, path=ROOT / "README.md"),
+        new_markdown_cell("[x](missing.ipynb)"),
+    ),
     (
         partial(has_dead_links, path=ROOT / "README.md"),
         new_markdown_cell('<a href="gone.md">x</a>'),
     ),
-    (partial(has_dead_links, path=ROOT / "README.md"), new_markdown_cell("[x](README.md#no)")),
-    (partial(has_dead_links, path=ROOT / "README.md"), new_markdown_cell("[x](../outside)")),
+    (
+        partial(has_dead_links, path=ROOT / "README.md"),
+        new_markdown_cell("[x](README.md#no)"),
+    ),
+    (
+        partial(has_dead_links, path=ROOT / "README.md"),
+        new_markdown_cell("[x](../outside)"),
+    ),
 ]
 
 
@@ -333,14 +364,22 @@ def test_rule_finds_the_planted_problem(rule, cell):
 
 
 def test_rule_finds_a_foreign_kernel():
-    foreign = new_notebook(metadata={"kernelspec": {"name": "conda", "display_name": "conda"}})
+    foreign = new_notebook(
+        metadata={"kernelspec": {"name": "conda", "display_name": "conda"}}
+    )
     assert list(has_a_foreign_kernel(foreign))
     assert list(has_a_foreign_kernel(new_notebook()))
 
 
 def test_every_rule_has_a_planted_problem():
     planted = {getattr(rule, "func", rule) for rule, _ in BROKEN} | {has_a_foreign_kernel}
-    assert planted >= {*EVERYWHERE, is_executed, is_not_executed, has_no_cuda_cell, has_dead_links}
+    assert planted >= {
+        *EVERYWHERE,
+        is_executed,
+        is_not_executed,
+        has_no_cuda_cell,
+        has_dead_links,
+    }
 
 
 def test_links_that_lead_somewhere_are_accepted():

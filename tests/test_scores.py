@@ -36,7 +36,9 @@ def without_solutions(cells):
         for line in "".join(cell["source"]).splitlines():
             if "### BEGIN SOLUTION" in line:
                 inside = True
-                lines.append(line.replace("### BEGIN SOLUTION", "raise NotImplementedError"))
+                lines.append(
+                    line.replace("### BEGIN SOLUTION", "raise NotImplementedError")
+                )
             elif "### END SOLUTION" in line:
                 inside = False
             elif not inside:
@@ -68,5 +70,9 @@ def test_every_task_has_a_graded_cell_worth_its_points_and_a_stored_full_mark(pa
         if meta.get("grade"):
             results = [o for o in cell["outputs"] if o["output_type"] == "execute_result"]
             stored = float("".join(results[0]["data"]["text/plain"]))
-            graded[meta["grade_id"].removeprefix("check-")] = (meta["points"], stored, len(results))
+            graded[meta["grade_id"].removeprefix("check-")] = (
+                meta["points"],
+                stored,
+                len(results),
+            )
     assert graded == {task.name: (task.points, task.points, 1) for task in tasks_of(path)}

@@ -27,7 +27,9 @@ def pages_of(site: Path) -> dict[Path, BeautifulSoup]:
 def broken_links(site: Path) -> list[str]:
     """Return each href or src in a built site that leads to no file, or to no place in a page."""
     pages = pages_of(site)
-    places = {page: {tag["id"] for tag in soup.select("[id]")} for page, soup in pages.items()}
+    places = {
+        page: {tag["id"] for tag in soup.select("[id]")} for page, soup in pages.items()
+    }
     broken = []
     for page, soup in pages.items():
         for tag in soup.select("[href], [src]"):
@@ -38,7 +40,12 @@ def broken_links(site: Path) -> list[str]:
             anchor = unquote(url.fragment)
             if not target.is_file():
                 reason = "no such file"
-            elif anchor and target in places and tag.name == "a" and anchor not in places[target]:
+            elif (
+                anchor
+                and target in places
+                and tag.name == "a"
+                and anchor not in places[target]
+            ):
                 reason = "no such place in the page"
             else:
                 continue
@@ -53,7 +60,9 @@ def requests_to_others(site: Path) -> list[str]:
         for tag in soup.select("[src], [srcset], [data], [poster], link[href]"):
             if tag.name == "link" and not LOADED_BY_LINK & set(tag.get("rel", [])):
                 continue
-            urls = [tag.get(name, "") for name in ("src", "srcset", "data", "poster", "href")]
+            urls = [
+                tag.get(name, "") for name in ("src", "srcset", "data", "poster", "href")
+            ]
             wanted += [(page, url) for url in urls]
         styles = [tag.get_text() for tag in soup.select("style")]
         styles += [tag["style"] for tag in soup.select("[style]")]
@@ -113,7 +122,9 @@ def test_every_lesson_is_in_the_sidebar_and_on_the_landing_page(pages):
 
 @pytest.mark.slow
 def test_every_notebook_page_offers_its_notebook_for_download(site, pages):
-    notebooks = [p for p in pages if p.startswith(("notebooks/", "exercises/", "solutions/"))]
+    notebooks = [
+        p for p in pages if p.startswith(("notebooks/", "exercises/", "solutions/"))
+    ]
     for page in notebooks:
         link = pages[page].select_one("article a[download]")
         copy = (site / page).parent / link["href"]
@@ -149,7 +160,10 @@ def test_solutions_are_out_of_the_search(site):
 @pytest.mark.slow
 def test_every_image_has_a_text_alternative(pages):
     bare = [
-        (p, str(i)[:120]) for p, s in pages.items() for i in s.select("img") if not i.get("alt")
+        (p, str(i)[:120])
+        for p, s in pages.items()
+        for i in s.select("img")
+        if not i.get("alt")
     ]
     assert bare == []
 
@@ -157,7 +171,9 @@ def test_every_image_has_a_text_alternative(pages):
 @pytest.mark.slow
 def test_mathjax_is_loaded_where_there_is_math_and_only_there(pages):
     with_math = {page for page, soup in pages.items() if soup.select(".math")}
-    with_mathjax = {page for page, soup in pages.items() if soup.select("script[src*=tex-svg]")}
+    with_mathjax = {
+        page for page, soup in pages.items() if soup.select("script[src*=tex-svg]")
+    }
     assert with_math == with_mathjax
     assert with_math
 

@@ -9,4 +9,14 @@ from attn_lib.checks.judge import judge
 from attn_lib.checks.task import Task, tasks
 from attn_lib.checks.verdict import Verdict
 
-__all__ = ["Task", "Verdict", "check", "grade", "hint", "judge", "mine", "progress", "tasks"]
+__all__ = [
+    "Task",
+    "Verdict",
+    "check",
+    "grade",
+    "hint",
+    "judge",
+    "mine",
+    "progress",
+    "tasks",
+]

@@ -25,7 +25,10 @@ class Difference:
 
 
 def compare(
-    expected: list[Any], actual: list[Any], names: tuple[str, ...], tolerance: float | None = None
+    expected: list[Any],
+    actual: list[Any],
+    names: tuple[str, ...],
+    tolerance: float | None = None,
 ) -> Difference | None:
     """Return the first difference between two lists of results, or None if they agree.
 
@@ -47,7 +50,9 @@ def compare(
     return None
 
 
-def _compare_one(label: str, want: Any, got: Any, tolerance: float | None) -> Difference | None:
+def _compare_one(
+    label: str, want: Any, got: Any, tolerance: float | None
+) -> Difference | None:
     Label = label[0].upper() + label[1:]
     if not isinstance(want, Tensor):
         if isinstance(got, Tensor) and got.numel() == 1:
@@ -60,7 +65,9 @@ def _compare_one(label: str, want: Any, got: Any, tolerance: float | None) -> Di
         return Difference(f"{Label} should be {describe(want)}, but is {describe(got)}.")
     if got.layout != torch.strided or got.device != want.device:
         kind = got.layout if got.layout != torch.strided else f"on device {got.device}"
-        return Difference(f"{Label} should be an ordinary tensor on {want.device}, but is {kind}.")
+        return Difference(
+            f"{Label} should be an ordinary tensor on {want.device}, but is {kind}."
+        )
     if got.shape != want.shape:
         text = f"{Label} should have shape {tuple(want.shape)}, but has {tuple(got.shape)}."
         if got.ndim >= 2 and got.shape == want.mT.shape:
@@ -101,7 +108,9 @@ def _describe_values(label: str, want: Tensor, got: Tensor, wrong: Tensor) -> Di
     text += f": expected {number(want[tuple(index)])}, got {number(got[tuple(index)])}."
     if want.numel() > 1:
         count = int(wrong.sum())
-        text += f" {count} of {want.numel()} numbers {'differs' if count == 1 else 'differ'}"
+        text += (
+            f" {count} of {want.numel()} numbers {'differs' if count == 1 else 'differ'}"
+        )
         gaps = (want.double() - got.double()).abs()[wrong]
         finite = gaps[gaps.isfinite()]
         if len(finite) and want.is_floating_point():

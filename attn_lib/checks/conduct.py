@@ -36,7 +36,9 @@ def judge_conduct(
     return wording.failed(task, failure, wording.NO_GRADIENT if cut_off else None)
 
 
-def _gradient_difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Difference | None:
+def _gradient_difference(
+    task: Task, case: Case, want: Outcome, got: Outcome
+) -> Difference | None:
     if got.error is not None:
         return Difference(
             "The values are right, but with inputs that need gradients it raised "

@@ -26,7 +26,9 @@ def check(name: str, answer: Any = None) -> Verdict:
     """
     try:
         verdict = _check(name, answer)
-    except BaseException as error:  # a check may not end a notebook, whatever the answer is made of
+    except (
+        BaseException
+    ) as error:  # a check may not end a notebook, whatever the answer is made of
         text = f"The check was cut short by {type(error).__name__}: {safe_str(error)[:300]}"
         verdict = Verdict(safe_str(name), "error", evidence=text)
     try:
@@ -65,7 +67,11 @@ def _keep(task: Task, answer: Any, verdict: Verdict) -> str:
                 raise CannotKeep("run alone, away from this notebook, it no longer passes")
         except Exception as error:
             source = ""
-            reason = error if isinstance(error, CannotKeep) else f"{type(error).__name__}: {error}"
+            reason = (
+                error
+                if isinstance(error, CannotKeep)
+                else f"{type(error).__name__}: {error}"
+            )
             note = f"Not kept for later lessons: {reason}."
 
     def change(entry: dict[str, Any]) -> None:
@@ -117,7 +123,9 @@ def progress() -> None:
     for task in tasks():
         entry = kept.get(task.name, {})
         passed = bool(entry.get("passed"))
-        state = "✓ passed" if passed else "✗ attempted" if entry.get("attempts") else "○ open"
+        state = (
+            "✓ passed" if passed else "✗ attempted" if entry.get("attempts") else "○ open"
+        )
         earned, total = earned + passed * task.points, total + task.points
         points = f"{passed * task.points} of {task.points}" if task.points else "practice"
         rows.append((f"{task.lesson:02d}", task.name, state, points))
@@ -130,7 +138,9 @@ def progress() -> None:
         + "</tr>"
         for row in rows
     )
-    titles = "".join(f'<th scope="col" style="text-align:left">{title}</th>' for title in header)
+    titles = "".join(
+        f'<th scope="col" style="text-align:left">{title}</th>' for title in header
+    )
     table = f"<table><thead><tr>{titles}</tr></thead><tbody>{cells}</tbody></table>"
     show(
         f"{text}\n{message}".rstrip(),

@@ -51,14 +51,16 @@ def _(weights, values):
 
 
 @mixture.mistake(
-    "weights-ignored", "If one weight doubles, does your result change? Where are the weights used?"
+    "weights-ignored",
+    "If one weight doubles, does your result change? Where are the weights used?",
 )
 def _(weights, values):
     return values.mean(dim=0).expand(weights.shape[0], -1)
 
 
 @mixture.mistake(
-    "result-transposed", "The result should be (L, D). In which order do your letters stand?"
+    "result-transposed",
+    "The result should be (L, D). In which order do your letters stand?",
 )
 def _(weights, values):
     return torch.einsum("ls,sd->dl", weights, values)

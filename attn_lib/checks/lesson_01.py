@@ -91,13 +91,16 @@ def _(x, dim=-1):
 
 
 @stable_softmax.mistake(
-    "dim-ignored", "Call it with dim=0. Over which axis does your code add up? Where is `dim` used?"
+    "dim-ignored",
+    "Call it with dim=0. Over which axis does your code add up? Where is `dim` used?",
 )
 def _(x, dim=-1):
     return x.softmax(-1)
 
 
-@stable_softmax.mistake("first-axis", "With dim=-1, which axis should add up to 1: first or last?")
+@stable_softmax.mistake(
+    "first-axis", "With dim=-1, which axis should add up to 1: first or last?"
+)
 def _(x, dim=-1):
     return x.softmax(0)
 
@@ -200,13 +203,16 @@ def _(x, dim=-1):
     return e / e.sum(dim, keepdim=True)
 
 
-@stable_softmax.mistake("sign-flipped", "Which entry should get the largest share: the largest?")
+@stable_softmax.mistake(
+    "sign-flipped", "Which entry should get the largest share: the largest?"
+)
 def _(x, dim=-1):
     return (-x).softmax(dim)
 
 
 @stable_softmax.mistake(
-    "log-returned", "Your numbers are negative. Which function turns logarithms into shares?"
+    "log-returned",
+    "Your numbers are negative. Which function turns logarithms into shares?",
 )
 def _(x, dim=-1):
     return x.log_softmax(dim)
@@ -272,12 +278,16 @@ def _(rng):
     yield Case("head_dim 1", (random(2, 3, 1), random(2, 4, 1)))
     yield Case("one query", (random(2, 1, 6), random(2, 4, 6)))
     yield Case("one key", (random(2, 4, 6), random(2, 1, 6)))
-    yield Case("large numbers", (random(1, 2, 6, scale=100.0), random(1, 3, 6, scale=100.0)))
+    yield Case(
+        "large numbers", (random(1, 2, 6, scale=100.0), random(1, 3, 6, scale=100.0))
+    )
     yield Case("not contiguous", (random(2, 6, 5).mT, random(2, 6, 4).mT))
     yield Case("float64", (random(2, 3, 6).double(), random(2, 4, 6).double()))
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
-        yield Case(about, (random(2, 3, 6).to(dtype), random(2, 4, 6).to(dtype)), grad=False)
+        yield Case(
+            about, (random(2, 3, 6).to(dtype), random(2, 4, 6).to(dtype)), grad=False
+        )
 
 
 def _dots(q, k):
@@ -291,7 +301,9 @@ def _(q, k):
     return _dots(q, k)
 
 
-@attention_scores.mistake("scale-multiplied", "Does your factor make the scores larger or smaller?")
+@attention_scores.mistake(
+    "scale-multiplied", "Does your factor make the scores larger or smaller?"
+)
 def _(q, k):
     return _dots(q, k) * math.sqrt(q.shape[-1])
 
@@ -325,14 +337,16 @@ def _(q, k):
 
 
 @attention_scores.mistake(
-    "scale-by-batch", "Print `q.shape`. Which of its sizes is the length of one query vector?"
+    "scale-by-batch",
+    "Print `q.shape`. Which of its sizes is the length of one query vector?",
 )
 def _(q, k):
     return _dots(q, k) / math.sqrt(q.shape[0])
 
 
 @attention_scores.mistake(
-    "transposed-scores", "Entry (i, j) of your result: is i a query or a key? It should be (L, S)."
+    "transposed-scores",
+    "Entry (i, j) of your result: is i a query or a key? It should be (L, S).",
 )
 def _(q, k):
     return _dots(k, q) / math.sqrt(q.shape[-1])
@@ -355,7 +369,8 @@ def _(q, k):
 
 
 @attention_scores.mistake(
-    "softmax-too-early", "These add up to 1 already: you return weights. Are scores positive only?"
+    "softmax-too-early",
+    "These add up to 1 already: you return weights. Are scores positive only?",
 )
 def _(q, k):
     return (_dots(q, k) / math.sqrt(q.shape[-1])).softmax(-1)
@@ -384,7 +399,8 @@ def _(q, k):
 
 
 @attention_scores.mistake(
-    "all-axes-turned", "`.T` turns round all three axes of k. Which two should change places?"
+    "all-axes-turned",
+    "`.T` turns round all three axes of k. Which two should change places?",
 )
 def _(q, k):
     return q @ k.permute(2, 1, 0) / math.sqrt(q.shape[-1])
@@ -515,24 +531,31 @@ def _(q, k, v):
     return _mix(_dots(q, k).softmax(-1), v)
 
 
-@attention.mistake("scale-multiplied", "Does your factor make the scores larger or smaller?")
+@attention.mistake(
+    "scale-multiplied", "Does your factor make the scores larger or smaller?"
+)
 def _(q, k, v):
     return _mix((_dots(q, k) * math.sqrt(q.shape[-1])).softmax(-1), v)
 
 
-@attention.mistake("scale-by-seq-len", "Should adding keys change how similar q and key 0 are?")
+@attention.mistake(
+    "scale-by-seq-len", "Should adding keys change how similar q and key 0 are?"
+)
 def _(q, k, v):
     return _mix((_dots(q, k) / math.sqrt(k.shape[1])).softmax(-1), v)
 
 
 @attention.mistake(
-    "scale-by-value-dim", "Which vectors meet in the dot product? Is Dv the length of one of them?"
+    "scale-by-value-dim",
+    "Which vectors meet in the dot product? Is Dv the length of one of them?",
 )
 def _(q, k, v):
     return _mix((_dots(q, k) / math.sqrt(v.shape[-1])).softmax(-1), v)
 
 
-@attention.mistake("scale-int-sqrt", "What is the square root of 6, as your code computes it?")
+@attention.mistake(
+    "scale-int-sqrt", "What is the square root of 6, as your code computes it?"
+)
 def _(q, k, v):
     return _mix((_dots(q, k) / math.isqrt(q.shape[-1])).softmax(-1), v)
 
@@ -560,12 +583,16 @@ def _(q, k, v):
     return output / math.sqrt(q.shape[-1]), weights
 
 
-@attention.mistake("transposed-scores", "Entry (i, j): is i a query or a key in your matrix?")
+@attention.mistake(
+    "transposed-scores", "Entry (i, j): is i a query or a key in your matrix?"
+)
 def _(q, k, v):
     return _mix(_scaled(k, q).softmax(-1), v)
 
 
-@attention.mistake("transposed-weights", "Which axis of the weights has to meet the key axis of v?")
+@attention.mistake(
+    "transposed-weights", "Which axis of the weights has to meet the key axis of v?"
+)
 def _(q, k, v):
     weights = _scaled(q, k).softmax(-1)
     return weights.mT @ v, weights
@@ -583,20 +610,24 @@ def _(q, k, v):
     return _mix(_scaled(q, k).softmax(-1), q)
 
 
-@attention.mistake("results-swapped", "Which of the two is asked for first: output or weights?")
+@attention.mistake(
+    "results-swapped", "Which of the two is asked for first: output or weights?"
+)
 def _(q, k, v):
     return _mix(_scaled(q, k).softmax(-1), v)[::-1]
 
 
 @attention.mistake(
-    "scores-returned", "The second result should be shares. Do the rows of yours add up to 1?"
+    "scores-returned",
+    "The second result should be shares. Do the rows of yours add up to 1?",
 )
 def _(q, k, v):
     return _mix(_scaled(q, k).softmax(-1), v)[0], _scaled(q, k)
 
 
 @attention.mistake(
-    "softmax-overflows", "What is exp(20000)? Which number may you subtract from a row beforehand?"
+    "softmax-overflows",
+    "What is exp(20000)? Which number may you subtract from a row beforehand?",
 )
 def _(q, k, v):
     e = _scaled(q, k).exp()
@@ -617,12 +648,16 @@ def _(q, k, v):
     return _mix(_scaled(q, k).masked_fill(hidden, -torch.inf).softmax(-1), v)
 
 
-@attention.mistake("dropout-left-in", "Call it twice with the same input. Is the answer the same?")
+@attention.mistake(
+    "dropout-left-in", "Call it twice with the same input. Is the answer the same?"
+)
 def _(q, k, v):
     return _mix(F.dropout(_scaled(q, k).softmax(-1), 0.1), v)
 
 
-@attention.mistake("only-the-best-key", "Is it a look-up of one value, or a mixture of all?")
+@attention.mistake(
+    "only-the-best-key", "Is it a look-up of one value, or a mixture of all?"
+)
 def _(q, k, v):
     return _mix(F.one_hot(_dots(q, k).argmax(-1), k.shape[1]).to(q.dtype), v)
 
@@ -637,7 +672,8 @@ def _(q, k, v):
 
 
 @attention.mistake(
-    "output-transposed", "The output should be (B, L, Dv). In which order do your letters stand?"
+    "output-transposed",
+    "The output should be (B, L, Dv). In which order do your letters stand?",
 )
 def _(q, k, v):
     output, weights = _mix(_scaled(q, k).softmax(-1), v)
@@ -654,7 +690,8 @@ def _(q, k, v):
 
 
 @attention.mistake(
-    "values-summed-away", "The output should have the width of v. Which letter have you lost?"
+    "values-summed-away",
+    "The output should have the width of v. Which letter have you lost?",
 )
 def _(q, k, v):
     weights = _scaled(q, k).softmax(-1)
@@ -666,7 +703,9 @@ def _(q, k, v):
     return _mix(torch.full_like(_dots(q, k), 1 / k.shape[1]), v)
 
 
-@attention.mistake("sigmoid", "Do your weights compete? What does one row of them add up to?")
+@attention.mistake(
+    "sigmoid", "Do your weights compete? What does one row of them add up to?"
+)
 def _(q, k, v):
     return _mix(_scaled(q, k).sigmoid(), v)
 
@@ -798,7 +837,9 @@ def _(self, x):
     return _mix((_dots(q, k) * math.sqrt(q.shape[-1])).softmax(-1), v)[0]
 
 
-@_wrong_head("softmax-over-queries", "Over which axis must the shares of one query add up to 1?")
+@_wrong_head(
+    "softmax-over-queries", "Over which axis must the shares of one query add up to 1?"
+)
 def _(self, x):
     q, k, v = _qkv(self, x)
     return _mix(_scaled(q, k).softmax(-2), v)[0]
@@ -824,7 +865,9 @@ def _(self, x):
     return _mix(_scaled(k, q).softmax(-1), v)[0]
 
 
-@_wrong_head("keys-as-values", "Which of the three projections gets no gradient in your code?")
+@_wrong_head(
+    "keys-as-values", "Which of the three projections gets no gradient in your code?"
+)
 def _(self, x):
     q, k, _ = _qkv(self, x)
     return _mix(_scaled(q, k).softmax(-1), k)[0]
@@ -844,7 +887,9 @@ def _(self, x):
     return _mix(_scaled(q, q).softmax(-1), v)[0]
 
 
-@_wrong_head("values-not-projected", "What is mixed: x itself, or what `v_proj` makes of it?")
+@_wrong_head(
+    "values-not-projected", "What is mixed: x itself, or what `v_proj` makes of it?"
+)
 def _(self, x):
     q, k, _ = _qkv(self, x)
     return _mix(_scaled(q, k).softmax(-1), x)[0]
@@ -870,13 +915,17 @@ def _(self, x):
     return _mix(_scaled(q, k).softmax(-1), v)
 
 
-@_wrong_head("weights-returned", "`forward` should return the mixture. Which one do you return?")
+@_wrong_head(
+    "weights-returned", "`forward` should return the mixture. Which one do you return?"
+)
 def _(self, x):
     q, k, v = _qkv(self, x)
     return _mix(_scaled(q, k).softmax(-1), v)[1]
 
 
-@_wrong_head("residual-added", "Nobody asked to add x here. What shape would it need to have?")
+@_wrong_head(
+    "residual-added", "Nobody asked to add x here. What shape would it need to have?"
+)
 def _(self, x):
     q, k, v = _qkv(self, x)
     return _mix(_scaled(q, k).softmax(-1), v)[0] + x

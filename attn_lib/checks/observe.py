@@ -17,14 +17,18 @@ from torch import Tensor
 
 from attn_lib.checks.task import Case, Result
 
-PRINT_LIMIT = 10_000  # characters kept of what an answer prints; a flood must not fill the memory
+PRINT_LIMIT = (
+    10_000  # characters kept of what an answer prints; a flood must not fill the memory
+)
 
 
 @dataclass
 class Outcome:
     """What one call of an answer did."""
 
-    values: list[Any] = field(default_factory=list)  # tensors or numbers, in the order returned
+    values: list[Any] = field(
+        default_factory=list
+    )  # tensors or numbers, in the order returned
     gradients: dict[str, Tensor | None] = field(default_factory=dict)
     error: BaseException | None = None
     untouched: bool = False  # the stub is still there: NotImplementedError, None or ...
@@ -75,7 +79,9 @@ def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
-            torch.default_generator.manual_seed(0)  # torch.manual_seed also wakes the accelerators
+            torch.default_generator.manual_seed(
+                0
+            )  # torch.manual_seed also wakes the accelerators
             try:
                 yield
             finally:

@@ -20,7 +20,12 @@ def difference_picture(expected: Tensor | None, actual: Tensor | None) -> str:
         expected: a 2-D slice of the expected result.
         actual: the same slice of the answer's.
     """
-    if expected is None or actual is None or max(expected.shape) > LARGEST or expected.numel() < 2:
+    if (
+        expected is None
+        or actual is None
+        or max(expected.shape) > LARGEST
+        or expected.numel() < 2
+    ):
         return ""
     wrong = ~agreeing(expected, actual)
     rows, columns = expected.shape

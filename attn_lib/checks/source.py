@@ -43,7 +43,12 @@ def standalone_source(answer: Any, name: str) -> str:
 def load_source(source: str, name: str) -> Any:
     """Run kept source in a namespace of its own, and return what it calls `name`."""
     filename = f"<your {name}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    linecache.cache[filename] = (
+        len(source),
+        None,
+        source.splitlines(keepends=True),
+        filename,
+    )
     namespace: dict[str, Any] = {"__name__": f"your_{name}"}
     exec(compile(source, filename, "exec"), namespace)
     return namespace[name]
@@ -68,7 +73,9 @@ def _write_dependency(used: str, value: Any, written: dict[str, str]) -> None:
     line = _import_line(value, used)
     if line is None and (
         isinstance(value, CONSTANTS)
-        or (isinstance(value, tuple | list) and all(isinstance(v, CONSTANTS) for v in value))
+        or (
+            isinstance(value, tuple | list) and all(isinstance(v, CONSTANTS) for v in value)
+        )
     ):
         line = f"{used} = {value!r}".replace("= inf", '= float("inf")')
     if line is None and (inspect.isfunction(value) or inspect.isclass(value)):
@@ -83,7 +90,11 @@ def _write_dependency(used: str, value: Any, written: dict[str, str]) -> None:
 def _import_line(value: Any, name: str) -> str | None:
     """Return the import that brings a value from an installed module, or None."""
     if isinstance(value, types.ModuleType):
-        return f"import {value.__name__} as {name}" if value.__name__ != name else f"import {name}"
+        return (
+            f"import {value.__name__} as {name}"
+            if value.__name__ != name
+            else f"import {name}"
+        )
     own = getattr(value, "__name__", None)
     home = getattr(value, "__module__", None)
     candidates = [home, *PUBLIC_MODULES] if isinstance(home, str) else PUBLIC_MODULES
@@ -110,7 +121,9 @@ def _code(value: Any) -> types.FunctionType:
     if inspect.isclass(value):
         for member in vars(value).values():
             member = getattr(member, "__func__", member)
-            if inspect.isfunction(member) and member.__qualname__.startswith(value.__name__ + "."):
+            if inspect.isfunction(member) and member.__qualname__.startswith(
+                value.__name__ + "."
+            ):
                 return member
     raise CannotKeep(f"its source is not to be found ({type(value).__name__})")
 

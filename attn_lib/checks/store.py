@@ -24,7 +24,9 @@ class CannotKeep(Exception):
 def folder() -> Path:
     """Return the folder of the learner's progress: $ATTN_HOME, or the user's data folder."""
     home = os.environ.get("ATTN_HOME")
-    return Path(home) if home else platformdirs.user_data_path("attention-from-scratch", False)
+    return (
+        Path(home) if home else platformdirs.user_data_path("attention-from-scratch", False)
+    )
 
 
 def path() -> Path:

@@ -58,7 +58,9 @@ class Verdict:
         """Everything the learner is told, as plain text."""
         if self.status == "passed":
             unit = "point" if self.max_points == 1 else "points"
-            worth = f"{self.points:g} of {self.max_points:g} {unit}." if self.max_points else ""
+            worth = (
+                f"{self.points:g} of {self.max_points:g} {unit}." if self.max_points else ""
+            )
             return "\n".join(p for p in (worth, self.note) if p) or "Right."
         parts = [self.where and f"Input: {self.where}", self.evidence]
         parts += [self.question and f"Think: {self.question}", self.note]
@@ -71,10 +73,14 @@ class Verdict:
         return f"{sign} {word}: {self.task}"
 
     def __str__(self) -> str:
-        text = f"{self.heading}\n" + "".join(f"  {line}\n" for line in self.message.splitlines())
+        text = f"{self.heading}\n" + "".join(
+            f"  {line}\n" for line in self.message.splitlines()
+        )
         small = small_inputs(self.inputs) if self.status in ("wrong", "error") else ""
         if small:
-            text += "  To try it by hand:\n" + "".join(f"    {x}\n" for x in small.splitlines())
+            text += "  To try it by hand:\n" + "".join(
+                f"    {x}\n" for x in small.splitlines()
+            )
         if self.printed:
             text += "  Your code printed:\n"
             text += "".join(f"    {line}\n" for line in self.printed.splitlines()[:20])

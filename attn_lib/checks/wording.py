@@ -7,7 +7,13 @@ import torch
 from torch import nn
 
 from attn_lib.checks.compare import Difference, compare
-from attn_lib.checks.observe import Outcome, explain_error, learner_frames, named_tensors, safe_str
+from attn_lib.checks.observe import (
+    Outcome,
+    explain_error,
+    learner_frames,
+    named_tensors,
+    safe_str,
+)
 from attn_lib.checks.task import Case, Task, Wrong, describe, run_module
 from attn_lib.checks.verdict import Verdict
 
@@ -28,7 +34,9 @@ class Failure(NamedTuple):
 
 def smallest(failures: list[Failure]) -> Failure:
     """Return the failure with the smallest input: the easiest to work through by hand."""
-    return min(failures, key=lambda f: sum(t.numel() for t in named_tensors(f.case.args).values()))
+    return min(
+        failures, key=lambda f: sum(t.numel() for t in named_tensors(f.case.args).values())
+    )
 
 
 def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Difference | None:
@@ -45,7 +53,9 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
         if value is None or value is Ellipsis:
             return Difference(f"It returned {value}. Does every path end in `return`?")
         if inspect.isgenerator(value):
-            return Difference("It returned a generator: is there a `yield` instead of a `return`?")
+            return Difference(
+                "It returned a generator: is there a `yield` instead of a `return`?"
+            )
         if isinstance(value, nn.Module):
             text = "the task asks for a function, not for a class"
             return Difference(f"It returned {describe(value)}: {text}.")
@@ -65,7 +75,8 @@ def failed(task: Task, failure: Failure, mistake: tuple[str, str] | None) -> Ver
         question=mistake[1] if mistake else "",
         printed=outcome.printed,
         inputs={
-            argument_name(task, path): t.clone() for path, t in named_tensors(case.args).items()
+            argument_name(task, path): t.clone()
+            for path, t in named_tensors(case.args).items()
         },
         expected=found.expected,
         actual=found.actual,
@@ -93,7 +104,9 @@ def stub(task: Task, outcome: Outcome) -> Verdict:
         return not_attempted(task, text)
     frames = learner_frames(outcome.error)
     if "missing the required" in safe_str(outcome.error):
-        text = "There is no method `forward`. Is it there, spelled so, and inside the class?"
+        text = (
+            "There is no method `forward`. Is it there, spelled so, and inside the class?"
+        )
     elif not frames:
         text = "It still returns nothing."
     elif frames[-1].name in (task.name, "__init__", "forward"):

@@ -34,7 +34,9 @@ def lines(
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(5.4, 3.2), layout="constrained")
         axes = figure.subplots()
-        for (label, values), color, marker in zip(curves.items(), COLORS, MARKERS, strict=False):
+        for (label, values), color, marker in zip(
+            curves.items(), COLORS, MARKERS, strict=False
+        ):
             axes.plot(x, values, color=color, marker=marker, markersize=4, label=label)
         if x_log:
             axes.set_xscale("log", base=2)

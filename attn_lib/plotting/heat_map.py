@@ -13,7 +13,9 @@ from torch import Tensor
 from attn_lib.plotting.picture import STYLE, Picture
 
 LARGEST_WITH_VALUES = 12  # tokens; beyond it the numbers would be too small to read
-DARK = 0.179  # relative luminance at which black and white text have the same contrast (WCAG)
+DARK = (
+    0.179  # relative luminance at which black and white text have the same contrast (WCAG)
+)
 
 
 def heat_map(
@@ -49,7 +51,9 @@ def heat_map(
     values = weights.detach().double().cpu()
     with mpl.rc_context(STYLE):
         figure = _draw(values, _numbered(queries), _numbered(keys), mask, title, kind)
-    return Picture(figure, _describe(values, _numbered(queries), _numbered(keys), title, kind))
+    return Picture(
+        figure, _describe(values, _numbered(queries), _numbered(keys), title, kind)
+    )
 
 
 def _draw(values, queries, keys, mask, title, kind) -> Figure:
@@ -60,16 +64,20 @@ def _draw(values, queries, keys, mask, title, kind) -> Figure:
     norm, color_map = _colors(values, kind)
     allowed = values.isfinite() if mask is None else mask.cpu() & values.isfinite()
     shown = values.masked_fill(~allowed, float("nan")).numpy()
-    mesh = axes.pcolormesh(shown, cmap=color_map, norm=norm, edgecolors="white", linewidth=1)
+    mesh = axes.pcolormesh(
+        shown, cmap=color_map, norm=norm, edgecolors="white", linewidth=1
+    )
     for i, j in (~allowed).nonzero().tolist():
         axes.add_patch(_masked_cell(j, i))
     if max(rows, columns) <= LARGEST_WITH_VALUES:
         _write_values(axes, values, allowed, mesh, kind)
     axes.set_aspect("equal")
     axes.invert_yaxis()
-    axes.set_xticks(
-        [j + 0.5 for j in range(columns)], keys, rotation=45, ha="right", rotation_mode="anchor"
-    )
+    axes.set_xticks([j + 0.5 for j in range(columns)], keys)
+    if max(map(len, keys)) > 2:
+        axes.tick_params("x", rotation=45)
+        for label in axes.get_xticklabels():
+            label.set(horizontalalignment="right", rotation_mode="anchor")
     axes.set_yticks([i + 0.5 for i in range(rows)], queries)
     axes.set(xlabel="key (column)", ylabel="query (row)", title=title)
     axes.tick_params(length=0)
@@ -78,7 +86,9 @@ def _draw(values, queries, keys, mask, title, kind) -> Figure:
     figure.colorbar(mesh, ax=axes, label=label, shrink=0.8)
     if not allowed.all():
         masked = _masked_cell(0, 0)
-        figure.legend([masked], ["may not attend"], loc="outside lower center", frameon=False)
+        figure.legend(
+            [masked], ["may not attend"], loc="outside lower center", frameon=False
+        )
     return figure
 
 
@@ -110,7 +120,8 @@ def _write_values(axes, values, allowed, mesh, kind) -> None:
 def _luminance(red: float, green: float, blue: float) -> float:
     """Return the relative luminance of an sRGB color, as WCAG 2 defines it."""
     linear = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (red, green, blue)
     ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -124,7 +135,9 @@ def _numbered(labels: Sequence[str]) -> list[str]:
     return result
 
 
-def _describe(values: Tensor, queries: list[str], keys: list[str], title: str, kind: str) -> str:
+def _describe(
+    values: Tensor, queries: list[str], keys: list[str], title: str, kind: str
+) -> str:
     best = values.nan_to_num(nan=-float("inf")).argmax(dim=-1).tolist()
     rows = ", ".join(
         f"{query} to {keys[j]} ({values[i, j]:.2f})"

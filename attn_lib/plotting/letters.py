@@ -25,7 +25,9 @@ def letters(shape: dict[str, int]) -> Picture:
     shift = 0.7  # how far each head stands behind the one before it
     width = columns + heads * shift + 2.2
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(0.36 * (width * samples), 0.36 * (rows + heads * shift + 2.6)))
+        figure = Figure(
+            figsize=(0.36 * (width * samples), 0.36 * (rows + heads * shift + 2.6))
+        )
         axes = figure.add_axes((0, 0, 1, 1))
         for sample in range(samples):
             left = sample * width
@@ -36,7 +38,12 @@ def letters(shape: dict[str, int]) -> Picture:
                     for j in range(columns):
                         axes.add_patch(
                             Rectangle(
-                                (x + j, y + i), 1, 1, facecolor=color, edgecolor="#444444", lw=0.6
+                                (x + j, y + i),
+                                1,
+                                1,
+                                facecolor=color,
+                                edgecolor="#444444",
+                                lw=0.6,
                             )
                         )
             axes.text(

@@ -59,7 +59,9 @@ class Picture:
         buffer = io.BytesIO()
         metadata = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
         with mpl.rc_context(STYLE):
-            self.figure.savefig(buffer, format=format, dpi=120, metadata=metadata.get(format))
+            self.figure.savefig(
+                buffer, format=format, dpi=120, metadata=metadata.get(format)
+            )
         return _with_palette(buffer) if format == "png" else buffer.getvalue()
 
 

@@ -52,7 +52,9 @@ def find_chromium() -> str:
     """Return the path of Chromium, or skip; in CI its absence is a failure."""
     found = next((path for path in map(shutil.which, PROGRAMS) if path), None)
     if found is None:
-        reason = "Chromium is missing: install it (Debian and Ubuntu: apt-get install chromium)"
+        reason = (
+            "Chromium is missing: install it (Debian and Ubuntu: apt-get install chromium)"
+        )
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
@@ -64,7 +66,9 @@ def find_chromium() -> str:
 def chromium() -> Iterator[Browser]:
     path = find_chromium()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=30_000)
+        browser = playwright.chromium.launch(
+            executable_path=path, args=FLAGS, timeout=30_000
+        )
         yield browser
         browser.close()
 

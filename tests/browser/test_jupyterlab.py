@@ -72,7 +72,12 @@ def server(chromium, tmp_path_factory):
         "IdentityProvider.token": TOKEN,
         "LabApp.expose_app_in_browser": True,
     }
-    command = [sys.executable, "-m", "jupyterlab", *(f"--{k}={v}" for k, v in options.items())]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        *(f"--{k}={v}" for k, v in options.items()),
+    ]
     log = home / "jupyterlab.log"
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -174,11 +179,15 @@ class Notebook:
         )
 
     def select(self, index):
-        self.page.evaluate("i => jupyterapp.shell.currentWidget.content.activeCellIndex = i", index)
+        self.page.evaluate(
+            "i => jupyterapp.shell.currentWidget.content.activeCellIndex = i", index
+        )
 
     def locator(self, index):
         """The cell in the page."""
-        return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell").nth(index)
+        return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell").nth(
+            index
+        )
 
 
 @pytest.fixture
@@ -221,7 +230,9 @@ def test_a_lesson_runs_from_top_to_bottom_without_an_error(open_notebook, path):
         assert not printed, where + "\n".join(printed)
     page = notebook.page
     assert page.locator(".jp-Dialog").count() == 0
-    missing = "[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)"
+    missing = (
+        "[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)"
+    )
     assert page.evaluate(missing) == []
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
 
@@ -235,7 +246,10 @@ def test_a_right_answer_passes_and_a_known_mistake_is_recognized_in_both_themes(
     notebook.run_all()
     verdict = notebook.locator(check).locator(".attn-verdict")
     assert verdict.get_attribute("data-status") == "not attempted"
-    for name, answer, status in (("right", RIGHT, "passed"), ("unscaled", UNSCALED, "wrong")):
+    for name, answer, status in (
+        ("right", RIGHT, "passed"),
+        ("unscaled", UNSCALED, "wrong"),
+    ):
         notebook.write(stub, answer)
         for index in (stub, check):
             notebook.select(index)
@@ -245,7 +259,9 @@ def test_a_right_answer_passes_and_a_known_mistake_is_recognized_in_both_themes(
         assert bool(verdict.get_attribute("data-mistake")) == (status == "wrong")
         for theme in THEMES:
             notebook.run("apputils:change-theme", theme=theme)
-            notebook.page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
+            notebook.page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(
+                state="attached"
+            )
             notebook.page.locator("#jupyterlab-splash").wait_for(state="detached")
             verdict.scroll_into_view_if_needed()
             picture = tmp_path / f"{name}-{theme.split()[-1].lower()}.png"

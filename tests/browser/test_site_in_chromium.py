@@ -50,7 +50,9 @@ def complaint(message):
     return [f"console: {message.text}"] if message.type in ("error", "warning") else []
 
 
-def test_every_page_opens_from_the_disk_and_fits_the_screen(chromium, page, site, lowest_contrast):
+def test_every_page_opens_from_the_disk_and_fits_the_screen(
+    chromium, page, site, lowest_contrast
+):
     found = []
     for file in sorted(site.rglob("*.html")):
         page.troubles.clear()
@@ -67,11 +69,15 @@ def test_every_page_opens_from_the_disk_and_fits_the_screen(chromium, page, site
                 if wide > 0:
                     problems.append(f"{where}: the page is {wide} pixels too wide")
                 if page.evaluate(UNREACHABLE_BOXES):
-                    problems.append(f"{where}: code that scrolls is out of the keyboard's reach")
+                    problems.append(
+                        f"{where}: code that scrolls is out of the keyboard's reach"
+                    )
                 for verdict in page.locator(".attn-verdict").all():
                     if (contrast := lowest_contrast(verdict)) < 4.5:
                         problems.append(f"{where}: a verdict's contrast is {contrast:.1f}")
-        found += [f"{file.relative_to(site)}: {text}" for text in (*page.troubles, *problems)]
+        found += [
+            f"{file.relative_to(site)}: {text}" for text in (*page.troubles, *problems)
+        ]
     assert not found, "\n".join(found)
 
 
@@ -82,7 +88,9 @@ def test_the_search_works_from_the_disk_and_hides_the_solutions(page, site):
     page.goto((site / "search.html").as_uri() + f"?q={quote(title)}")
     page.locator("#search-results li a").first.wait_for()
     page.get_by_text("Search finished").wait_for()
-    found = [link.get_attribute("href") for link in page.locator("#search-results li a").all()]
+    found = [
+        link.get_attribute("href") for link in page.locator("#search-results li a").all()
+    ]
     assert link in [href.partition("?")[0].partition("#")[0] for href in found]
     assert not [href for href in found if "solutions/" in href]
     assert page.troubles == []

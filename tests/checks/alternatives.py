@@ -14,7 +14,9 @@ def mixture_matmul(weights, values):
 
 
 def mixture_loop(weights, values):
-    return torch.stack([sum(w * v for w, v in zip(row, values, strict=True)) for row in weights])
+    return torch.stack(
+        [sum(w * v for w, v in zip(row, values, strict=True)) for row in weights]
+    )
 
 
 def mixture_broadcast(weights, values):
@@ -112,7 +114,9 @@ def scores_from_transposed(q, k):
 
 
 def scores_broadcast(q, k):
-    return (q[:, :, None] * k[:, None]).sum(-1) / torch.tensor(q.shape[-1]).sqrt().to(q.dtype)
+    return (q[:, :, None] * k[:, None]).sum(-1) / torch.tensor(q.shape[-1]).sqrt().to(
+        q.dtype
+    )
 
 
 def scores_baddbmm(q, k):
@@ -209,7 +213,9 @@ class SelfAttentionMatmul(nn.Module):
 
 class SelfAttentionSdpa(SelfAttentionMatmul):
     def forward(self, x):
-        return F.scaled_dot_product_attention(self.q_proj(x), self.k_proj(x), self.v_proj(x))
+        return F.scaled_dot_product_attention(
+            self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        )
 
 
 class SelfAttentionFunctional(SelfAttentionMatmul):

@@ -104,7 +104,9 @@ def test_a_hostile_subclass_is_judged_by_its_numbers():
     assert judge("attention", answer).status == "passed"
 
 
-@pytest.mark.parametrize("answer", [None, ..., raising(NotImplementedError()), returning(None)])
+@pytest.mark.parametrize(
+    "answer", [None, ..., raising(NotImplementedError()), returning(None)]
+)
 def test_an_untouched_stub_is_not_attempted(answer):
     verdict = check("attention", answer)
     assert verdict.status == "not attempted"
@@ -157,9 +159,13 @@ def test_the_verdict_shows_input_index_and_values():
     verdict = judge("attention", answer)
     assert verdict.status == "wrong"
     assert verdict.mistake is None
-    assert "Input: One query, two keys: q (1, 1, 4), k (1, 2, 4), v (1, 2, 2)." in verdict.message
     assert (
-        "at index [0, 0, 1]: expected 2.1515, got 2.6515. 1 of 2 numbers differ" in verdict.message
+        "Input: One query, two keys: q (1, 1, 4), k (1, 2, 4), v (1, 2, 2)."
+        in verdict.message
+    )
+    assert (
+        "at index [0, 0, 1]: expected 2.1515, got 2.6515. 1 of 2 numbers differ"
+        in verdict.message
     )
     assert verdict.inputs["q"].tolist() == [[[2.0, 0.0, 0.0, 0.0]]]
     assert "q = torch.tensor([[[2.0, 0.0, 0.0, 0.0]]])" in str(verdict)
@@ -247,7 +253,9 @@ def test_prints_and_warnings_are_shown_in_the_verdict_and_bounded(capsys):
     assert capsys.readouterr().out == ""
     assert verdict.printed.startswith("shape of q: torch.Size([1, 1, 4])")
     assert len(verdict.printed) <= PRINT_LIMIT
-    verdict = judge("attention", lambda q, k, v: warnings.warn("careful", stacklevel=1) or (q, k))
+    verdict = judge(
+        "attention", lambda q, k, v: warnings.warn("careful", stacklevel=1) or (q, k)
+    )
     assert "UserWarning: careful" in verdict.printed
 
 
@@ -279,7 +287,12 @@ def test_an_unknown_task_is_a_verdict_not_an_exception(capsys):
 
 
 def test_hints_are_graduated_and_end_with_the_last(capsys):
-    for expected in ("Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3 (the last one)", "Hint 3 of 3"):
+    for expected in (
+        "Hint 1 of 3",
+        "Hint 2 of 3",
+        "Hint 3 of 3 (the last one)",
+        "Hint 3 of 3",
+    ):
         hint("attention_scores")
         assert expected in capsys.readouterr().out
 

@@ -57,7 +57,11 @@ def in_notebook(*cells, home):
             if not result.success:
                 sys.exit("cell failed")
     """
-    environment = {**os.environ, "ATTN_HOME": str(home), "IPYTHONDIR": str(home / "ipython")}
+    environment = {
+        **os.environ,
+        "ATTN_HOME": str(home),
+        "IPYTHONDIR": str(home / "ipython"),
+    }
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True, text=True, env=environment, timeout=120,
@@ -137,7 +141,10 @@ def test_a_stale_answer_is_replaced_with_a_message(capsys):
         "attention_scores", lambda e: e.update(passed=True, source="attention_scores = 1 /")
     )
     mine("attention_scores")
-    assert "the library's version stands in for yours (invalid syntax" in capsys.readouterr().out
+    assert (
+        "the library's version stands in for yours (invalid syntax"
+        in capsys.readouterr().out
+    )
     wrong = "def attention_scores(q, k):\n    return q @ k.mT\n"
     store.update("attention_scores", lambda e: e.update(passed=True, source=wrong))
     mine("attention_scores")
@@ -184,7 +191,10 @@ def test_bytes_that_are_no_text_are_set_aside(learner_home):
 
 def test_a_folder_that_cannot_be_written_gives_a_message(learner_home, monkeypatch, capsys):
     learner_home.write_text("a file where the folder should be")
-    assert check("attention_scores", lambda q, k: q @ k.mT / q.shape[-1] ** 0.5).status == "passed"
+    assert (
+        check("attention_scores", lambda q, k: q @ k.mT / q.shape[-1] ** 0.5).status
+        == "passed"
+    )
     assert "Your progress could not be kept" in capsys.readouterr().out
     progress()
     mine("attention_scores")
@@ -222,7 +232,9 @@ for i in range(25):
     store.update("attention", add)
     store.update(sys.argv[1], add)
 """
-    runs = [subprocess.Popen([sys.executable, "-c", program, name]) for name in ("one", "two")]
+    runs = [
+        subprocess.Popen([sys.executable, "-c", program, name]) for name in ("one", "two")
+    ]
     assert [run.wait(60) for run in runs] == [0, 0]
     kept, _ = store.load()
     assert {name: entry["attempts"] for name, entry in kept.items()} == {

@@ -20,7 +20,9 @@ def test_reference_passes_for_every_seed(task):
 
 
 @pytest.mark.parametrize(
-    ("name", "mistake"), MISTAKES, ids=[f"{name}-{mistake.id}" for name, mistake in MISTAKES]
+    ("name", "mistake"),
+    MISTAKES,
+    ids=[f"{name}-{mistake.id}" for name, mistake in MISTAKES],
 )
 def test_every_mistake_is_recognized_as_itself_for_every_seed(name, mistake):
     for seed in SEEDS:
@@ -51,7 +53,9 @@ def test_tasks_are_complete(task):
 
 
 def test_an_unknown_task_names_the_nearest():
-    with pytest.raises(ValueError, match=r'no task named "atention".*Did you mean "attention"'):
+    with pytest.raises(
+        ValueError, match=r'no task named "atention".*Did you mean "attention"'
+    ):
         find_task("atention")
 
 

@@ -44,7 +44,9 @@ def test_a_case_worked_out_by_hand(kernel):
     k = torch.tensor([[2.0, 0, 0, 1], [1, 2, 0, 1]])
     v = torch.tensor([[4.0, 0], [0, 8]])
     share = math.e / (1 + math.e)
-    torch.testing.assert_close(kernel(q, k, v)[0], torch.tensor([[4 * share, 8 * (1 - share)]]))
+    torch.testing.assert_close(
+        kernel(q, k, v)[0], torch.tensor([[4 * share, 8 * (1 - share)]])
+    )
 
 
 sizes = st.integers(1, 5)
@@ -54,11 +56,17 @@ sizes = st.integers(1, 5)
 @given(B=st.integers(1, 2), H=sizes, L=sizes, S=sizes, D=sizes, Dv=sizes, data=st.data())
 @settings(max_examples=40, deadline=None)
 def test_equals_the_slow_loop(kernel, B, H, L, S, D, Dv, data):
-    q, k, v = random_inputs(B, H, L, S, D, Dv, torch.float64, data.draw(st.integers(0, 999)))
+    q, k, v = random_inputs(
+        B, H, L, S, D, Dv, torch.float64, data.draw(st.integers(0, 999))
+    )
     is_causal = data.draw(st.booleans())
     rng = torch.Generator().manual_seed(data.draw(st.integers(0, 999)))
     mask = torch.rand(B, 1, L, S, generator=rng) < 0.6 if data.draw(st.booleans()) else None
-    full = torch.ones(B, H, L, S, dtype=torch.bool) if mask is None else mask.expand(B, H, L, S)
+    full = (
+        torch.ones(B, H, L, S, dtype=torch.bool)
+        if mask is None
+        else mask.expand(B, H, L, S)
+    )
     if is_causal:
         full = full & causal_mask(L, S)
     output, _ = kernel(q, k, v, mask=mask, is_causal=is_causal)
@@ -147,10 +155,22 @@ def test_equals_pytorch_where_its_causal_mask_means_the_same():
             None,
             r"one head_dim D, got q \(2, 5, 6\), k \(2, 7, 4\)",
         ),
-        (((2, 5, 6), (2, 7, 6), (2, 5, 3)), None, r"one value for each key, got k \(2, 7, 6\), v"),
-        (((2, 5, 6), (3, 7, 6), (3, 7, 3)), None, r"the same leading sizes, got q \(2, 5, 6\)"),
+        (
+            ((2, 5, 6), (2, 7, 6), (2, 5, 3)),
+            None,
+            r"one value for each key, got k \(2, 7, 6\), v",
+        ),
+        (
+            ((2, 5, 6), (3, 7, 6), (3, 7, 3)),
+            None,
+            r"the same leading sizes, got q \(2, 5, 6\)",
+        ),
         (((6,), (6,), (6,)), None, r"expected q \(\.\.\., L, D\).* got q \(6,\)"),
-        (((2, 5, 6), (2, 7, 6), (2, 7, 3)), torch.ones(5, 7), "a boolean mask.* got torch.float32"),
+        (
+            ((2, 5, 6), (2, 7, 6), (2, 7, 3)),
+            torch.ones(5, 7),
+            "a boolean mask.* got torch.float32",
+        ),
         (
             ((2, 5, 6), (2, 7, 6), (2, 7, 3)),
             torch.ones(2, 7, dtype=torch.bool),

@@ -23,7 +23,9 @@ def sharpen(module):
         for name, parameter in module.named_parameters():
             parameter.normal_()
             if parameter.ndim == 2:
-                parameter.mul_((1.5 if name[0] in "qk" else 1.0) / parameter.shape[1] ** 0.5)
+                parameter.mul_(
+                    (1.5 if name[0] in "qk" else 1.0) / parameter.shape[1] ** 0.5
+                )
     return module
 
 
@@ -115,7 +117,10 @@ def test_multi_head_attends_to_a_longer_context():
             lambda: MultiHeadAttention(12, 5),
             "num_heads to divide d_model, got d_model 12, num_heads 5",
         ),
-        (lambda: split_heads(torch.zeros(2, 3, 8), 3), r"divisible by 3 heads, got \(2, 3, 8\)"),
+        (
+            lambda: split_heads(torch.zeros(2, 3, 8), 3),
+            r"divisible by 3 heads, got \(2, 3, 8\)",
+        ),
     ],
 )
 def test_value_error_names_expected_and_actual(call, message):

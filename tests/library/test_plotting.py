@@ -28,7 +28,14 @@ def test_a_picture_shows_itself_the_same_on_every_run(make):
 
 def test_a_heat_map_has_labels_for_axes_and_numbered_tokens():
     svg = PICTURES["heat map"]()._repr_mimebundle_()["image/svg+xml"]
-    for text in ("query (row)", "key (column)", "attention weight", "one head", "the 1", "the 2"):
+    for text in (
+        "query (row)",
+        "key (column)",
+        "attention weight",
+        "one head",
+        "the 1",
+        "the 2",
+    ):
         assert f">{text}</text>" in svg
 
 
