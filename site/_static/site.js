@@ -5,6 +5,12 @@ function markScrollable() {
     else box.removeAttribute("tabindex");
   }
 }
+// On a phone a large figure keeps its size and scrolls: shrunk, its labels could not be read.
+function markWide() {
+  for (const image of document.querySelectorAll(".cell_output img"))
+    image.classList.toggle("wide", image.naturalWidth > 560);
+}
+addEventListener("load", markWide);
 addEventListener("load", markScrollable);
 addEventListener("resize", markScrollable);
 
