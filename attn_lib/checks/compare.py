@@ -63,14 +63,14 @@ def _compare_one(
         return Difference(f"{Label} should be {want}, but is {shown}.")
     if not isinstance(got, Tensor):
         return Difference(f"{Label} should be {describe(want)}, but is {describe(got)}.")
-    if got.layout != torch.strided or got.device != want.device:
+    if got.is_nested or got.layout != torch.strided or got.device != want.device:
         kind = got.layout if got.layout != torch.strided else f"on device {got.device}"
         return Difference(
             f"{Label} should be an ordinary tensor on {want.device}, but is {kind}."
         )
     if got.shape != want.shape:
         text = f"{Label} should have shape {tuple(want.shape)}, but has {tuple(got.shape)}."
-        if got.ndim >= 2 and got.shape == want.mT.shape:
+        if got.ndim == want.ndim >= 2 and got.shape == want.mT.shape:
             text += " The last two sizes have changed places."
         return Difference(text)
     if got.dtype != want.dtype:
@@ -138,7 +138,7 @@ def _clue(want: Tensor, got: Tensor) -> str:
     if want.ndim >= 2 and want.shape[-1] == want.shape[-2] and close(want.mT):
         return " Yours is the expected one transposed."
     factor = ((want * got).sum() / (want * want).sum()).item()
-    if factor and close(want * factor):
+    if abs(factor) > 1e-6 and abs(factor - 1) > 1e-3 and close(want * factor):
         return f" Each of your numbers is {factor:.4g} times the expected one."
     shift = (got - want).mean()
     if close(want + shift):
@@ -151,4 +151,6 @@ def number(value: Tensor | float) -> str:
     value = value.item() if isinstance(value, Tensor) else value
     if isinstance(value, bool | int):
         return str(value)
-    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.3g}"
+    if 1e-3 <= abs(value) < 1e4 or value == 0:
+        return f"{value:.4f}"
+    return f"{value:.7g}" if abs(value) >= 1e4 else f"{value:.3g}"

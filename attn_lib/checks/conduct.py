@@ -32,8 +32,13 @@ def judge_conduct(
     if not failures:
         return Verdict(task.name, "passed", points=task.points, max_points=task.points)
     failure = wording.smallest(failures)
-    cut_off = any(gradient is None for gradient in failure.outcome.gradients.values())
-    return wording.failed(task, failure, wording.NO_GRADIENT if cut_off else None)
+    return wording.failed(task, failure, _mistake(failure.outcome))
+
+
+def _mistake(outcome: Outcome) -> tuple[str, str] | None:
+    """A gradient that is missing, or finite and wrong, was cut off on its way."""
+    finite = all(g is None or g.isfinite().all() for g in outcome.gradients.values())
+    return wording.NO_GRADIENT if finite and outcome.error is None else None
 
 
 def _gradient_difference(

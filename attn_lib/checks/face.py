@@ -5,7 +5,7 @@ from typing import Any
 
 from attn_lib.checks import store
 from attn_lib.checks.judge import judge
-from attn_lib.checks.observe import safe_str
+from attn_lib.checks.observe import safe_str, walled_off
 from attn_lib.checks.source import load_source, standalone_source
 from attn_lib.checks.store import CannotKeep
 from attn_lib.checks.task import Task, find_task, tasks
@@ -164,13 +164,14 @@ def mine(name: str) -> Any:
         reason = damaged or reason
         entry = kept.get(task.name, {})
         if entry.get("source"):
-            answer = load_source(entry["source"], task.name)
+            with walled_off():
+                answer = load_source(entry["source"], task.name)
             if judge(task.name, answer).status == "passed":
                 return answer
             reason = "your kept answer no longer passes; check it again in its exercise"
         elif entry.get("passed"):
             reason = "your answer passed, but its source could not be kept"
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = safe_str(error) or type(error).__name__
     text = f"{task.name}: the library's version stands in for yours ({reason})."
     show(text, f"<p>{html.escape(text)}</p>")

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from attn_lib.checks import wording
 from attn_lib.checks.compare import agreeing, compare
 from attn_lib.checks.conduct import judge_conduct
-from attn_lib.checks.observe import Outcome, observe, safe_str, walled_off
+from attn_lib.checks.observe import Outcome, named_tensors, observe, safe_str, walled_off
 from attn_lib.checks.task import Case, Task, find_task
 from attn_lib.checks.verdict import Verdict
 
@@ -48,11 +48,22 @@ def judge(name: str, answer: Any, *, seed: int = 0) -> Verdict:
             failures.append(wording.Failure(case, got, difference))
     if not failures:
         return judge_conduct(task, answer, cases, outcomes)
+    if all(f.outcome.error and _is_half(f.case) for f in failures):
+        # An answer by way of numpy stumbles over bfloat16 first; its missing gradient says more.
+        full = [(c, o) for c, o in zip(cases, outcomes, strict=True) if not _is_half(c)]
+        verdict = judge_conduct(task, answer, *map(list, zip(*full, strict=True)))
+        if verdict.status != "passed":
+            return verdict
     mistake = _recognize(task, cases, expected, outcomes)
     changed = next((name for outcome in outcomes for name in outcome.changed), None)
     if mistake is None and changed is not None:
         mistake = wording.changes_input(task, changed)
     return wording.failed(task, wording.smallest(failures), mistake)
+
+
+def _is_half(case: Case) -> bool:
+    half = (torch.float16, torch.bfloat16)
+    return any(tensor.dtype in half for tensor in named_tensors(case.args).values())
 
 
 def _recognize(
@@ -92,8 +103,10 @@ def same_value(x: Any, y: Any, tolerance: float | None) -> bool:
     """Say whether two results, right or wrong, are the same."""
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
         return type(x) is type(y) and (x == y or not isinstance(x, int | float | str))
-    if x.shape != y.shape or x.dtype != y.dtype:
+    if (x.shape, x.dtype, x.device, x.layout) != (y.shape, y.dtype, y.device, y.layout):
         return False
+    if x.layout != torch.strided or x.device.type == "meta":
+        return True
     if not x.isfinite().all() and not y.isfinite().all():
         return True  # nan and inf travel differently through equivalent code
     return bool(agreeing(x, y, tolerance).all())

@@ -1,5 +1,6 @@
 """The tasks of lesson 01: one attention head."""
 
+import inspect
 import math
 
 import torch
@@ -7,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_lib import einsum_attention
-from attn_lib.checks.task import Case, run_module, sharpened_parameters, task
+from attn_lib.checks.task import Case, Wrong, run_module, sharpened_parameters, task
 
 # ---------------------------------------------------------------------------- stable_softmax
 
@@ -30,20 +31,38 @@ def stable_softmax(x, dim=-1):
     return exponentials / exponentials.sum(dim, keepdim=True)
 
 
+def _with_dim(answer, x, dim):
+    try:
+        by_position = "dim" not in inspect.signature(answer).parameters
+    except (TypeError, ValueError):  # a function built into PyTorch
+        by_position = False
+    return answer(x, dim) if by_position else answer(x, dim=dim)
+
+
+def _exact_zero(answer, x):
+    result = answer(x)
+    if isinstance(result, torch.Tensor) and result.shape == x.shape:
+        largest = result[x == -torch.inf].abs().max().item()
+        if 0 < largest < 1e-3:  # anything larger shows as an ordinary difference
+            raise Wrong(f"A score of -inf should get exactly 0, but gets {largest:.3g}.")
+    return result
+
+
 @stable_softmax.cases
 def _(rng):
     def random(*shape, scale=2.0):
         return torch.randn(*shape, generator=rng) * scale
 
     yield Case("one row", (torch.tensor([[1.0, 2.0, 4.0]]),))
-    yield Case("a vector", (random(5), 0))
+    yield Case("a vector", (random(5), 0), _with_dim)
     yield Case("rows of a 3-D tensor", (random(2, 3, 5),))
     yield Case("the same shape, other numbers", (random(2, 3, 5, scale=5.0),))
     for dim in (0, 1, -2):
-        yield Case(f"along dim {dim}", (random(3, 4, 5), dim))
+        yield Case(f"along dim {dim}", (random(3, 4, 5), dim), _with_dim)
     yield Case("a square", (random(4, 4),))
-    yield Case("a square along dim 0", (random(4, 4), 0))
-    yield Case("a cube along dim 1", (random(3, 3, 3), 1))
+    yield Case("a square along dim 0", (random(4, 4), 0), _with_dim)
+    yield Case("a cube along dim 1", (random(3, 3, 3), 1), _with_dim)
+    yield Case("four axes, along dim -3", (random(2, 3, 4, 5), -3), _with_dim)
     yield Case("one number", (random(1, 1),))
     # In float32, numbers near 1e4 are 0.001 apart: correct answers differ by that much there.
     for about, rows in (
@@ -58,7 +77,11 @@ def _(rng):
     yield Case("everything near -30", (random(3, 4) - 30,))
     yield Case("everything near -100", (random(3, 4) - 100,))
     hidden = random(3, 4).masked_fill(torch.eye(3, 4) == 1, -torch.inf)
-    yield Case("a -inf in each row", (hidden,))
+    yield Case("a -inf in each row", (hidden,), _exact_zero)
+    for lowest in (-1.2e4, -3e4):
+        row = torch.tensor([[lowest, -torch.inf, lowest - 1]])
+        about = f"a -inf beside numbers near {lowest:.0f}"
+        yield Case(about, (row,), _exact_zero, tolerance=1e-2, grad=False)
     yield Case("a view that is not contiguous", (random(5, 3).T,))
     yield Case("float64", (random(2, 3).double(),))
     for dtype in (torch.float16, torch.bfloat16):
@@ -276,6 +299,8 @@ def _(rng):
     yield Case("B = L = S = D", (random(3, 3, 3), random(3, 3, 3)))
     yield Case("S = D", (random(2, 3, 7), random(2, 7, 7)))
     yield Case("head_dim 1", (random(2, 3, 1), random(2, 4, 1)))
+    yield Case("vectors at right angles", (torch.eye(3, 4)[None], 2 * torch.eye(4)[None]))
+    yield Case("40 words, D = 64", (random(1, 40, 64), random(1, 40, 64)))
     yield Case("one query", (random(2, 1, 6), random(2, 4, 6)))
     yield Case("one key", (random(2, 4, 6), random(2, 1, 6)))
     yield Case(
@@ -400,7 +425,7 @@ def _(q, k):
 
 @attention_scores.mistake(
     "all-axes-turned",
-    "`.T` turns round all three axes of k. Which two should change places?",
+    "Does the batch axis of k stay where it is? Which two axes should change places?",
 )
 def _(q, k):
     return q @ k.permute(2, 1, 0) / math.sqrt(q.shape[-1])
@@ -463,6 +488,11 @@ def _(rng):
     yield Case("every size 4", random(4, 4, 4, 4, 4))
     yield Case("batch 1", random(1, 5, 7, 6, 4))
     yield Case("head_dim 1", random(2, 3, 4, 1, 2))
+    yield Case("40 words, D = 64", random(1, 40, 40, 64, 20, scale=0.5))
+    *_, v = random(1, 3, 4, 4, 2)
+    yield Case(
+        "vectors at right angles", (torch.eye(3, 4)[None], 2 * torch.eye(4)[None], v)
+    )
     yield Case("one query", random(2, 1, 4, 6, 3))
     yield Case("one key", random(2, 4, 1, 6, 3))
     q, k, v = random(2, 3, 4, 6, 3)
@@ -682,7 +712,7 @@ def _(q, k, v):
 
 @attention.mistake(
     "queries-summed-away",
-    "Your output has a row for each key. Which letter should survive, l or s, and which is summed?",
+    "Your output has a row for each key. Which axis should survive, l or s, and which is summed?",
 )
 def _(q, k, v):
     weights = _scaled(q, k).softmax(-1)
@@ -740,11 +770,11 @@ self_attention = task(
 
 @self_attention.cases
 def _(rng):
-    def case(about, B, L, d_model, head_dim, dtype=torch.float32, **options):
+    def case(about, B, L, d_model, head_dim, dtype=torch.float32, scale=1.0, **options):
         reference = SelfAttention(d_model, head_dim)
         parameters = sharpened_parameters(reference, rng)
         parameters = {name: p.to(dtype) for name, p in parameters.items()}
-        x = torch.randn(B, L, d_model, generator=rng).to(dtype)
+        x = (torch.randn(B, L, d_model, generator=rng) * scale).to(dtype)
         return Case(about, ((d_model, head_dim), parameters, x), run_module, **options)
 
     # Worked out by hand, so that a wrong answer is far from the right one.
@@ -764,11 +794,14 @@ def _(rng):
     yield case("L = head_dim", 2, 6, 10, 6)
     yield case("one word", 2, 1, 10, 6)
     yield case("batch 1, head_dim 1", 1, 4, 5, 1)
+    yield case("40 words, head_dim 64", 1, 40, 24, 64, scale=0.4)
+    far = {"tolerance": 1e-2, "grad": False}
+    yield case("scores in the hundreds", 2, 5, 10, 6, scale=12.0, **far)
     yield case("float64", 2, 5, 10, 6, torch.float64)
     yield case("bfloat16", 2, 5, 10, 6, torch.bfloat16, grad=False)
 
 
-def _head(attend, bias=False):
+def _head(attend, biased=()):
     """Make a class with the three projections whose forward is `attend(self, x)`."""
 
     class Head(SelfAttention):
@@ -776,9 +809,8 @@ def _head(attend, bias=False):
 
         def __init__(self, d_model, head_dim):
             super().__init__(d_model, head_dim)
-            if bias:
-                for projection in (self.q_proj, self.k_proj, self.v_proj):
-                    projection.bias = nn.Parameter(torch.zeros(head_dim))
+            for name in biased:
+                setattr(self, name, nn.Linear(d_model, head_dim))
 
     return Head
 
@@ -787,11 +819,11 @@ def _qkv(self, x):
     return self.q_proj(x), self.k_proj(x), self.v_proj(x)
 
 
-def _wrong_head(id, question, bias=False):
+def _wrong_head(id, question, biased=()):
     """Register a forward as a mistake of SelfAttention."""
 
     def keep(attend):
-        self_attention.mistake(id, question)(_head(attend, bias))
+        self_attention.mistake(id, question)(_head(attend, biased))
         return attend
 
     return keep
@@ -945,11 +977,13 @@ def _(self, x):
     return _mix(F.dropout(_scaled(q, k).softmax(-1), 0.1), v)[0]
 
 
-@_wrong_head(
-    "bias-left-in",
-    "Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?",
-    bias=True,
-)
+_BIAS = "Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?"
+_ALL = ("q_proj", "k_proj", "v_proj")
+
+
+@_wrong_head("bias-left-in", _BIAS, biased=_ALL)
+@_wrong_head("bias-left-in", _BIAS, biased=("q_proj",))
+@_wrong_head("bias-left-in", _BIAS, biased=("v_proj",))
 def _(self, x):
     q, k, v = _qkv(self, x)
     return _mix(_scaled(q, k).softmax(-1), v)[0]

@@ -3,7 +3,9 @@
 import contextlib
 import inspect
 import io
+import os
 import random
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -60,6 +62,7 @@ def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
     """
     captured = captured or _BoundedText()
     python_state, numpy_state = random.getstate(), np.random.get_state()
+    folder, search_path = os.getcwd(), list(sys.path)
     dtype, device = torch.get_default_dtype(), torch.get_default_device()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the tensors are tiny: more threads only wait for each other
@@ -79,21 +82,22 @@ def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
-            torch.default_generator.manual_seed(
-                0
-            )  # torch.manual_seed also wakes the accelerators
+            # torch.manual_seed would wake the accelerators too.
+            torch.default_generator.manual_seed(0)
             try:
                 yield
             finally:
                 for warning in caught:
                     captured.write(f"{warning.category.__name__}: {warning.message}\n")
     finally:
-        torch.set_num_threads(threads)
-        torch.set_default_dtype(dtype)
-        if device.type != "cpu":
-            torch.set_default_device(device)
         random.setstate(python_state)
         np.random.set_state(numpy_state)
+        os.chdir(folder)
+        sys.path[:] = search_path
+        torch.set_num_threads(threads)
+        torch.set_default_dtype(dtype)
+        if torch.get_default_device() != device:
+            torch.set_default_device(device)
 
 
 def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome:
@@ -178,11 +182,14 @@ def _plain_values(returned: Any) -> list[Any]:
     if inspect.iscoroutine(returned):
         returned.close()
     values = list(returned) if isinstance(returned, tuple | list) else [returned]
+    return [_plain_tensor(v) if isinstance(v, Tensor) else v for v in values]
+
+
+def _plain_tensor(value: Tensor) -> Tensor:
+    if type(value) is Tensor:
+        return value
     with torch._C.DisableTorchFunctionSubclass():
-        return [
-            torch.Tensor.as_subclass(v, torch.Tensor) if isinstance(v, Tensor) else v
-            for v in values
-        ]
+        return torch.Tensor.as_subclass(value, Tensor)
 
 
 def _gradients(values: list[Any], leaves: dict[str, Tensor]) -> dict[str, Tensor | None]:
@@ -194,8 +201,9 @@ def _gradients(values: list[Any], leaves: dict[str, Tensor]) -> dict[str, Tensor
             mixture = mixture + (value.double() * weight).sum()
     if not mixture.requires_grad:
         return dict.fromkeys(leaves)
-    found = torch.autograd.grad(mixture, list(leaves.values()), allow_unused=True)
-    return dict(zip(leaves, found, strict=True))
+    open_leaves = {name: leaf for name, leaf in leaves.items() if leaf.requires_grad}
+    found = torch.autograd.grad(mixture, list(open_leaves.values()), allow_unused=True)
+    return dict.fromkeys(leaves) | dict(zip(open_leaves, found, strict=True))
 
 
 def _same(before: Tensor, after: Tensor | None) -> bool:

@@ -9,12 +9,16 @@ import dis
 import importlib.util
 import inspect
 import linecache
+import re
 import sys
 import types
 from collections.abc import Iterator
 from typing import Any
 
+import torch
+
 from attn_lib.checks.store import CannotKeep
+from attn_lib.checks.task import describe
 
 # Where a function without a module of its own is looked for: torch.softmax, torch.einsum, ...
 PUBLIC_MODULES = ("torch", "torch.nn.functional", "torch.nn", "math", "numpy")
@@ -31,60 +35,64 @@ def standalone_source(answer: Any, name: str) -> str:
     Raises:
         CannotKeep: the source cannot be found, or something it uses cannot be written down.
     """
-    written: dict[str, str] = {}  # statement -> itself, in the order in which they must run
     imported = _import_line(answer, name)
     if imported:
         return imported + "\n"
+    # The statements in the order in which they must run. None marks one that is being written:
+    # two helpers may call each other.
+    written: dict[str, str | None] = {}
     own_name = _write_definition(answer, written)
-    lines = [*written, *([f"{name} = {own_name}"] if own_name != name else [])]
+    lines = [text for text in written.values() if text]
+    if own_name != name:
+        lines.append(f"{name} = {own_name}")
     return "\n\n".join(lines) + "\n"
 
 
 def load_source(source: str, name: str) -> Any:
     """Run kept source in a namespace of its own, and return what it calls `name`."""
     filename = f"<your {name}>"
-    linecache.cache[filename] = (
-        len(source),
-        None,
-        source.splitlines(keepends=True),
-        filename,
-    )
+    lines = source.splitlines(keepends=True)
+    linecache.cache[filename] = (len(source), None, lines, filename)
     namespace: dict[str, Any] = {"__name__": f"your_{name}"}
     exec(compile(source, filename, "exec"), namespace)
     return namespace[name]
 
 
-def _write_definition(value: Any, written: dict[str, str]) -> str:
-    """Write the statement that defines a function or class, after all that it uses; return its name."""
-    statement, namespace = _statement(value)
-    text = ast.unparse(statement) if not (source := _text(value, statement)) else source
-    own_name = _defined_name(statement)
+def _write_definition(value: Any, written: dict[str, str | None]) -> str:
+    """Write what defines a function or class, after all that it uses; return its name."""
+    own_name, text, namespace = _find_definition(value)
     if text in written:
         return own_name
+    written[text] = None
     for used in dict.fromkeys(_global_names(compile(text, "<answer>", "exec"))):
         is_special = used.startswith("__")  # a class body reads __name__
         if used != own_name and used in namespace and not is_special:
             _write_dependency(used, namespace[used], written)
+    del written[text]  # to the end: after what it uses
     written[text] = text
     return own_name
 
 
-def _write_dependency(used: str, value: Any, written: dict[str, str]) -> None:
-    line = _import_line(value, used)
-    if line is None and (
-        isinstance(value, CONSTANTS)
-        or (
-            isinstance(value, tuple | list) and all(isinstance(v, CONSTANTS) for v in value)
-        )
-    ):
-        line = f"{used} = {value!r}".replace("= inf", '= float("inf")')
+def _write_dependency(used: str, value: Any, written: dict[str, str | None]) -> None:
+    line = _import_line(value, used) or _constant_line(value, used)
     if line is None and (inspect.isfunction(value) or inspect.isclass(value)):
         defined = _write_definition(value, written)
         line = f"{used} = {defined}" if defined != used else ""
     if line is None:
-        raise CannotKeep(f"it uses `{used}`, {type(value).__name__} from another cell")
-    if line:
-        written[line] = line
+        raise CannotKeep(f"it uses `{used}`, {describe(value)} from another cell")
+    written[line] = line
+
+
+def _constant_line(value: Any, name: str) -> str | None:
+    items = value if isinstance(value, tuple | list) else [value]
+    if isinstance(value, torch.dtype):
+        return f"import torch\n{name} = {value}"
+    if not all(isinstance(item, CONSTANTS) for item in items):
+        return None
+    line = f"{name} = {value!r}"
+    return (
+        f"from math import inf, nan\n{line}" if re.search(r"\b(inf|nan)\b", line) else line
+    )
 
 
 def _import_line(value: Any, name: str) -> str | None:
@@ -113,55 +121,51 @@ def _importable(module: str) -> bool:
         return False
 
 
-def _code(value: Any) -> types.FunctionType:
-    """Return a plain function whose code tells where the value was defined."""
+def _find_definition(value: Any) -> tuple[str, str, dict[str, Any]]:
+    """Return the name and the text of the top-level statement that defines a value, and the
+    names around it."""
+    function = _plain_function(value)
+    code = function.__code__
+    if function.__closure__ and not inspect.isclass(value):
+        raise CannotKeep("it uses names of the function around it")
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        raise CannotKeep(
+            "its source is not to be found. Does its cell begin with %%time or the like? "
+            "Remove that, and run the cell again"
+        )
+    for statement in ast.parse("".join(lines)).body:
+        decorators = getattr(statement, "decorator_list", [])
+        start = min([statement.lineno, *(d.lineno for d in decorators)])
+        end = statement.end_lineno or start
+        name = _defined_name(statement, is_lambda=code.co_name == "<lambda>")
+        if name and start <= code.co_firstlineno <= end:
+            text = "".join(lines[start - 1 : end]).strip()
+            return name, text, function.__globals__
+    raise CannotKeep("it is not defined at the top level of a cell")
+
+
+def _plain_function(value: Any) -> types.FunctionType:
+    """Return a function whose code tells where the value, a function or class, was defined."""
     value = inspect.unwrap(value)
     if inspect.isfunction(value):
         return value
     if inspect.isclass(value):
         for member in vars(value).values():
             member = getattr(member, "__func__", member)
-            if inspect.isfunction(member) and member.__qualname__.startswith(
-                value.__name__ + "."
-            ):
+            prefix = value.__name__ + "."
+            if inspect.isfunction(member) and member.__qualname__.startswith(prefix):
                 return member
-    raise CannotKeep(f"its source is not to be found ({type(value).__name__})")
+    raise CannotKeep(f"its source is not to be found: it is {describe(value)}")
 
 
-def _statement(value: Any) -> tuple[ast.stmt, dict[str, Any]]:
-    """Return the top-level statement that defines a value, and the names around it."""
-    function = _code(value)
-    lines = linecache.getlines(function.__code__.co_filename, function.__globals__)
-    if not lines:
-        raise CannotKeep("its source is not to be found")
-    first = function.__code__.co_firstlineno
-    for statement in ast.parse("".join(lines)).body:
-        decorators = getattr(statement, "decorator_list", [])
-        start = min([statement.lineno, *(d.lineno for d in decorators)])
-        if start <= first <= (statement.end_lineno or start):
-            if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Assign):
-                if function.__closure__ and not inspect.isclass(value):
-                    break
-                return statement, function.__globals__
-            break
-    raise CannotKeep("it is not defined at the top level of a cell")
-
-
-def _text(value: Any, statement: ast.stmt) -> str:
-    """Return the statement as it was typed, comments and all."""
-    function = _code(value)
-    lines = linecache.getlines(function.__code__.co_filename, function.__globals__)
-    decorators = getattr(statement, "decorator_list", [])
-    start = min([statement.lineno, *(d.lineno for d in decorators)])
-    return "".join(lines[start - 1 : statement.end_lineno]).rstrip()
-
-
-def _defined_name(statement: ast.stmt) -> str:
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+def _defined_name(statement: ast.stmt, *, is_lambda: bool) -> str | None:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef) and not is_lambda:
         return statement.name
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-        return statement.targets[0].id
-    raise CannotKeep("it is not defined at the top level of a cell")
+        has_lambda = any(isinstance(node, ast.Lambda) for node in ast.walk(statement.value))
+        return statement.targets[0].id if has_lambda or not is_lambda else None
+    return None
 
 
 def _global_names(code: types.CodeType) -> Iterator[str]:

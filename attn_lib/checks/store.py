@@ -45,7 +45,7 @@ def load() -> tuple[dict[str, dict[str, Any]], str]:
         CannotKeep: the file is there but may not be read.
     """
     try:
-        text = path().read_text(encoding="utf-8")
+        text = path().read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}, ""
     except UnicodeDecodeError:
@@ -54,7 +54,7 @@ def load() -> tuple[dict[str, dict[str, Any]], str]:
         raise CannotKeep(f"Your progress in {path()} could not be read: {error}.") from None
     try:
         kept = json.loads(text)["tasks"]
-        if not all(isinstance(entry["attempts"], int) for entry in kept.values()):
+        if not all(_is_entry(entry) for entry in kept.values()):
             raise TypeError
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}, _set_aside()
@@ -104,5 +104,15 @@ def _set_aside() -> str:
     number = 1
     while (aside := path().with_name(f"progress.damaged-{number}.json")).exists():
         number += 1
-    os.replace(path(), aside)
+    try:
+        os.replace(path(), aside)
+    except OSError as error:
+        raise CannotKeep(
+            f"The file with your progress is damaged and cannot be set aside: {error}."
+        ) from None
     return f"The file with your progress was damaged. It is set aside, not lost: {aside}"
+
+
+def _is_entry(entry: dict[str, Any]) -> bool:
+    kinds = {"attempts": int, "status": str, "passed": bool, "source": str}
+    return all(isinstance(entry[key], kind) for key, kind in kinds.items())

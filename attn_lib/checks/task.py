@@ -189,6 +189,8 @@ def run_module(
             )
         with torch.no_grad():
             parameter.copy_(parameters[name])
+    with torch.no_grad():
+        module(*(x.flip(1) for x in inputs))  # nothing may stay behind from an earlier call
     return Result(module(*inputs), {name: own[name] for name in parameters})
 
 

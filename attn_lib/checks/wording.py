@@ -19,8 +19,8 @@ from attn_lib.checks.verdict import Verdict
 
 NO_GRADIENT = (
     "no-gradient",
-    "Which line cuts the result off from its input? "
-    "Look for `.detach()`, `.item()`, `.data`, `.numpy()` and `torch.no_grad()`.",
+    "Which line cuts the result, or a part of it, off from its input? Look for `.detach()`, "
+    "`.item()`, `.data`, `.numpy()`, `torch.no_grad()` and `requires_grad_(False)`.",
 )
 
 
@@ -109,7 +109,7 @@ def stub(task: Task, outcome: Outcome) -> Verdict:
         )
     elif not frames:
         text = "It still returns nothing."
-    elif frames[-1].name in (task.name, "__init__", "forward"):
+    elif len(frames) == 1:
         text = f"`{frames[-1].name}` still raises NotImplementedError (line {frames[-1].lineno})."
     else:
         text = (

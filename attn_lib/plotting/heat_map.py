@@ -76,8 +76,8 @@ def _draw(values, queries, keys, mask, title, kind) -> Figure:
     axes.set_xticks([j + 0.5 for j in range(columns)], keys)
     if max(map(len, keys)) > 2:
         axes.tick_params("x", rotation=45)
-        for label in axes.get_xticklabels():
-            label.set(horizontalalignment="right", rotation_mode="anchor")
+        for tick_label in axes.get_xticklabels():
+            tick_label.set(horizontalalignment="right", rotation_mode="anchor")
     axes.set_yticks([i + 0.5 for i in range(rows)], queries)
     axes.set(xlabel="key (column)", ylabel="query (row)", title=title)
     axes.tick_params(length=0)

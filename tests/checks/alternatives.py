@@ -1,5 +1,6 @@
 """Right answers, written in many ways: every one must pass. By task name."""
 
+import functools
 import math
 
 import torch
@@ -76,6 +77,28 @@ def softmax_with_epsilon_that_is_harmless(x, dim=-1):
     return e / (e.sum(dim, keepdim=True) + 1e-12)
 
 
+def softmax_with_keyword_only_dim(x, *, dim=-1):
+    return x.softmax(dim)
+
+
+def softmax_with_another_name_for_dim(x, axis=-1):
+    return x.softmax(axis)
+
+
+def softmax_online(x, dim=-1):
+    """Largest value and sum in one pass, entry by entry."""
+    largest, total = x.narrow(dim, 0, 1), torch.ones_like(x.narrow(dim, 0, 1))
+    for i in range(1, x.shape[dim]):
+        entry = x.narrow(dim, i, 1)
+        new = torch.maximum(largest, entry)
+        safe = new.masked_fill(new == -torch.inf, 0.0)
+        total = (
+            total * (largest - safe).exp() * (largest != -torch.inf) + (entry - safe).exp()
+        )
+        largest = new
+    return (x - largest).exp() / total
+
+
 class SoftmaxModule(nn.Module):
     def forward(self, x, dim=-1):
         return x.log_softmax(dim).exp()
@@ -122,6 +145,16 @@ def scores_broadcast(q, k):
 def scores_baddbmm(q, k):
     zero = torch.zeros(q.shape[0], q.shape[1], k.shape[1], dtype=q.dtype)
     return torch.baddbmm(zero, q, k.mT, alpha=q.shape[-1] ** -0.5)
+
+
+def scores_batch_by_batch(q, k):
+    return torch.stack([a @ b.T for a, b in zip(q, k, strict=True)]) / q.shape[-1] ** 0.5
+
+
+def scores_by_vmap(q, k):
+    one = torch.vmap(torch.dot, in_dims=(None, 0))
+    many = torch.vmap(torch.vmap(one, in_dims=(0, None)))
+    return many(q, k) / math.sqrt(q.shape[-1])
 
 
 # -------------------------------------------------------------------------- attention
@@ -268,6 +301,19 @@ class SelfAttentionKeyBias(SelfAttentionMatmul):
         self.k_proj = nn.Linear(d_model, head_dim)  # softmax ignores a key bias
 
 
+class SelfAttentionOneHeadOfMany(SelfAttentionMatmul):
+    def forward(self, x):
+        q, k, v = (p(x)[:, None] for p in (self.q_proj, self.k_proj, self.v_proj))
+        return F.scaled_dot_product_attention(q, k, v)[:, 0]
+
+
+class SelfAttentionWordByWord(SelfAttentionMatmul):
+    def forward(self, x):
+        q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        words = [attention_matmul(q[:, i : i + 1], k, v)[0] for i in range(x.shape[1])]
+        return torch.cat(words, dim=1)
+
+
 ALTERNATIVES = {
     "mixture": [mixture_matmul, mixture_loop, mixture_broadcast],
     "stable_softmax": [
@@ -281,6 +327,10 @@ ALTERNATIVES = {
         softmax_row_by_row,
         softmax_multiplied_by_reciprocal,
         softmax_with_epsilon_that_is_harmless,
+        softmax_with_keyword_only_dim,
+        softmax_with_another_name_for_dim,
+        softmax_online,
+        functools.partial(F.softmax, dim=-1),
         SoftmaxModule(),
     ],
     "attention_scores": [
@@ -292,6 +342,8 @@ ALTERNATIVES = {
         scores_from_transposed,
         scores_broadcast,
         scores_baddbmm,
+        scores_batch_by_batch,
+        scores_by_vmap,
     ],
     "attention": [
         attention_matmul,
@@ -315,5 +367,7 @@ ALTERNATIVES = {
         SelfAttentionOddOrder,
         self_attention_factory,
         SelfAttentionKeyBias,
+        SelfAttentionOneHeadOfMany,
+        SelfAttentionWordByWord,
     ],
 }

@@ -1,6 +1,7 @@
 """What `check` and `judge` do with answers of every kind."""
 
 import random
+import re
 import sys
 import time
 import warnings
@@ -134,6 +135,76 @@ def test_a_module_is_not_attempted_until_forward_is_written():
         assert judge("SelfAttention", answer).status == "not attempted"
 
 
+def unwritten():
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("forward", "message"),
+    [
+        (None, "There is no method `forward`"),
+        (lambda self, x: unwritten(), "It calls `unwritten`, which still raises"),
+    ],
+)
+def test_what_is_missing_is_named(forward, message):
+    class Head(nn.Module):
+        def __init__(self, d_model, head_dim):
+            super().__init__()
+            for name in "qkv":
+                setattr(self, f"{name}_proj", nn.Linear(d_model, head_dim, bias=False))
+
+    if forward:
+        Head.forward = forward
+    verdict = judge("SelfAttention", Head)
+    assert verdict.status == "not attempted"
+    assert message in verdict.message
+
+
+def test_an_open_forward_is_named_with_its_line():
+    class Head(nn.Module):
+        def __init__(self, d_model, head_dim):
+            super().__init__()
+
+        def forward(self, x):
+            raise NotImplementedError
+
+    assert (
+        "`forward` still raises NotImplementedError (line"
+        in judge("SelfAttention", Head).message
+    )
+
+
+def test_an_answer_by_way_of_numpy_is_told_of_its_gradient():
+    def answer(q, k, v):
+        arrays = (t.detach().numpy() for t in (q, k, v))
+        return tuple(
+            torch.from_numpy(t.numpy()) for t in right(*map(torch.from_numpy, arrays))
+        )
+
+    verdict = judge("attention", answer)
+    assert verdict.mistake == "no-gradient"
+
+
+def test_large_numbers_are_told_apart():
+    verdict = judge(
+        "attention_scores", lambda q, k: q @ k.mT / round(q.shape[-1] ** 0.5, 3)
+    )
+    assert verdict.status == "wrong"
+    expected, got = re.search(r"expected (\S+), got (\S+)\.", verdict.message).groups()
+    assert expected != got
+    assert "1 times" not in verdict.message
+
+
+def test_a_default_device_set_by_an_answer_does_not_stay():
+    def answer(q, k, v):
+        torch.set_default_device("meta")
+        return right(q, k, v)
+
+    judge("attention", answer)
+    assert torch.get_default_device() == torch.device("cpu")
+    assert torch.zeros(1).device == torch.device("cpu")
+
+
 def test_a_missing_parameter_is_named():
     class Misnamed(nn.Module):
         def __init__(self, d_model, head_dim):
@@ -160,11 +231,11 @@ def test_the_verdict_shows_input_index_and_values():
     assert verdict.status == "wrong"
     assert verdict.mistake is None
     assert (
-        "Input: One query, two keys: q (1, 1, 4), k (1, 2, 4), v (1, 2, 2)."
+        "Input: One query, two keys: q (1, 1, 4), k (1, 2, 4), v (1, 2, 3)."
         in verdict.message
     )
     assert (
-        "at index [0, 0, 1]: expected 2.1515, got 2.6515. 1 of 2 numbers differ"
+        "at index [0, 0, 1]: expected 2.1515, got 2.6515. 1 of 3 numbers differs"
         in verdict.message
     )
     assert verdict.inputs["q"].tolist() == [[[2.0, 0.0, 0.0, 0.0]]]

@@ -17,16 +17,25 @@ import torch
 import torch.nn.functional as F
 from torch import einsum, nn
 ROOT = 0.5
+NEVER = -math.inf
+DTYPE = torch.float32
 alias = math.sqrt
 
+def even(n):
+    return True if n == 0 else odd(n - 1)
+
+def odd(n):
+    return False if n == 0 else even(n - 1)
+
 def helper(q, k):
+    assert even(2) and NEVER < 0 and DTYPE.is_floating_point
     return einsum("bld,bsd->bls", q, k)
 
 def attention_scores(q, k):
     """With a helper, a constant and an alias."""
     return helper(q, k) / alias(q.shape[-1]) ** (2 * ROOT)
 
-stable_softmax = lambda x, dim=-1: F.softmax(x, dim)
+unused = 1; stable_softmax = lambda x, dim=-1: F.softmax(x, dim)
 
 def attention(q, k, v):
     weights = stable_softmax(attention_scores(q, k))

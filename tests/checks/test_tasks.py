@@ -5,27 +5,35 @@ import pytest
 from attn_lib.checks import judge, tasks
 from attn_lib.checks.task import find_task
 from tests.checks.alternatives import ALTERNATIVES
+from tests.checks.unlisted import UNLISTED
 
-SEEDS = range(20)
+# Twenty seeds in all; two of them are enough for `make quick`.
+with_seeds = pytest.mark.parametrize(
+    "seeds",
+    [range(2), pytest.param(range(2, 20), marks=pytest.mark.slow)],
+    ids=["2 seeds", "18 more"],
+)
 MISTAKES = [(task.name, mistake) for task in tasks() for mistake in task.mistakes]
 RIGHT = [(name, answer) for name, answers in ALTERNATIVES.items() for answer in answers]
 
 
+@with_seeds
 @pytest.mark.parametrize("task", tasks(), ids=lambda task: task.name)
-def test_reference_passes_for_every_seed(task):
-    for seed in SEEDS:
+def test_reference_passes_for_every_seed(task, seeds):
+    for seed in seeds:
         verdict = judge(task.name, task.reference, seed=seed)
         assert verdict.status == "passed", str(verdict)
         assert verdict.points == task.points
 
 
+@with_seeds
 @pytest.mark.parametrize(
     ("name", "mistake"),
     MISTAKES,
     ids=[f"{name}-{mistake.id}" for name, mistake in MISTAKES],
 )
-def test_every_mistake_is_recognized_as_itself_for_every_seed(name, mistake):
-    for seed in SEEDS:
+def test_every_mistake_is_recognized_as_itself_for_every_seed(name, mistake, seeds):
+    for seed in seeds:
         verdict = judge(name, mistake.answer, seed=seed)
         assert verdict.status in ("wrong", "error"), (seed, str(verdict))
         assert verdict.mistake == mistake.id, (seed, str(verdict))
@@ -33,22 +41,32 @@ def test_every_mistake_is_recognized_as_itself_for_every_seed(name, mistake):
         assert mistake.question in verdict.message
 
 
+@with_seeds
 @pytest.mark.parametrize(
     ("name", "answer"),
     RIGHT,
     ids=[f"{name}-{getattr(a, '__name__', type(a).__name__)}" for name, a in RIGHT],
 )
-def test_every_right_answer_passes_for_every_seed(name, answer):
-    for seed in SEEDS:
+def test_every_right_answer_passes_for_every_seed(name, answer, seeds):
+    for seed in seeds:
         verdict = judge(name, answer, seed=seed)
         assert verdict.status == "passed", (seed, str(verdict))
+
+
+@pytest.mark.parametrize("name", UNLISTED)
+def test_wrong_answers_that_no_list_foresaw_are_rejected(name):
+    for label, answer in UNLISTED[name].items():
+        for seed in range(5):
+            verdict = judge(name, answer, seed=seed)
+            assert verdict.status in ("wrong", "error"), (label, seed)
 
 
 @pytest.mark.parametrize("task", tasks(), ids=lambda task: task.name)
 def test_tasks_are_complete(task):
     assert len(task.hints) == 3
     assert len({mistake.id for mistake in task.mistakes}) >= (6 if task.points else 4)
-    assert len(ALTERNATIVES[task.name]) >= (6 if task.points else 3)
+    assert len(ALTERNATIVES[task.name]) >= (10 if task.points else 3)
+    assert len(UNLISTED[task.name]) >= (10 if task.points else 3)
     assert task.signature.startswith((task.name, f"class {task.name}"))
 
 
