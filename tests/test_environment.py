@@ -1,5 +1,6 @@
 """What the course says about its installation is true: pins, conda, Makefile, README."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+
+from scripts import set_up
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -95,3 +98,100 @@ def test_every_target_has_a_rule_and_every_rule_is_phony():
 
 def test_ci_runs_the_test_command_of_the_readme():
     assert lines(".ci/run")[-1] == "make test"
+
+
+# ------------------------------------------------------------------ how `make lab` sets things up
+
+
+def find_python(tmp_path, **commands: str) -> subprocess.CompletedProcess:
+    """Run find_python.sh where only these commands exist; each is given as a shell script."""
+    for name, script in commands.items():
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    command = ["/bin/sh", str(ROOT / "scripts" / "find_python.sh")]
+    environment = {
+        "PATH": f"{tmp_path}:/nowhere",
+        "PYTHON": os.environ.get("TEST_PYTHON", ""),
+    }
+    (tmp_path / "tail").symlink_to(shutil.which("tail"))
+    return subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+
+
+def test_the_first_python_that_fits_is_taken(tmp_path):
+    old = "echo is Python 3.10; exit 1"
+    found = find_python(
+        tmp_path, python3=old, **{"python3.12": "exit 0", "python": "exit 0"}
+    )
+    assert found.stdout == "python3.12\n"
+
+
+def test_the_python_that_was_asked_for_comes_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEST_PYTHON", "mine")
+    assert find_python(tmp_path, mine="exit 0", python3="exit 0").stdout == "mine\n"
+
+
+def test_without_a_fitting_python_it_says_what_is_needed_and_what_was_found(tmp_path):
+    found = find_python(tmp_path, python3="echo is Python 3.10; exit 1")
+    assert found.returncode != 0
+    assert "needs Python 3.11, 3.12 or 3.13" in found.stderr
+    assert "python3: is Python 3.10" in found.stderr
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """An empty course folder in which set_up works."""
+    monkeypatch.setattr(set_up, "ROOT", tmp_path)
+    for name, path in (
+        ("VENV", ""),
+        ("PYTHON", "bin/python"),
+        ("BUSY", ".busy"),
+        ("LOCK", ".lock"),
+    ):
+        monkeypatch.setattr(set_up, name, tmp_path / ".venv" / path)
+    return tmp_path
+
+
+def test_a_changed_pin_or_another_torch_is_noticed(place):
+    (place / "pins.txt").write_text("a==1")
+    before = set_up.fingerprint("pins.txt")
+    assert set_up.fingerprint("pins.txt") == before
+    assert set_up.fingerprint("pins.txt", extra="cpu") != before
+    (place / "pins.txt").write_text("a==2")
+    assert set_up.fingerprint("pins.txt") != before
+
+
+@pytest.mark.slow
+def test_a_virtual_environment_is_kept_until_it_is_damaged_or_moved(place, capsys):
+    def made_anew() -> bool:
+        with set_up.one_at_a_time():
+            set_up.make_venv()
+        return "anew" in capsys.readouterr().out
+
+    assert not made_anew()
+    [pip] = (place / ".venv").glob("lib/python*/site-packages/pip")
+    set_up.BUSY.touch()
+    assert not made_anew()  # interrupted, but everything is there
+    (pip / "__main__.py").unlink()
+    assert not made_anew()  # nobody says that it was interrupted
+    set_up.BUSY.touch()
+    assert made_anew()
+    set_up.note("place", "/elsewhere")
+    assert made_anew()
+    assert not made_anew()
+    assert not set_up.BUSY.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "summary"),
+    [
+        ("Collecting torch==2.13.0", "looking at torch==2.13.0"),
+        ("  Downloading torch-2.13.0-cp311.whl (191.8 MB)", "downloading torch 191.8 MB"),
+        ("Installing collected packages: a, b, c", "unpacking 3 packages"),
+        ("", "starting"),
+    ],
+)
+def test_pips_output_is_put_into_a_few_words(line, summary):
+    assert set_up.summary([line + "\n", "  \n"]) == summary

@@ -1,6 +1,8 @@
 """Each notebook keeps the rules of CONTRIBUTING.md; each rule finds what breaks it."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -249,6 +251,13 @@ def test_notebook_is_valid(path):
     nbformat.validate(nbformat.read(path, as_version=4))
 
 
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_links_of_the_texts_beside_them_lead_somewhere(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    page = new_notebook(cells=[new_markdown_cell(text)])
+    assert list(has_dead_links(page, ROOT / name)) == []
+
+
 def test_the_first_lessons_are_there():
     assert {"00_start_here.ipynb", "01_single_head.ipynb"} <= {
         path.name for path in LESSONS
@@ -401,3 +410,58 @@ def test_links_that_lead_somewhere_are_accepted():
 )
 def test_anchors_are_those_of_the_site(heading, anchor):
     assert slug(heading) == anchor
+
+
+# --------------------------------------------------------------------- `make notebooks` runs
+
+
+def run_notebooks(folder: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, "scripts/run_notebooks.py", str(folder)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_a_run_stores_clean_outputs_and_a_second_run_changes_nothing(tmp_path):
+    path = tmp_path / "a.ipynb"
+    cells = [
+        new_code_cell("import os\nos.path.exists(os.environ['ATTN_HOME'])"),
+        new_code_cell(
+            "print(1, flush=True)\nprint(2)", metadata={"execution": {"x": "now"}}
+        ),
+        new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]}),
+        new_code_cell(""),
+    ]
+    nbformat.write(new_notebook(cells=cells, metadata={"widgets": {"a": 1}}), path)
+    path.chmod(0o640)
+
+    first = run_notebooks(tmp_path)
+    assert first.returncode == 0, first.stdout + first.stderr
+    stored = path.read_bytes()
+    second = run_notebooks(tmp_path)
+    assert "unchanged" in second.stdout
+    assert path.read_bytes() == stored
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+
+    notebook = nbformat.reads(stored.decode(), as_version=4)
+    assert list(is_not_executed(notebook)) == []
+    assert list(has_a_foreign_kernel(notebook)) == []
+    assert notebook.metadata.keys() == {"kernelspec", "language_info"}
+    assert [cell.id for cell in notebook.cells] == [cell.id for cell in cells]
+    home, printed, error, _ = notebook.cells
+    assert home.outputs[0].data["text/plain"] == "False"  # a progress folder of its own
+    assert [output.text for output in printed.outputs] == ["1\n2\n"]
+    assert printed.metadata == {}
+    assert error.outputs[0].ename == "ZeroDivisionError"
+
+
+def test_a_notebook_that_fails_is_left_as_it_was_and_its_cell_named(tmp_path):
+    path = tmp_path / "a.ipynb"
+    nbformat.write(
+        new_notebook(cells=[new_code_cell("x = 1"), new_code_cell("1 / 0")]), path
+    )
+    before = path.read_bytes()
+    run = run_notebooks(path)
+    assert run.returncode == 1
+    assert re.search(r"a\.ipynb: .*FAILED", run.stdout)
+    assert re.search(r"cell 2 .*ZeroDivisionError", run.stdout)
+    assert path.read_bytes() == before
