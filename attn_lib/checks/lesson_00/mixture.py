@@ -1,4 +1,4 @@
-"""The practice task of lesson 00, where a learner meets `check` for the first time."""
+"""The practice task `mixture`, with which a learner meets `check` for the first time."""
 
 import torch
 

@@ -1,0 +1,256 @@
+"""The task `stable_softmax`: shares from scores of any size."""
+
+import inspect
+import math
+
+import torch
+
+from attn_lib.checks.task import Case, Wrong, task
+
+
+@task(
+    lesson=1,
+    points=2,
+    hints=[
+        "exp(1000) is too large for a float. Which number can you subtract from every entry of a "
+        "row without changing its softmax?",
+        "Subtract the largest entry of the row, so that the largest exponent is 0. Which argument "
+        "of `amax` says what a row is here, and which one keeps that axis, so that the "
+        "subtraction lines up?",
+        "Three lines: shift by the maximum along `dim`, exponentiate, divide by the sum along the "
+        "same `dim`. Both reductions need `keepdim=True`.",
+    ],
+)
+def stable_softmax(x, dim=-1):
+    exponentials = (x - x.amax(dim, keepdim=True)).exp()
+    return exponentials / exponentials.sum(dim, keepdim=True)
+
+
+def _with_dim(answer, x, dim):
+    try:
+        by_position = "dim" not in inspect.signature(answer).parameters
+    except (TypeError, ValueError):  # a function built into PyTorch
+        by_position = False
+    return answer(x, dim) if by_position else answer(x, dim=dim)
+
+
+def _exact_zero(answer, x):
+    result = answer(x)
+    if isinstance(result, torch.Tensor) and result.shape == x.shape:
+        largest = result[x == -torch.inf].abs().max().item()
+        if 0 < largest < 1e-3:  # anything larger shows as an ordinary difference
+            raise Wrong(f"A score of -inf should get exactly 0, but gets {largest:.3g}.")
+    return result
+
+
+@stable_softmax.cases
+def _(rng):
+    def random(*shape, scale=2.0):
+        return torch.randn(*shape, generator=rng) * scale
+
+    yield Case("one row", (torch.tensor([[1.0, 2.0, 4.0]]),))
+    yield Case("a vector", (random(5), 0), _with_dim)
+    yield Case("rows of a 3-D tensor", (random(2, 3, 5),))
+    yield Case("the same shape, other numbers", (random(2, 3, 5, scale=5.0),))
+    for dim in (0, 1, -2):
+        yield Case(f"along dim {dim}", (random(3, 4, 5), dim), _with_dim)
+    yield Case("a square", (random(4, 4),))
+    yield Case("a square along dim 0", (random(4, 4), 0), _with_dim)
+    yield Case("a cube along dim 1", (random(3, 3, 3), 1), _with_dim)
+    yield Case("four axes, along dim -3", (random(2, 3, 4, 5), -3), _with_dim)
+    yield Case("one number", (random(1, 1),))
+    # In float32, numbers near 1e4 are 0.001 apart: correct answers differ by that much there.
+    for about, rows in (
+        ("large numbers, up to 1e4", [[1e4, 1e4 - 1, 0.0]]),
+        ("two rows of large numbers", [[1e4, 1e4 - 1, 0.0], [3.0, 1e4, 1e4]]),
+        ("very negative numbers", [[-1e4, -1e4 - 2.0, -1e4 + 1.0]]),
+        ("one row near 1e4, one near -1e4", [[1e4, 9999.0], [-1e4, -9999.0]]),
+    ):
+        yield Case(about, (torch.tensor(rows),), tolerance=1e-2, grad=False)
+    yield Case("120 apart", (torch.tensor([[120.0, 0.0, 100.0]]),), grad=False)
+    yield Case("a wide spread", (random(3, 4, scale=200.0),), grad=False)
+    yield Case("everything near -30", (random(3, 4) - 30,))
+    yield Case("everything near -100", (random(3, 4) - 100,))
+    hidden = random(3, 4).masked_fill(torch.eye(3, 4) == 1, -torch.inf)
+    yield Case("a -inf in each row", (hidden,), _exact_zero)
+    for lowest in (-1.2e4, -3e4):
+        row = torch.tensor([[lowest, -torch.inf, lowest - 1]])
+        about = f"a -inf beside numbers near {lowest:.0f}"
+        yield Case(about, (row,), _exact_zero, tolerance=1e-2, grad=False)
+    yield Case("a view that is not contiguous", (random(5, 3).T,))
+    yield Case("float64", (random(2, 3).double(),))
+    for dtype in (torch.float16, torch.bfloat16):
+        x = random(2, 3, scale=1.0).to(dtype)
+        yield Case(f"{dtype}".removeprefix("torch."), (x,), grad=False)
+
+
+_ONE_SUM = "What do all your numbers add up to together? And what should one row?"
+_KEEPDIM = (
+    "Print the shapes of x, of the maximum and of the sum. Counted from the right, which axes line up? "
+    "Which argument keeps the axis that was reduced?"
+)
+
+
+@stable_softmax.mistake(
+    "no-maximum-subtracted", "What is `torch.tensor(1e4).exp()`? And inf / inf?"
+)
+def _(x, dim=-1):
+    return x.exp() / x.exp().sum(dim, keepdim=True)
+
+
+@stable_softmax.mistake(
+    "one-maximum-for-all",
+    "If one row is near 1e4 and another near -1e4: what is left of the second one after you have "
+    "subtracted your maximum?",
+)
+def _(x, dim=-1):
+    e = (x - x.max()).exp()
+    return e / e.sum(dim, keepdim=True)
+
+
+@stable_softmax.mistake(
+    "dim-ignored",
+    "Call it with dim=0. Over which axis does your code add up? Where is `dim` used?",
+)
+def _(x, dim=-1):
+    return x.softmax(-1)
+
+
+@stable_softmax.mistake(
+    "first-axis", "With dim=-1, which axis should add up to 1: first or last?"
+)
+def _(x, dim=-1):
+    return x.softmax(0)
+
+
+@stable_softmax.mistake("sum-over-everything", _ONE_SUM)
+def _(x, dim=-1):
+    return x.flatten().softmax(0).view_as(x.contiguous())
+
+
+@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
+def _(x, dim=-1):
+    e = (x - x.amax(dim, keepdim=True)).exp()
+    return e / e.sum(dim)
+
+
+@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
+def _(x, dim=-1):
+    e = (x - x.amax(dim)).exp()
+    return e / e.sum(dim)
+
+
+@stable_softmax.mistake(
+    "maximum-with-its-index",
+    "`x.max(dim)` returns two things, the values and where they stand. Which of them do you need?",
+)
+def _(x, dim=-1):
+    e = (x - x.max(dim, keepdim=True)).exp()
+    return e / e.sum(dim, keepdim=True)
+
+
+@stable_softmax.mistake("sum-over-everything", _ONE_SUM)
+def _(x, dim=-1):
+    return x.exp() / x.exp().sum()
+
+
+@stable_softmax.mistake("sum-over-everything", _ONE_SUM)
+def _(x, dim=-1):
+    e = (x - x.amax(dim, keepdim=True)).exp()
+    return e / e.sum()
+
+
+@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
+def _(x, dim=-1):
+    return x.exp() / x.exp().sum(dim)
+
+
+@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
+def _(x, dim=-1):
+    e = (x - x.max()).exp()
+    return e / e.sum(dim)
+
+
+@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
+def _(x, dim=-1):
+    e = (x - x.amax(dim)).exp()
+    return e / e.sum(dim, keepdim=True)
+
+
+@stable_softmax.mistake(
+    "epsilon-in-denominator",
+    "Let every number be near -30. How large is the sum of the exponentials beside your epsilon? "
+    "After the right shift, how small can that sum get at all?",
+)
+def _(x, dim=-1):
+    return x.exp() / (x.exp().sum(dim, keepdim=True) + 1e-6)
+
+
+@stable_softmax.mistake(
+    "mean-subtracted",
+    "After your shift, how large can the largest entry still be? Try the row [1e4, 0, 0].",
+)
+def _(x, dim=-1):
+    e = (x - x.mean(dim, keepdim=True)).exp()
+    return e / e.sum(dim, keepdim=True)
+
+
+@stable_softmax.mistake(
+    "minimum-subtracted", "After your shift, is the largest exponent 0 or the smallest?"
+)
+def _(x, dim=-1):
+    e = (x - x.amin(dim, keepdim=True)).exp()
+    return e / e.sum(dim, keepdim=True)
+
+
+@stable_softmax.mistake(
+    "divided-by-maximum",
+    "Compare the rows [1, 2] and [2, 4]: should they have the same softmax? Which operation leaves "
+    "the softmax as it is, subtracting or dividing?",
+)
+def _(x, dim=-1):
+    return (x / x.amax(dim, keepdim=True)).softmax(dim)
+
+
+@stable_softmax.mistake(
+    "clamped",
+    "Which of 1e4 and 9999 should get more weight? What does your code make of the two?",
+)
+def _(x, dim=-1):
+    e = x.clamp(max=50.0).exp()
+    return e / e.sum(dim, keepdim=True)
+
+
+@stable_softmax.mistake(
+    "sign-flipped", "Which entry should get the largest share: the largest?"
+)
+def _(x, dim=-1):
+    return (-x).softmax(dim)
+
+
+@stable_softmax.mistake(
+    "log-returned",
+    "Your numbers are negative. Which function turns logarithms into shares?",
+)
+def _(x, dim=-1):
+    return x.log_softmax(dim)
+
+
+@stable_softmax.mistake("base-two", "Is the softmax built on powers of 2, or of e?")
+def _(x, dim=-1):
+    return (x * math.log(2)).softmax(dim)
+
+
+@stable_softmax.mistake(
+    "no-softmax",
+    "Your numbers do not come from exponentials. What does exp do to a negative score?",
+)
+def _(x, dim=-1):
+    return x / x.sum(dim, keepdim=True)
+
+
+@stable_softmax.mistake(
+    "not-divided", "Your largest number is 1. What do the numbers of one row add up to?"
+)
+def _(x, dim=-1):
+    return (x - x.amax(dim, keepdim=True)).exp()
