@@ -37,7 +37,7 @@ check: test  ## the same as make test: what CI runs
 quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
-	ATTN_TEST_SEEDS=3 $(ISOLATED) $(VENV) -m pytest tests -m "not browser and not slow"
+	$(ISOLATED) $(VENV) -m pytest tests -m "not browser and not slow"
 
 lint:
 	$(VENV) -m ruff format --check
