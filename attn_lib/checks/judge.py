@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from attn_lib.checks import wording
+from attn_lib.checks.battery import Battery, battery
 from attn_lib.checks.compare import agreeing, compare
 from attn_lib.checks.conduct import judge_conduct
-from attn_lib.checks.observe import Outcome, named_tensors, observe, safe_str, walled_off
-from attn_lib.checks.task import Case, Task, find_task
+from attn_lib.checks.observe import Outcome, named_tensors, observe, safe_str
+from attn_lib.checks.task import Case, find_task
 from attn_lib.checks.verdict import Verdict
 
 
@@ -31,30 +32,27 @@ def judge(name: str, answer: Any, *, seed: int = 0) -> Verdict:
     is_instance = isinstance(answer, nn.Module) and inspect.isclass(task.reference)
     if not callable(answer) or is_instance:
         return wording.not_callable(task, answer)
-    with walled_off():
-        cases = list(task.make_cases(torch.Generator().manual_seed(seed)))
-    expected = [observe(task.reference, case) for case in cases]
+    tried = battery(task.name, seed)
     failures: list[wording.Failure] = []
     outcomes: list[Outcome] = []
-    for case, want in zip(cases, expected, strict=True):
+    for i, case in enumerate(tried.cases):
         got = observe(answer, case)
         if got.interrupted:
             return wording.interrupted(task, case)
         if got.untouched and not outcomes:
             return wording.stub(task, got)
         outcomes.append(got)
-        difference = wording.difference(task, case, want, got)
+        difference = wording.difference(task, case, tried.expected(i), got)
         if difference:
             failures.append(wording.Failure(case, got, difference))
     if not failures:
-        return judge_conduct(task, answer, cases, outcomes)
+        return judge_conduct(tried, answer, outcomes)
     if all(f.outcome.error and _is_half(f.case) for f in failures):
         # An answer by way of numpy stumbles over bfloat16 first; its missing gradient says more.
-        full = [(c, o) for c, o in zip(cases, outcomes, strict=True) if not _is_half(c)]
-        verdict = judge_conduct(task, answer, *map(list, zip(*full, strict=True)))
+        verdict = judge_conduct(tried, answer, outcomes)
         if verdict.status != "passed":
             return verdict
-    mistake = _recognize(task, cases, expected, outcomes)
+    mistake = _recognize(tried, outcomes)
     changed = next((name for outcome in outcomes for name in outcome.changed), None)
     if mistake is None and changed is not None:
         mistake = wording.changes_input(task, changed)
@@ -66,23 +64,22 @@ def _is_half(case: Case) -> bool:
     return any(tensor.dtype in half for tensor in named_tensors(case.args).values())
 
 
-def _recognize(
-    task: Task, cases: list[Case], expected: list[Outcome], outcomes: list[Outcome]
-) -> tuple[str, str] | None:
+def _recognize(tried: Battery, outcomes: list[Outcome]) -> tuple[str, str] | None:
     """Find the known mistake that gives the same results as the answer on every input.
 
     At least one wrong result must be shared, or an error to the word: two answers that only fail
     on the same inputs prove nothing.
     """
-    for mistake in task.mistakes:
+    returns = tried.task.returns
+    for m, mistake in enumerate(tried.task.mistakes):
         shared = False
-        for case, want, got in zip(cases, expected, outcomes, strict=True):
-            theirs = observe(mistake.answer, case)
+        for i, (case, got) in enumerate(zip(tried.cases, outcomes, strict=True)):
+            theirs = tried.mistaken(m, i)
             if not alike(theirs, got, case.tolerance):
                 break
             if got.error is not None:
                 shared = shared or safe_str(theirs.error) == safe_str(got.error)
-            elif compare(want.values, got.values, task.returns, case.tolerance):
+            elif compare(tried.expected(i).values, got.values, returns, case.tolerance):
                 shared = True
         else:
             if shared:

@@ -110,9 +110,9 @@ def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome
     """
     outcome, captured = Outcome(), _BoundedText()
     originals = named_tensors(case.args)
-    args, leaves = _clone(case.args, gradients)
     try:
         with walled_off(captured):
+            args, leaves = _clone(case.args, gradients)
             try:
                 returned = case.run(answer, *args)
             except NotImplementedError as error:

@@ -287,5 +287,9 @@ def test_an_endless_loop_is_interrupted_and_the_kernel_goes_on(open_notebook, tm
     notebook.wait_for_idle_kernel()
     after = notebook.add_cell("6 * 7")
     notebook.run("notebook:run-cell", timeout=20_000)
+    for _ in range(100):  # the output may arrive a moment after the command has ended
+        if notebook.cells[after]["outputs"]:
+            break
+        notebook.page.wait_for_timeout(100)
     answers = [o["data"]["text/plain"] for o in notebook.cells[after]["outputs"]]
     assert ["".join(answer) for answer in answers] == ["42"]

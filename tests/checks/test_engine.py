@@ -308,9 +308,10 @@ def test_the_sessions_settings_do_not_touch_the_verdict(dtype):
     torch.set_default_dtype(dtype)
     try:
         with torch.no_grad(), torch.inference_mode():
-            assert judge("attention", right).status == "passed"
+            verdict = judge("attention", right)
     finally:
         torch.set_default_dtype(torch.float32)
+    assert verdict.status == "passed", str(verdict)
 
 
 def test_prints_and_warnings_are_shown_in_the_verdict_and_bounded(capsys):
