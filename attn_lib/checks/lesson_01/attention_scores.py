@@ -43,7 +43,7 @@ def _(rng):
     yield Case("B = L = S", (random(3, 3, 8), random(3, 3, 8)))
     yield Case("B = L = S = D", (random(3, 3, 3), random(3, 3, 3)))
     yield Case("S = D", (random(2, 3, 7), random(2, 7, 7)))
-    yield Case("head_dim 1", (random(2, 3, 1), random(2, 4, 1)))
+    yield Case("D = 1", (random(2, 3, 1), random(2, 4, 1)))
     yield Case("vectors at right angles", (torch.eye(3, 4)[None], 2 * torch.eye(4)[None]))
     yield Case("40 words, D = 64", (random(1, 40, 64), random(1, 40, 64)))
     yield Case("one query", (random(2, 1, 6), random(2, 4, 6)))
