@@ -89,6 +89,7 @@ def place(
     for name, content in fresh.items():
         path = exercises / name
         if path.exists() and path.read_bytes() == content:
+            print(f"exercises/{name}: unchanged")
             continue
         if path.exists() and not untouched(path):
             if not force:
