@@ -99,17 +99,19 @@ def hint(name: str = "") -> None:
         show(str(error), f"<p>{html.escape(str(error))}</p>")
         return
     given = min(_hints_given.get(task.name, 0) + 1, len(task.hints))
-    last = " (the last one)" if given == len(task.hints) else ""
+    last, more = " (the last one)" if given == len(task.hints) else "", ""
     title = f"Hint {given} of {len(task.hints)}{last}"
     if _hints_given.get(task.name) == given:
-        title += ". After it, look at the lesson again, or at the verdict's question"
+        more = (
+            "No more hints follow: look at the lesson again, or at the verdict's question."
+        )
     _hints_given[task.name] = given
     text = task.hints[given - 1]
     show(
-        f"{title}: {text}",
+        f"{title}: {text} {more}".rstrip(),
         '<div class="attn-hint" style="border:1px solid #8a6d00;border-left:6px solid #8a6d00;'
         "border-radius:4px;padding:0.5em 0.9em;margin:0.4em 0;max-width:48em;"
-        f'color:var(--jp-ui-font-color1, inherit)"><strong>{title}:</strong> {inline(text)}</div>',
+        f'color:var(--jp-ui-font-color1, inherit)"><strong>{title}:</strong> {inline(text)} {more}</div>',
     )
 
 

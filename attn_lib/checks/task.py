@@ -174,7 +174,12 @@ def run_module(
         _raise_if_stub(module, inputs)
         raise Wrong(
             f"The module has no parameter `{missing[0]}`. The check copies weights in by name, so "
-            f"the names must match. It has: {', '.join(own) or 'none'}."
+            "the names must match. "
+            + (
+                f"It has: {', '.join(own)}."
+                if own
+                else "It has none. Is there a `self.` before it?"
+            )
         )
     for name, parameter in own.items():
         if name not in parameters:

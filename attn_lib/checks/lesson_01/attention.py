@@ -246,7 +246,7 @@ def _(q, k, v):
 
 @attention.mistake(
     "batch-forgotten",
-    "How many axes has q here, and how many letters do you give it? Which one is missing?",
+    "How many axes has each tensor in your einsum, and how many letters do you give it?",
 )
 def _(q, k, v):
     scores = torch.einsum("ld,sd->ls", q, k) / math.sqrt(q.shape[-1])
@@ -278,6 +278,28 @@ def _(q, k, v):
 def _(q, k, v):
     weights = scaled(q, k).softmax(-1)
     return torch.einsum("bls,bsd->bls", weights, v), weights
+
+
+@attention.mistake(
+    "keys-not-transposed",
+    "What are the shapes of q and k? Which two axes of k must change places, so that D meets D?",
+)
+def _(q, k, v):
+    return mix((q @ k / math.sqrt(q.shape[-1])).softmax(-1), v)
+
+
+@attention.mistake("scale-fixed", "Does your divisor change when D does?")
+def _(q, k, v):
+    return mix((dots(q, k) / 2).softmax(-1), v)
+
+
+@attention.mistake(
+    "values-not-paired",
+    "Weights and values share one axis: has it the same letter in both?",
+)
+def _(q, k, v):
+    weights = scaled(q, k).softmax(-1)
+    return torch.einsum("bls,btd->bld", weights, v), weights
 
 
 @attention.mistake("uniform", "Do your weights change when q changes?")

@@ -17,7 +17,8 @@ from attn_lib.checks.task import Case, task
         "share, and so sum away?",
         "In letters, q is `bld` and k is `bsd`. Which letters does a score for every pair of a "
         "query and a key need?",
-        "Then one division. By the square root of which size? Try D = 6: it is not 2.",
+        "Then one division: by the square root of D, the size of the last axis of q. Read it from "
+        "`q.shape`; do not write a number.",
     ],
 )
 def attention_scores(q, k):
@@ -132,6 +133,29 @@ def _(q, k):
 )
 def _(q, k):
     return q @ k / math.sqrt(q.shape[-1])
+
+
+_PRODUCT = "What are the shapes of q and k? Which two axes of k must change places, so that D meets D?"
+
+
+@attention_scores.mistake("keys-not-transposed", _PRODUCT)
+def _(q, k):
+    return q @ k
+
+
+@attention_scores.mistake("wrong-axes-transposed", _PRODUCT)
+def _(q, k):
+    return q @ k.transpose(0, 1)
+
+
+@attention_scores.mistake("scale-fixed", "Does your divisor change when D does?")
+def _(q, k):
+    return dots(q, k) / 2
+
+
+@attention_scores.mistake("scale-fixed", "Does your divisor change when D does?")
+def _(q, k):
+    return dots(q, k) / 8
 
 
 @attention_scores.mistake(

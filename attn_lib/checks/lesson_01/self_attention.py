@@ -165,9 +165,7 @@ def _(self, x):
     return mix(scaled(k, q).softmax(-1), v)[0]
 
 
-@_wrong_head(
-    "keys-as-values", "Which of the three projections gets no gradient in your code?"
-)
+@_wrong_head("keys-as-values", "Where does `forward` use `v_proj`?")
 def _(self, x):
     q, k, _ = _qkv(self, x)
     return mix(scaled(q, k).softmax(-1), k)[0]
@@ -181,7 +179,7 @@ def _(self, x):
     return mix(scaled(q, v).softmax(-1), k)[0]
 
 
-@_wrong_head("queries-as-keys", "Does `k_proj` get a gradient in your code?")
+@_wrong_head("queries-as-keys", "Where does `forward` use `k_proj`?")
 def _(self, x):
     q, _, v = _qkv(self, x)
     return mix(scaled(q, q).softmax(-1), v)[0]
@@ -195,7 +193,7 @@ def _(self, x):
     return mix(scaled(q, k).softmax(-1), x)[0]
 
 
-@_wrong_head("nothing-projected", "Do your three projections get a gradient?")
+@_wrong_head("nothing-projected", "Where does `forward` use your three projections?")
 def _(self, x):
     return mix(scaled(x, x).softmax(-1), x)[0]
 

@@ -86,9 +86,10 @@ def _(rng):
 
 _ONE_SUM = "What do all your numbers add up to together? And what should one row?"
 _KEEPDIM = (
-    "Print the shapes of x, of the maximum and of the sum. Counted from the right, which axes line up? "
-    "Which argument keeps the axis that was reduced?"
+    "Print the shapes of x, of the sum, and of the maximum if you take one. Counted from the right, "
+    "which axes line up? Which argument keeps the axis that was reduced?"
 )
+_TWO = "There are two things here. First: what is `torch.tensor(1e4).exp()`, and inf / inf? Second: "
 
 
 @stable_softmax.mistake(
@@ -149,7 +150,7 @@ def _(x, dim=-1):
     return e / e.sum(dim, keepdim=True)
 
 
-@stable_softmax.mistake("sum-over-everything", _ONE_SUM)
+@stable_softmax.mistake("sum-over-everything", _TWO + _ONE_SUM)
 def _(x, dim=-1):
     return x.exp() / x.exp().sum()
 
@@ -160,7 +161,7 @@ def _(x, dim=-1):
     return e / e.sum()
 
 
-@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
+@stable_softmax.mistake("keepdim-forgotten", _TWO + _KEEPDIM)
 def _(x, dim=-1):
     return x.exp() / x.exp().sum(dim)
 
