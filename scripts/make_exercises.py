@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SOLUTIONS = ROOT / "solutions"
 EXERCISES = ROOT / "exercises"
 WRITTEN = ROOT / "grading" / "generated.json"  # path -> hash of what this script wrote last
 
