@@ -1,21 +1,43 @@
 """Attention from Scratch: the course's reference library.
 
 Tensors follow the letters of `torch.nn.functional.scaled_dot_product_attention`: B batch, H heads,
-L queries, S keys, D head_dim, Dv value head_dim, E d_model. Masks are boolean, True = may attend.
+Hkv key/value heads, L queries, S keys, D head_dim, Dv value head_dim, E d_model. Masks are boolean,
+True = may attend.
 """
 
-from attn_lib.attention import einsum_attention, fused_attention
-from attn_lib.masks import causal_mask
+from attn_lib.attention import einsum_attention, fused_attention, repeat_kv
+from attn_lib.cross_attention import CrossAttention
+from attn_lib.decoding import greedy_decode
+from attn_lib.grouped_query import GroupedQueryAttention, mean_pool_kv
+from attn_lib.kv_cache import KVCache, kv_cache_bytes
+from attn_lib.masks import (
+    causal_mask,
+    encoder_decoder_masks,
+    masked_softmax,
+    padding_mask,
+    sliding_window_mask,
+)
 from attn_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
 from attn_lib.single_head import SelfAttention, SingleHeadAttention
 
 __all__ = [
+    "CrossAttention",
+    "GroupedQueryAttention",
+    "KVCache",
     "MultiHeadAttention",
     "SelfAttention",
     "SingleHeadAttention",
     "causal_mask",
     "einsum_attention",
+    "encoder_decoder_masks",
     "fused_attention",
+    "greedy_decode",
+    "kv_cache_bytes",
+    "masked_softmax",
+    "mean_pool_kv",
     "merge_heads",
+    "padding_mask",
+    "repeat_kv",
+    "sliding_window_mask",
     "split_heads",
 ]

@@ -3,6 +3,9 @@
 Both are *kernels*: they take `(q, k, v, *, mask=None, is_causal=False)` and return
 `(output, weights)`, so that any module can use either. The fused kernel never forms the weights,
 and returns None in their place.
+
+Keys and values may have fewer heads than the queries (grouped-query attention): then k and v are
+(B, Hkv, S, D), Hkv divides H, and query head i reads K/V head floor(i * Hkv / H).
 """
 
 import math
@@ -14,7 +17,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attn_lib.masks import causal_mask
+from attn_lib.masks import causal_mask, masked_softmax
 
 # (q, k, v, *, mask=None, is_causal=False) -> (output, weights or None)
 Kernel = Callable[..., tuple[Tensor, Any]]
@@ -22,8 +25,8 @@ Kernel = Callable[..., tuple[Tensor, Any]]
 
 def einsum_attention(
     q: Float[Tensor, "*batch l d"],
-    k: Float[Tensor, "*batch s d"],
-    v: Float[Tensor, "*batch s dv"],
+    k: Float[Tensor, "*kv_batch s d"],
+    v: Float[Tensor, "*kv_batch s dv"],
     *,
     mask: Bool[Tensor, "..."] | None = None,
     is_causal: bool = False,
@@ -32,8 +35,8 @@ def einsum_attention(
 
     Args:
         q: queries (..., L, D); `...` is usually (B, H).
-        k: keys (..., S, D).
-        v: values (..., S, Dv).
+        k: keys (..., S, D), or (B, Hkv, S, D) for queries (B, H, L, D).
+        v: values (..., S, Dv), or (B, Hkv, S, Dv).
         mask: boolean, broadcastable to (..., L, S), True where a query may attend.
         is_causal: also forbid every key that comes after the query (see `causal_mask`).
 
@@ -47,15 +50,17 @@ def einsum_attention(
     Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1, arxiv.org/abs/1706.03762
     """
     mask = _full_mask(q, k, v, mask, is_causal)
+    if q.shape[:-2] != k.shape[:-2]:
+        k, v = repeat_kv(k, q.shape[1]), repeat_kv(v, q.shape[1])
     scores = torch.einsum("...ld,...sd->...ls", q, k) / math.sqrt(q.shape[-1])
-    weights = scores.softmax(dim=-1) if mask is None else _masked_softmax(scores, mask)
+    weights = scores.softmax(dim=-1) if mask is None else masked_softmax(scores, mask)
     return torch.einsum("...ls,...sd->...ld", weights, v), weights
 
 
 def fused_attention(
     q: Float[Tensor, "*batch l d"],
-    k: Float[Tensor, "*batch s d"],
-    v: Float[Tensor, "*batch s dv"],
+    k: Float[Tensor, "*kv_batch s d"],
+    v: Float[Tensor, "*kv_batch s dv"],
     *,
     mask: Bool[Tensor, "..."] | None = None,
     is_causal: bool = False,
@@ -70,26 +75,46 @@ def fused_attention(
     """
     torch_causal = is_causal and mask is None and q.shape[-2] == k.shape[-2]
     mask = _full_mask(q, k, v, mask, is_causal and not torch_causal)
-    output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=torch_causal)
+    output = F.scaled_dot_product_attention(
+        q, k, v,
+        attn_mask=mask, is_causal=torch_causal, enable_gqa=q.shape[:-2] != k.shape[:-2],
+    )  # fmt: skip
     return output, None
 
 
-def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    # A row with nothing to attend to is all -inf, and its softmax is NaN. The second fill makes the
-    # weights zero; the first one keeps the NaN out of the gradients, which it zeroes on the way back.
-    return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask, 0.0)
+def repeat_kv(
+    x: Float[Tensor, "b hkv s d"], num_heads: int
+) -> Float[Tensor, "b {num_heads} s d"]:
+    """Copy each K/V head for its group of query heads, side by side: 0 0 1 1, not 0 1 0 1.
+
+    Args:
+        x: keys or values (B, Hkv, S, D).
+        num_heads: H, the number of query heads, a multiple of Hkv.
+
+    Returns:
+        (B, H, S, D), where head i is head floor(i * Hkv / H) of x.
+
+    Raises:
+        ValueError: x does not have four axes, or num_heads is not a multiple of Hkv.
+
+    Source: Ainslie et al., "GQA", 2023, figure 2, arxiv.org/abs/2305.13245
+    """
+    if x.ndim != 4 or num_heads % x.shape[1]:
+        raise ValueError(
+            f"expected x (B, Hkv, S, D) with Hkv a divisor of {num_heads}, got {tuple(x.shape)}"
+        )
+    return x.repeat_interleave(num_heads // x.shape[1], dim=1)
 
 
 def _full_mask(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool
 ) -> Tensor | None:
     """Check all shapes; return one mask that holds everything, or None if all is allowed."""
-    if (
-        not q.ndim == k.ndim == v.ndim >= 2
-        or not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]
-    ):
+    same_axes = q.ndim == k.ndim == v.ndim >= 2 and k.shape[:-2] == v.shape[:-2]
+    if not same_axes or (q.shape[:-2] != k.shape[:-2] and not _is_grouped(q, k)):
         raise ValueError(
             "expected q (..., L, D), k (..., S, D) and v (..., S, Dv) with the same leading sizes, "
+            "or, in four axes, fewer K/V heads that divide the query heads, "
             f"got q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
         )
     if q.shape[-1] != k.shape[-1]:
@@ -116,10 +141,14 @@ def _full_mask(
             )
         if mask.ndim < 2:  # PyTorch's kernel wants both axes
             mask = mask.expand(scores_shape[-2:])
-    if is_causal:
+    if is_causal and q.shape[-2] > 1:  # a single query is the last: it sees every key
         causal = causal_mask(*scores_shape[-2:], device=q.device)
         mask = causal if mask is None else mask & causal
     return mask
+
+
+def _is_grouped(q: Tensor, k: Tensor) -> bool:
+    return q.ndim == 4 and len(q) == len(k) and q.shape[1] % k.shape[1] == 0
 
 
 def check_widths(width: int, **tensors: Tensor) -> None:

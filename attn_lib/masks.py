@@ -1,7 +1,10 @@
-"""Boolean masks: True means "this query may attend to this key"."""
+"""Boolean masks: True means "this query may attend to this key".
+
+They broadcast to (B, H, L, S), so combine them with `&`: a key must be allowed by every mask.
+"""
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
@@ -22,3 +25,88 @@ def causal_mask(
         Boolean (L, S), True where the query may attend.
     """
     return torch.ones(q_len, kv_len, dtype=torch.bool, device=device).tril(kv_len - q_len)
+
+
+def sliding_window_mask(
+    q_len: int, kv_len: int, window: int, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "l s"]:
+    """Let each query see the last `window` keys, its own included: a causal band.
+
+    Args:
+        q_len: L, the number of queries.
+        kv_len: S, the number of keys; the last query sees the last key, as in `causal_mask`.
+        window: W, how many keys a query may see, at least 1.
+        device: where the mask is made.
+
+    Returns:
+        Boolean (L, S), True where the query may attend.
+
+    Raises:
+        ValueError: the window is smaller than 1.
+
+    Source: Beltagy et al., "Longformer", 2020, section 3.1, arxiv.org/abs/2004.05150
+    """
+    if window < 1:
+        raise ValueError(f"expected a window of at least 1 key, got {window}")
+    causal = causal_mask(q_len, kv_len, device=device)
+    return causal.triu(kv_len - q_len - window + 1)
+
+
+def padding_mask(lengths: Int[Tensor, " b"], max_len: int) -> Bool[Tensor, "b 1 1 s"]:
+    """Let every query see the real keys of its own sentence, and none of the padding after them.
+
+    Args:
+        lengths: (B,) integers, the number of real tokens of each sentence, padded at the end.
+        max_len: S, the length to which all sentences are padded.
+
+    Returns:
+        Boolean (B, 1, 1, S), True for real keys; it broadcasts over heads and queries.
+
+    Raises:
+        ValueError: lengths is not one-dimensional.
+    """
+    if lengths.ndim != 1:
+        raise ValueError(f"expected lengths of shape (B,), got {tuple(lengths.shape)}")
+    real = torch.arange(max_len, device=lengths.device) < lengths[:, None]
+    return real[:, None, None, :]
+
+
+def masked_softmax(
+    scores: Float[Tensor, "..."], mask: Bool[Tensor, "..."]
+) -> Float[Tensor, "..."]:
+    """Softmax over the allowed keys of each row; a row with no allowed key is all zero.
+
+    Args:
+        scores: (..., L, S), of any float dtype.
+        mask: boolean, broadcastable to the scores, True where a query may attend.
+
+    Returns:
+        Weights of the shape and dtype of the scores, with finite gradients everywhere.
+    """
+    # A row with nothing to attend to is all -inf, and its softmax is NaN. The second fill makes the
+    # weights zero; the first one keeps the NaN out of the gradients, which it zeroes on the way back.
+    return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask, 0.0)
+
+
+def encoder_decoder_masks(
+    src_ids: Int[Tensor, "b s"], tgt_ids: Int[Tensor, "b l"], pad_id: int
+) -> tuple[Bool[Tensor, "b 1 1 s"], Bool[Tensor, "b 1 l l"], Bool[Tensor, "b 1 1 s"]]:
+    """Return the three masks of an encoder-decoder, made from its padded token ids.
+
+    Args:
+        src_ids: (B, S) ids of the input.
+        tgt_ids: (B, L) ids of the output so far.
+        pad_id: the id that stands for "no token"; a pad is hidden as a key. The rows of pads, whose
+            outputs nobody reads, are left as they are.
+
+    Returns:
+        The encoder's mask (B, 1, 1, S), the decoder's own (B, 1, L, L), which is causal too, and
+        the cross mask (B, 1, 1, S): all pads of the input hidden from the output.
+
+    Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.3, arxiv.org/abs/1706.03762
+    """
+    src_real = (src_ids != pad_id)[:, None, None, :]
+    tgt_real = (tgt_ids != pad_id)[:, None, None, :]
+    length = tgt_ids.shape[1]
+    causal = causal_mask(length, length, device=tgt_ids.device)
+    return src_real, tgt_real & causal, src_real

@@ -1,5 +1,6 @@
 """Several heads side by side, each with its own part of every projection."""
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -77,3 +78,46 @@ class MultiHeadAttention(nn.Module):
         output, weights = kernel(q, k, v, mask=mask, is_causal=is_causal)
         output = self.o_proj(merge_heads(output))
         return (output, weights) if return_weights else output
+
+    @classmethod
+    def from_torch(cls, mha: nn.MultiheadAttention) -> "MultiHeadAttention":
+        """Return a module with copies of the weights of PyTorch's: the same outputs.
+
+        PyTorch stacks the query, key and value projections into one matrix (3E, E), and its masks
+        mean the opposite: True = may not attend. Dropout is not taken over.
+
+        Raises:
+            ValueError: the module's keys or values have another width than its queries, or it
+                adds a bias key or a zero key: this library has no such thing.
+        """
+        if mha.in_proj_weight is None or mha.bias_k is not None or mha.add_zero_attn:
+            raise ValueError(
+                "expected an nn.MultiheadAttention with kdim = vdim = embed_dim, without add_bias_kv "
+                f"and add_zero_attn, got {mha}"
+            )
+        module = cls(mha.embed_dim, mha.num_heads).to(mha.in_proj_weight)
+        layers = (module.q_proj, module.k_proj, module.v_proj, module.o_proj)
+        weights = (*mha.in_proj_weight.chunk(3), mha.out_proj.weight)
+        with torch.no_grad():
+            for layer, weight in zip(layers, weights, strict=True):
+                layer.weight.copy_(weight)
+                layer.bias.zero_()  # where PyTorch's module was made with bias=False
+            if mha.in_proj_bias is not None:
+                biases = (*mha.in_proj_bias.chunk(3), mha.out_proj.bias)
+                for layer, bias in zip(layers, biases, strict=True):
+                    layer.bias.copy_(bias)
+        return module
+
+    def to_torch(self) -> nn.MultiheadAttention:
+        """Return an `nn.MultiheadAttention`, batch first, with copies of these weights."""
+        layers = (self.q_proj, self.k_proj, self.v_proj)
+        weight = self.q_proj.weight
+        mha = nn.MultiheadAttention(
+            self.q_proj.in_features, self.num_heads, batch_first=True,
+            device=weight.device, dtype=weight.dtype,
+        )  # fmt: skip
+        with torch.no_grad():
+            mha.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
+            mha.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
+        mha.out_proj.load_state_dict(self.o_proj.state_dict())
+        return mha

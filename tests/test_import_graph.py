@@ -12,12 +12,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # A module may import from its own layer and from those above it in this table.
 LAYERS = (
-    ("masks", "attention", "positions", "kv_cache"),
+    ("masks", "attention", "positions", "kv_cache", "decoding"),
     ("single_head", "multi_head", "cross_attention", "grouped_query", "efficient"),
     ("blocks",),
     ("models", "minilm"),
     # What looks at the library from outside: nothing above imports it, nor does `import attn_lib`.
-    ("plotting", "explorer", "checks", "grading"),
+    ("data", "plotting", "explorer", "checks", "grading"),
 )
 LAYER = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 OUTSIDE = LAYERS[-1]

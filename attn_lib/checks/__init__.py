@@ -3,7 +3,14 @@
 from attn_lib.checks import check, hint, progress, judge, tasks, mine
 """
 
-from attn_lib.checks import lesson_00, lesson_01  # noqa: F401 - they register their tasks
+from attn_lib.checks import (  # noqa: F401 - they register their tasks
+    lesson_00,
+    lesson_01,
+    lesson_02,
+    lesson_03,
+    lesson_04,
+    lesson_05,
+)
 from attn_lib.checks.face import check, grade, hint, mine, progress
 from attn_lib.checks.judge import judge
 from attn_lib.checks.task import Task, tasks

@@ -58,7 +58,10 @@ def _compare_one(
         if isinstance(got, Tensor) and got.numel() == 1:
             got = got.item()
         if isinstance(got, int | float) and got == want:
-            return None
+            if isinstance(got, type(want)):
+                return None
+            text = f"{Label} has the right value, but is {describe(got)}"
+            return Difference(f"{text}: it should be {describe(want)}.")
         shown = got if isinstance(got, int | float) else describe(got)
         return Difference(f"{Label} should be {want}, but is {shown}.")
     if not isinstance(got, Tensor):

@@ -153,12 +153,23 @@ def sharpened_parameters(module: nn.Module, rng: torch.Generator) -> dict[str, T
 
 
 def run_module(
-    answer: Callable, init: tuple, parameters: dict[str, Tensor], *inputs: Tensor
+    answer: Callable,
+    init: tuple,
+    parameters: dict[str, Tensor],
+    *arguments: Any,
 ) -> Result:
     """Run a case of a module: build it, copy the parameters in by name, call it.
 
     A bias that the task does not ask for gets random numbers, so that it cannot hide.
+
+    Args:
+        answer: the learner's class.
+        init: the arguments of its `__init__`.
+        parameters: what to copy in, by name.
+        arguments: the positional arguments of `forward`, and last, if it is a dict, those given by
+            name: a mask.
     """
+    *inputs, options = arguments if isinstance(arguments[-1], dict) else (*arguments, {})
     module = answer(*init)
     if not isinstance(module, nn.Module):
         if module is None or module is Ellipsis:
@@ -171,7 +182,7 @@ def run_module(
     own = dict(module.named_parameters(remove_duplicate=False))
     missing = [name for name in parameters if name not in own]
     if missing:
-        _raise_if_stub(module, inputs)
+        _raise_if_stub(module, inputs, options)
         raise Wrong(
             f"The module has no parameter `{missing[0]}`. The check copies weights in by name, so "
             "the names must match. "
@@ -195,14 +206,15 @@ def run_module(
         with torch.no_grad():
             parameter.copy_(parameters[name])
     with torch.no_grad():
-        module(*(x.flip(1) for x in inputs))  # nothing may stay behind from an earlier call
-    return Result(module(*inputs), {name: own[name] for name in parameters})
+        # Nothing may stay behind from an earlier call.
+        module(*(x.flip(1) for x in inputs), **options)
+    return Result(module(*inputs, **options), {name: own[name] for name in parameters})
 
 
-def _raise_if_stub(module: nn.Module, inputs: tuple) -> None:
+def _raise_if_stub(module: nn.Module, inputs: list, options: dict) -> None:
     """Raise NotImplementedError if `forward` is not written yet; ignore its other errors."""
     try:
-        value = module(*inputs)
+        value = module(*inputs, **options)
     except NotImplementedError:
         raise
     except Exception:

@@ -142,9 +142,10 @@ def argument_name(task: Task, path: str) -> str:
     if not head.isdigit():
         return path
     if isinstance(task.reference, type) and issubclass(task.reference, nn.Module):
-        # A module's case holds the arguments of init, the parameters, and forward's inputs.
+        # A module's case holds the arguments of init, the parameters, and forward's inputs, at last
+        # those that are given by name.
         names = list(inspect.signature(task.reference.forward).parameters)[1:]
-        return rest if head == "1" else names[int(head) - 2]
+        return rest or names[int(head) - 2]
     names = list(inspect.signature(task.reference).parameters)
     return names[int(head)] + (f"[{rest}]" if rest else "")
 

@@ -1,4 +1,4 @@
-"""Right answers, written in many ways: every one must pass. By task name."""
+"""Right answers to the tasks of lesson 01, by task name."""
 
 import functools
 import math
@@ -6,23 +6,6 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import nn
-
-# ---------------------------------------------------------------------------- mixture
-
-
-def mixture_matmul(weights, values):
-    return weights @ values
-
-
-def mixture_loop(weights, values):
-    return torch.stack(
-        [sum(w * v for w, v in zip(row, values, strict=True)) for row in weights]
-    )
-
-
-def mixture_broadcast(weights, values):
-    return (weights[:, :, None] * values[None]).sum(1)
-
 
 # --------------------------------------------------------------------- stable_softmax
 
@@ -315,7 +298,6 @@ class SelfAttentionWordByWord(SelfAttentionMatmul):
 
 
 ALTERNATIVES = {
-    "mixture": [mixture_matmul, mixture_loop, mixture_broadcast],
     "stable_softmax": [
         softmax_by_torch,
         softmax_by_logsumexp,

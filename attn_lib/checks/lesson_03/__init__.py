@@ -1,0 +1,1 @@
+"""The tasks of lesson 03, in the order of its exercise."""

@@ -1,0 +1,1 @@
+"""The tasks of lesson 04, in the order of its exercise."""

@@ -1,0 +1,1 @@
+"""The tasks of lesson 05, in the order of its exercise."""

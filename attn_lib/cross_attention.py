@@ -1,0 +1,107 @@
+"""Attention from one sequence to another: queries from here, keys and values from there."""
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attn_lib.attention import Kernel, check_widths, einsum_attention, fused_attention
+from attn_lib.multi_head import merge_heads, split_heads
+
+
+class CrossAttention(nn.Module):
+    """H heads that ask in x and find in the context, which has its own length and width.
+
+    The context does not change while a decoder writes, so its keys and values can be computed once
+    with `keys_values` and used for every new token with `attend`.
+
+    Args:
+        d_model: E, the width of x and of the output.
+        d_context: the width of the context.
+        num_heads: H, a divisor of d_model; head_dim D is d_model / num_heads.
+        kernel: the attention function; weights are asked of `einsum_attention` in any case.
+
+    Raises:
+        ValueError: num_heads does not divide d_model.
+
+    Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.3, arxiv.org/abs/1706.03762
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_context: int,
+        num_heads: int,
+        *,
+        kernel: Kernel = fused_attention,
+    ):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(
+                f"expected num_heads to divide d_model, got d_model {d_model}, num_heads {num_heads}"
+            )
+        self.num_heads = num_heads
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_context, d_model)
+        self.v_proj = nn.Linear(d_context, d_model)
+        self.o_proj = nn.Linear(d_model, d_model)
+        self.kernel = kernel
+
+    def forward(
+        self,
+        x: Float[Tensor, "b l e"],
+        context: Float[Tensor, "b s c"],
+        *,
+        context_mask: Bool[Tensor, "b s"] | None = None,
+        return_weights: bool = False,
+    ) -> Float[Tensor, "b l e"] | tuple[Float[Tensor, "b l e"], Float[Tensor, "b h l s"]]:
+        """Attend from x (B, L, E) to the context (B, S, d_context).
+
+        Args:
+            x: the sequence that asks.
+            context: the sequence that is read.
+            context_mask: (B, S), True for real tokens of the context, False for padding.
+            return_weights: also return the weights.
+
+        Returns:
+            The output (B, L, E); with `return_weights` also the weights (B, H, L, S).
+
+        Raises:
+            ValueError: x, the context or the mask has another shape.
+        """
+        k, v = self.keys_values(context)
+        return self.attend(
+            x, k, v, context_mask=context_mask, return_weights=return_weights
+        )
+
+    def keys_values(
+        self, context: Float[Tensor, "b s c"]
+    ) -> tuple[Float[Tensor, "b h s d"], Float[Tensor, "b h s d"]]:
+        """Return the keys and values (B, H, S, D) of a context (B, S, d_context)."""
+        check_widths(self.k_proj.in_features, context=context)
+        k = split_heads(self.k_proj(context), self.num_heads)
+        return k, split_heads(self.v_proj(context), self.num_heads)
+
+    def attend(
+        self,
+        x: Float[Tensor, "b l e"],
+        k: Float[Tensor, "b h s d"],
+        v: Float[Tensor, "b h s d"],
+        *,
+        context_mask: Bool[Tensor, "b s"] | None = None,
+        return_weights: bool = False,
+    ) -> Float[Tensor, "b l e"] | tuple[Float[Tensor, "b l e"], Float[Tensor, "b h l s"]]:
+        """Do the rest of `forward`, with keys and values from `keys_values`."""
+        check_widths(self.q_proj.in_features, x=x)
+        mask = None
+        if context_mask is not None:
+            expected = (len(k), k.shape[2])
+            if context_mask.shape != expected:
+                raise ValueError(
+                    f"expected context_mask of shape {expected} (B, S), "
+                    f"got {tuple(context_mask.shape)}"
+                )
+            mask = context_mask[:, None, None, :]
+        kernel = einsum_attention if return_weights else self.kernel
+        q = split_heads(self.q_proj(x), self.num_heads)
+        output, weights = kernel(q, k, v, mask=mask)
+        output = self.o_proj(merge_heads(output))
+        return (output, weights) if return_weights else output

@@ -1,0 +1,1 @@
+"""What the lessons work on: the small example, and real data."""
