@@ -73,7 +73,10 @@ def fused_attention(
     Returns:
         The output (..., L, Dv), and None.
     """
-    torch_causal = is_causal and mask is None and q.shape[-2] == k.shape[-2]
+    torch_causal = False
+    # An `if`, because under torch.compile a comparison of lengths is a symbol, and not yet a bool.
+    if is_causal and mask is None and q.shape[-2] == k.shape[-2]:
+        torch_causal = True
     mask = _full_mask(q, k, v, mask, is_causal and not torch_causal)
     output = F.scaled_dot_product_attention(
         q, k, v,

@@ -106,7 +106,7 @@ class MultiHeadAttention(nn.Module):
                 biases = (*mha.in_proj_bias.chunk(3), mha.out_proj.bias)
                 for layer, bias in zip(layers, biases, strict=True):
                     layer.bias.copy_(bias)
-        return module
+        return module.train(mha.training)
 
     def to_torch(self) -> nn.MultiheadAttention:
         """Return an `nn.MultiheadAttention`, batch first, with copies of these weights."""
@@ -120,4 +120,4 @@ class MultiHeadAttention(nn.Module):
             mha.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
             mha.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
         mha.out_proj.load_state_dict(self.o_proj.state_dict())
-        return mha
+        return mha.train(self.training)

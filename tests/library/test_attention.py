@@ -6,27 +6,10 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attn_lib import causal_mask, einsum_attention, fused_attention
+from attn_lib import causal_mask, einsum_attention, fused_attention, repeat_kv
+from tests.library.tools import TOLERANCE, gradients, slow_attention
 
 KERNELS = [einsum_attention, fused_attention]
-TOLERANCE = {
-    torch.float64: 1e-12,
-    torch.float32: 1e-6,
-    torch.float16: 3e-3,
-    torch.bfloat16: 3e-2,
-}
-
-
-def slow_attention(q, k, v, mask):
-    """Attention of one head, query by query, in plain Python numbers."""
-    output = torch.zeros(len(q), v.shape[1], dtype=torch.float64)
-    for i in range(len(q)):
-        allowed = [j for j in range(len(k)) if mask[i, j]]
-        scores = [sum((q[i] * k[j]).tolist()) / math.sqrt(q.shape[1]) for j in allowed]
-        shares = [math.exp(s - max(scores)) for s in scores]
-        for share, j in zip(shares, allowed, strict=True):
-            output[i] += share / sum(shares) * v[j]
-    return output
 
 
 def random_inputs(B, H, L, S, D, Dv, dtype=torch.float32, seed=0):
@@ -74,6 +57,64 @@ def test_equals_the_slow_loop(kernel, B, H, L, S, D, Dv, data):
         for h in range(H):
             slow = slow_attention(q[b, h], k[b, h], v[b, h], full[b, h])
             torch.testing.assert_close(output[b, h], slow)
+
+
+def grouped_inputs(B, H, Hkv, L, S, D, dtype=torch.float32, seed=0):
+    q, k, v = random_inputs(B, H, L, S, D, D, dtype, seed)
+    return q, k[:, :Hkv], v[:, :Hkv]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@given(
+    B=st.integers(1, 2),
+    Hkv=st.integers(1, 3),
+    group=st.integers(1, 4),
+    L=sizes,
+    S=sizes,
+    data=st.data(),
+)
+@settings(max_examples=30, deadline=None)
+def test_grouped_heads_equal_the_slow_loop(kernel, B, Hkv, group, L, S, data):
+    H = Hkv * group
+    q, k, v = grouped_inputs(
+        B, H, Hkv, L, S, 3, torch.float64, data.draw(st.integers(0, 999))
+    )
+    is_causal = data.draw(st.booleans())
+    full = causal_mask(L, S) if is_causal else torch.ones(L, S, dtype=torch.bool)
+    output, _ = kernel(q, k, v, is_causal=is_causal)
+    for b in range(B):
+        for h in range(H):
+            kv = h * Hkv // H
+            slow = slow_attention(q[b, h], k[b, kv], v[b, kv], full)
+            torch.testing.assert_close(output[b, h], slow)
+
+
+@pytest.mark.parametrize("Hkv", [1, 2, 4, 8])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_grouped_heads_equal_pytorchs_enable_gqa_forward_and_backward(kernel, Hkv):
+    inputs = [t.requires_grad_() for t in grouped_inputs(2, 8, Hkv, 5, 7, 6)]
+    mask = torch.rand(2, 8, 5, 7, generator=torch.Generator().manual_seed(1)) < 0.7
+    mask[1, 3, 2] = False
+    ours, _ = kernel(*inputs, mask=mask)
+    theirs = F.scaled_dot_product_attention(*inputs, attn_mask=mask, enable_gqa=True)
+    torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
+    for mine, other in zip(
+        gradients(ours, *inputs), gradients(theirs, *inputs), strict=True
+    ):
+        torch.testing.assert_close(mine, other, rtol=1e-5, atol=1e-5)
+
+
+def test_repeat_kv_puts_copies_side_by_side():
+    x = torch.arange(3.0).view(1, 3, 1, 1)
+    assert repeat_kv(x, 6).flatten().tolist() == [0, 0, 1, 1, 2, 2]
+    with pytest.raises(ValueError, match=r"Hkv a divisor of 4, got \(1, 3, 1, 1\)"):
+        repeat_kv(x, 4)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_single_causal_query_sees_every_key(kernel):
+    q, k, v = random_inputs(1, 2, 1, 6, 4, 4)
+    torch.testing.assert_close(kernel(q, k, v, is_causal=True)[0], kernel(q, k, v)[0])
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -164,6 +205,11 @@ def test_equals_pytorch_where_its_causal_mask_means_the_same():
             ((2, 5, 6), (3, 7, 6), (3, 7, 3)),
             None,
             r"the same leading sizes.* got q \(2, 5, 6\)",
+        ),
+        (
+            ((2, 6, 5, 3), (2, 4, 7, 3), (2, 4, 7, 3)),
+            None,
+            r"fewer K/V heads that divide the query heads, got q \(2, 6, 5, 3\), k \(2, 4, 7, 3\)",
         ),
         (((6,), (6,), (6,)), None, r"expected q \(\.\.\., L, D\).* got q \(6,\)"),
         (

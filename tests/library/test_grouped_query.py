@@ -1,0 +1,199 @@
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attn_lib import (
+    GroupedQueryAttention,
+    KVCache,
+    MultiHeadAttention,
+    causal_mask,
+    einsum_attention,
+    mean_pool_kv,
+    padding_mask,
+    repeat_kv,
+    split_heads,
+)
+from tests.library.tools import TOLERANCE, gradients, sharpen
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize("num_kv_heads", [1, 2, 4, 8])
+def test_equals_pytorchs_function_with_enable_gqa(num_kv_heads):
+    module = sharpen(GroupedQueryAttention(24, 8, num_kv_heads))
+    x = torch.randn(2, 5, 24, requires_grad=True)
+    q, k, v = (
+        split_heads(p(x), n)
+        for p, n in (
+            (module.q_proj, 8),
+            (module.k_proj, num_kv_heads),
+            (module.v_proj, num_kv_heads),
+        )
+    )
+    expected = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+    expected = module.o_proj(expected.transpose(1, 2).flatten(-2))
+    output = module(x, is_causal=True)
+    torch.testing.assert_close(output, expected, rtol=1e-6, atol=1e-6)
+    weights = module.q_proj.weight, module.k_proj.weight, module.v_proj.weight
+    for a, b in zip(
+        gradients(output, x, *weights), gradients(expected, x, *weights), strict=True
+    ):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_equals_multi_head_attention_with_repeated_keys_and_values():
+    grouped, full = GroupedQueryAttention(24, 6, 2), MultiHeadAttention(24, 6)
+    sharpen(grouped)
+    copies = {"q_proj": 1, "k_proj": 3, "v_proj": 3, "o_proj": 1}
+    with torch.no_grad():
+        for name, times in copies.items():
+            weight = getattr(grouped, name).weight
+            heads = weight.unflatten(0, (-1, 4)).repeat_interleave(times, dim=0)
+            getattr(full, name).weight.copy_(heads.flatten(0, 1))
+            getattr(full, name).bias.zero_()
+    x = torch.randn(2, 5, 24)
+    output, weights = grouped(x, return_weights=True)
+    expected, expected_weights = full(x, return_weights=True)
+    torch.testing.assert_close(output, expected)
+    torch.testing.assert_close(weights, expected_weights)
+
+
+def chunks_of(length):
+    """Lists of chunk sizes that add up to the length."""
+    cuts = st.sets(st.integers(1, length - 1)) if length > 1 else st.just(set())
+    return cuts.map(
+        lambda c: [
+            b - a for a, b in zip([0, *sorted(c)], [*sorted(c), length], strict=True)
+        ]
+    )
+
+
+@given(
+    chunks=st.integers(1, 9).flatmap(chunks_of),
+    num_kv_heads=st.sampled_from([1, 2, 4]),
+    room=st.integers(0, 3),
+    show=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_cached_decode_equals_full_forward(chunks, num_kv_heads, room, show):
+    length = sum(chunks)
+    module = sharpen(GroupedQueryAttention(16, 4, num_kv_heads)).double()
+    rng = torch.Generator().manual_seed(length)
+    x = torch.randn(2, length, 16, generator=rng, dtype=torch.float64)
+    cache = KVCache(2, num_kv_heads, length + room, 4, dtype=torch.float64)
+    outputs = []
+    with torch.no_grad():
+        for part in x.split(chunks, dim=1):
+            output = module(part, is_causal=True, cache=cache, return_weights=show)
+            outputs.append(output[0] if show else output)
+        torch.testing.assert_close(torch.cat(outputs, 1), module(x, is_causal=True))
+    assert cache.length == length
+
+
+def test_two_sentences_at_once_do_not_meet_in_their_caches():
+    module = sharpen(GroupedQueryAttention(16, 4, 2))
+    first, second = torch.randn(1, 5, 16), torch.randn(1, 5, 16)
+    caches = [KVCache(1, 2, 5, 4) for _ in range(2)]
+    outputs = [[], []]
+    for t in range(5):
+        for x, cache, output in zip((first, second), caches, outputs, strict=True):
+            output.append(module(x[:, t : t + 1], is_causal=True, cache=cache))
+    for x, output in zip((first, second), outputs, strict=True):
+        torch.testing.assert_close(torch.cat(output, 1), module(x, is_causal=True))
+
+
+def test_a_padded_prompt_decodes_as_the_bare_one():
+    module = sharpen(GroupedQueryAttention(16, 4, 2))
+    x = torch.randn(1, 5, 16)
+    padded = torch.cat([x[:, :3], torch.randn(1, 2, 16), x[:, 3:]], dim=1)
+    real = torch.tensor([[1, 1, 1, 0, 0, 1, 1]]).bool()[:, None, None]
+    cache = KVCache(1, 2, 7, 4)
+    module(padded[:, :5], mask=real[..., :5], is_causal=True, cache=cache)
+    output = module(padded[:, 5:], mask=real, is_causal=True, cache=cache)
+    torch.testing.assert_close(output, module(x, is_causal=True)[:, 3:])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("kernel", [None, einsum_attention])
+def test_a_sentence_of_nothing_but_padding_gives_zero(dtype, kernel):
+    options = {"kernel": kernel} if kernel else {}
+    module = sharpen(GroupedQueryAttention(16, 4, 2, **options)).to(dtype)
+    x = torch.randn(2, 5, 16, dtype=dtype, requires_grad=True)
+    output = module(x, mask=padding_mask(torch.tensor([3, 0]), 5))
+    assert (output[1] == 0).all()
+    assert output.dtype == dtype
+    assert all(g.isfinite().all() for g in gradients(output, x, *module.parameters()))
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_the_compiled_module_gives_the_same_with_gradients(is_causal):
+    module = sharpen(GroupedQueryAttention(16, 4, 2))
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    x = torch.randn(2, 5, 16, requires_grad=True)
+    wanted, got = module(x, is_causal=is_causal), compiled(x, is_causal=is_causal)
+    torch.testing.assert_close(got, wanted)
+    torch.testing.assert_close(gradients(got, x), gradients(wanted, x))
+
+
+def test_the_compiled_module_decodes_with_a_cache():
+    module = sharpen(GroupedQueryAttention(16, 4, 2))
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    x, cache = torch.randn(2, 5, 16), KVCache(2, 2, 5, 4)
+    with torch.no_grad():
+        parts = [compiled(p, is_causal=True, cache=cache) for p in x.split([2, 1, 2], 1)]
+        torch.testing.assert_close(torch.cat(parts, 1), module(x, is_causal=True))
+
+
+def test_pooling_averages_neighboring_heads():
+    weight = torch.arange(8.0)[:, None]  # four heads of two rows
+    assert mean_pool_kv(weight, 4, 2).flatten().tolist() == [1, 2, 5, 6]
+    assert torch.equal(mean_pool_kv(weight, 4, 4), weight)
+    assert mean_pool_kv(weight, 4, 1).flatten().tolist() == [3, 4]
+
+
+def test_pooling_undoes_repeating():
+    kv = torch.randn(1, 2, 3, 5)
+    weight = repeat_kv(kv, 8)[0].flatten(0, 1)
+    torch.testing.assert_close(mean_pool_kv(weight, 8, 2), kv[0].flatten(0, 1))
+
+
+def test_a_mask_of_keys_and_the_cache_must_fit():
+    module, cache = GroupedQueryAttention(16, 4, 2), KVCache(1, 2, 4, 4)
+    module(torch.zeros(1, 3, 16), cache=cache)
+    with pytest.raises(ValueError, match=r"broadcastable to \(1, 4, 1, 4\).* got \(1, 3\)"):
+        module(torch.zeros(1, 1, 16), mask=causal_mask(1, 3), cache=cache)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: GroupedQueryAttention(16, 4, 3),
+            "num_kv_heads to divide num_heads, got d_model 16, num_heads 4, num_kv_heads 3",
+        ),
+        (
+            lambda: GroupedQueryAttention(16, 3, 1),
+            "num_heads to divide d_model, .* got d_model 16, num_heads 3",
+        ),
+        (
+            lambda: GroupedQueryAttention(16, 4, 2)(torch.zeros(5, 16)),
+            r"x of shape \(B, length, 16\), got \(5, 16\)",
+        ),
+        (
+            lambda: mean_pool_kv(torch.zeros(10, 3), 4, 2),
+            r"\(H\*D, E\) of 4 heads, .* got \(10, 3\)",
+        ),
+        (
+            lambda: mean_pool_kv(torch.zeros(8, 3), 4, 3),
+            "num_kv_heads to divide 4, .* num_kv_heads 3",
+        ),
+    ],
+)
+def test_value_error_names_expected_and_actual(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

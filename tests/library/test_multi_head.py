@@ -1,0 +1,219 @@
+import copy
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from attn_lib import (
+    MultiHeadAttention,
+    causal_mask,
+    einsum_attention,
+    merge_heads,
+    padding_mask,
+    split_heads,
+)
+from tests.library.tools import TOLERANCE, gradients, sharpen, slow_attention
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def assert_equal_to_a_millionth(actual, expected):
+    """Within 1e-6 of the largest number: what float32 promises, whatever the order of a sum."""
+    limit = 1e-6 * max(1.0, expected.abs().max().item())
+    torch.testing.assert_close(actual, expected, rtol=0, atol=limit)
+
+
+def test_split_puts_the_first_channels_into_head_0():
+    x = torch.arange(2 * 3 * 8).reshape(2, 3, 8).float()
+    heads = split_heads(x, 2)
+    assert heads.shape == (2, 2, 3, 4)
+    assert heads[0, 0, 1].tolist() == [8, 9, 10, 11]
+    assert heads[0, 1, 1].tolist() == [12, 13, 14, 15]
+    assert torch.equal(merge_heads(heads), x)
+
+
+@given(
+    B=st.integers(1, 3), H=st.integers(1, 4), L=st.integers(1, 4), S=st.integers(1, 5),
+    D=st.integers(1, 4), seed=st.integers(0, 99),
+)  # fmt: skip
+@settings(max_examples=40, deadline=None)
+def test_each_head_equals_the_slow_loop_on_its_own_channels(B, H, L, S, D, seed):
+    module = sharpen(MultiHeadAttention(H * D, H), seed).double()
+    rng = torch.Generator().manual_seed(seed)
+    x = torch.randn(B, L, H * D, generator=rng, dtype=torch.float64)
+    context = torch.randn(B, S, H * D, generator=rng, dtype=torch.float64)
+    mask = torch.rand(B, 1, L, S, generator=rng) < 0.7
+    q, k, v = module.q_proj(x), module.k_proj(context), module.v_proj(context)
+    rows = []
+    for b in range(B):
+        own = [slice(h * D, (h + 1) * D) for h in range(H)]
+        heads = [
+            slow_attention(q[b, :, c], k[b, :, c], v[b, :, c], mask[b, 0]) for c in own
+        ]
+        rows.append(torch.cat(heads, dim=1))
+    expected = module.o_proj(torch.stack(rows))
+    torch.testing.assert_close(module(x, context, mask=mask), expected)
+
+
+def a_torch_module(E=12, H=3, bias=True):
+    return sharpen(nn.MultiheadAttention(E, H, bias=bias, batch_first=True))
+
+
+REAL = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()
+PER_HEAD = torch.rand(2, 3, 5, 5, generator=torch.Generator().manual_seed(3)) < 0.6
+PER_HEAD |= torch.eye(5, dtype=torch.bool)
+CAUSAL = causal_mask(5, 5)
+# What our module is given, and what PyTorch's is: there True means "may not attend".
+MASKS = {
+    "none": ({}, {}),
+    "causal": ({"is_causal": True}, {"attn_mask": ~CAUSAL}),
+    "causal mask": ({"mask": CAUSAL}, {"attn_mask": ~CAUSAL}),
+    "padding": ({"mask": REAL[:, None, None]}, {"key_padding_mask": ~REAL}),
+    "padding and causal": (
+        {"mask": REAL[:, None, None], "is_causal": True},
+        {"key_padding_mask": ~REAL, "attn_mask": ~CAUSAL},
+    ),
+    "per head": ({"mask": PER_HEAD}, {"attn_mask": ~PER_HEAD.flatten(0, 1)}),
+}
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("masks", MASKS)
+def test_equals_pytorchs_module_forward_and_backward(masks, need_weights):
+    ours_mask, theirs_mask = MASKS[masks]
+    theirs = a_torch_module()
+    ours = MultiHeadAttention.from_torch(theirs)
+    x = torch.randn(2, 5, 12, requires_grad=True)
+    expected, expected_weights = theirs(
+        x, x, x, need_weights=need_weights, average_attn_weights=False, **theirs_mask
+    )
+    output = ours(x, **ours_mask, return_weights=need_weights)
+    if need_weights:
+        output, weights = output
+        assert_equal_to_a_millionth(weights, expected_weights)
+    assert_equal_to_a_millionth(output, expected)
+    mine = gradients(output, x, ours.q_proj.weight, ours.v_proj.bias, ours.o_proj.weight)
+    found = gradients(
+        expected, x, theirs.in_proj_weight, theirs.in_proj_bias, theirs.out_proj.weight
+    )
+    their_x, in_weight, in_bias, out_weight = found
+    wanted = (their_x, in_weight[:12], in_bias[24:], out_weight)
+    for a, b in zip(mine, wanted, strict=True):
+        assert_equal_to_a_millionth(a, b)
+
+
+def test_equals_pytorchs_module_on_a_context_of_another_length():
+    theirs = a_torch_module()
+    x, context = torch.randn(2, 5, 12), torch.randn(2, 7, 12)
+    real = torch.tensor([[True] * 7, [True] * 4 + [False] * 3])
+    expected, _ = theirs(x, context, context, key_padding_mask=~real)
+    ours = MultiHeadAttention.from_torch(theirs)
+    assert_equal_to_a_millionth(ours(x, context, mask=real[:, None, None]), expected)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_there_and_back_again_keeps_outputs_and_dtype(dtype, bias):
+    theirs = a_torch_module(bias=bias).to(dtype)
+    before = copy.deepcopy(theirs.state_dict())
+    ours = MultiHeadAttention.from_torch(theirs)
+    back = ours.to_torch()
+    x = torch.randn(2, 5, 12, dtype=dtype)
+    assert back.batch_first
+    assert ours(x).dtype == dtype
+    torch.testing.assert_close(back(x, x, x)[0], theirs(x, x, x)[0])
+    with torch.no_grad():  # copies, not the same memory
+        for parameter in (*ours.parameters(), *back.parameters()):
+            parameter.zero_()
+    assert all(torch.equal(before[name], p) for name, p in theirs.state_dict().items())
+
+
+def test_from_torch_takes_over_the_mode():
+    assert MultiHeadAttention.from_torch(a_torch_module().eval()).training is False
+
+
+def test_heads_attend_to_a_longer_context():
+    module = sharpen(MultiHeadAttention(12, 3))
+    x, context = torch.randn(2, 5, 12), torch.randn(2, 7, 12)
+    output, weights = module(x, context, return_weights=True)
+    assert output.shape == (2, 5, 12)
+    assert weights.shape == (2, 3, 5, 7)
+
+
+@pytest.mark.parametrize("kernel", [None, einsum_attention])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_a_sentence_of_nothing_but_padding_gives_the_output_bias(dtype, kernel):
+    options = {"kernel": kernel} if kernel else {}
+    module = sharpen(MultiHeadAttention(12, 3, **options)).to(dtype)
+    x = torch.randn(2, 5, 12, dtype=dtype, requires_grad=True)
+    output = module(x, mask=padding_mask(torch.tensor([3, 0]), 5))
+    torch.testing.assert_close(output[1], module.o_proj.bias.expand(5, 12))
+    found = gradients(output, x, *module.parameters())
+    assert all(g.isfinite().all() for g in found)
+    assert (found[0][1] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_stays_near_float64(dtype):
+    module = sharpen(MultiHeadAttention(12, 3))
+    x = torch.randn(2, 5, 12)
+    exact = copy.deepcopy(module).double()(x.double(), is_causal=True)
+    half = module.to(dtype)(x.to(dtype), is_causal=True)
+    limit = 5 * TOLERANCE[dtype] * exact.abs().max().item()
+    torch.testing.assert_close(half.double(), exact, rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"return_weights": True}])
+def test_the_compiled_module_gives_the_same_with_gradients(options):
+    module = sharpen(MultiHeadAttention(12, 3))
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    for length in (5, 7):
+        x = torch.randn(2, length, 12, requires_grad=True)
+        wanted, got = module(x, **options), compiled(x, **options)
+        if "return_weights" in options:
+            wanted, got = wanted[0], got[0]
+        torch.testing.assert_close(got, wanted)
+        torch.testing.assert_close(gradients(got, x), gradients(wanted, x))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: MultiHeadAttention(12, 3)(torch.zeros(2, 5, 12), torch.zeros(2, 5, 8)),
+            r"context of shape \(B, length, 12\), got \(2, 5, 8\)",
+        ),
+        (
+            lambda: MultiHeadAttention(12, 5),
+            "num_heads to divide d_model, got d_model 12, num_heads 5",
+        ),
+        (
+            lambda: split_heads(torch.zeros(2, 3, 8), 3),
+            r"divisible by 3 heads, got \(2, 3, 8\)",
+        ),
+        (
+            lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(12, 3, kdim=8)),
+            "kdim = vdim = embed_dim",
+        ),
+        (
+            lambda: MultiHeadAttention.from_torch(
+                nn.MultiheadAttention(12, 3, add_bias_kv=True)
+            ),
+            "without add_bias_kv",
+        ),
+        (
+            lambda: MultiHeadAttention.from_torch(
+                nn.MultiheadAttention(12, 3, add_zero_attn=True)
+            ),
+            "and add_zero_attn",
+        ),
+    ],
+)
+def test_value_error_names_expected_and_actual(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
