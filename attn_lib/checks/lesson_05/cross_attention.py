@@ -1,0 +1,565 @@
+"""The task `CrossAttention`: queries from one sequence, keys and values from another."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from attn_lib import causal_mask, einsum_attention, merge_heads, split_heads
+from attn_lib.checks.lesson_05.steps import merge, on_keys, scaled, shares, split
+from attn_lib.checks.task import Case, run_module, sharpened_parameters, task
+
+
+class CrossAttention(nn.Module):
+    def __init__(self, d_model, d_context, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_context, d_model)
+        self.v_proj = nn.Linear(d_context, d_model)
+        self.o_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x, context, context_mask=None):
+        q = split_heads(self.q_proj(x), self.num_heads)
+        k = split_heads(self.k_proj(context), self.num_heads)
+        v = split_heads(self.v_proj(context), self.num_heads)
+        mask = None if context_mask is None else context_mask[:, None, None, :]
+        output, _ = einsum_attention(q, k, v, mask=mask)
+        return self.o_proj(merge_heads(output))
+
+
+cross_attention = task(
+    lesson=5,
+    points=4,
+    hints=[
+        "Two sequences come in. For each of the four projections: which sequence does it read, and "
+        "how wide is that? The output has one vector for each vector of x.",
+        "In `forward`: project, split each result into heads `(B, H, length, D)`, score, hide, mix, "
+        "merge, `o_proj`. L and S differ, so keep the two lengths apart.",
+        "The mask is `(B, S)`, the scores are `(B, H, L, S)`: which two axes does it lack, and where? "
+        "If every key of a sentence is hidden, its softmax is 0/0. Make those weights 0 without a nan "
+        "on the way, for the gradients too.",
+    ],
+)(CrossAttention)
+
+
+@cross_attention.cases
+def _(rng):
+    def mask_of(*rows):
+        return torch.tensor([[c == "x" for c in row] for row in rows])
+
+    def case(
+        about, B, L, S, H, D, d_context,
+        mask=None, dtype=torch.float32, scale=1.0, change=None, **options,
+    ):  # fmt: skip
+        init = (H * D, d_context, H)
+        parameters = sharpened_parameters(CrossAttention(*init), rng)
+        parameters = {name: p.to(dtype) for name, p in parameters.items()}
+        x = (torch.randn(B, L, H * D, generator=rng) * scale).to(dtype)
+        context = torch.randn(B, S, d_context, generator=rng).to(dtype)
+        if change:
+            x, context = change(parameters, x, context)
+        by_name = () if mask is None else ({"context_mask": mask_of(*mask)},)
+        return Case(about, (init, parameters, x, context, *by_name), run_module, **options)
+
+    # Worked out by hand: one head, scores 2/sqrt(2) and 4/sqrt(2), values [1, 2] and [5, 0].
+    tiny = {
+        "q_proj.weight": torch.tensor([[1.0, 0.0], [1.0, 1.0]]),
+        "q_proj.bias": torch.tensor([0.0, -1.0]),
+        "k_proj.weight": torch.tensor([[1.0], [0.0]]),
+        "k_proj.bias": torch.tensor([0.0, 1.0]),
+        "v_proj.weight": torch.tensor([[4.0], [-2.0]]),
+        "v_proj.bias": torch.tensor([1.0, 2.0]),
+        "o_proj.weight": torch.tensor([[1.0, 1.0], [0.0, 2.0]]),
+        "o_proj.bias": torch.tensor([0.5, -1.0]),
+    }
+    x, context = torch.tensor([[[2.0, 1.0]]]), torch.tensor([[[0.0], [1.0]]])
+    for about, mask in (
+        ("one query, two context tokens, one head", None),
+        ("the second context token is padding", "x."),
+        ("all of the context is padding", ".."),
+    ):
+        by_name = () if mask is None else ({"context_mask": mask_of(mask)},)
+        yield Case(about, ((2, 1, 1), tiny, x, context, *by_name), run_module)
+
+    yield case("all sizes different, no mask", 2, 5, 7, 3, 6, 10)
+    yield case("unequal padding", 2, 5, 7, 3, 6, 10, ["xxxxxxx", "xxxx..."])
+    yield case("padding in front and in the middle", 2, 3, 5, 4, 6, 7, ["..xxx", "x.xx."])
+    yield case(
+        "the middle sentence is all padding", 3, 2, 4, 5, 6, 7, ["xxx.", "....", "xxxx"]
+    )
+    yield case("L = S and d_context = d_model", 2, 6, 6, 3, 4, 12, ["xxxxxx", "xxx..."])
+    yield case("L = S and d_context = d_model, no mask", 3, 5, 5, 2, 6, 12)
+    yield case("B = L", 3, 3, 5, 2, 6, 8, ["xxxxx", "xxx..", "x...."])
+    yield case("B = H", 3, 2, 5, 3, 6, 8, ["xxxxx", "xx...", ".xxx."])
+    rows = ["xxxx", "xxx.", "x...", "...."]
+    yield case("B = H = L = S = D = 4", 4, 4, 4, 4, 4, 16, rows)
+    yield case("more queries than context tokens", 2, 7, 3, 3, 2, 5, ["xx.", "xxx"])
+    yield case("one query, one context token", 2, 1, 1, 3, 6, 4, ["x", "."])
+    yield case("batch 1, D = 1", 1, 4, 3, 5, 1, 6, ["xx."])
+    yield case("one head", 2, 3, 4, 1, 6, 5, ["xxxx", "xx.."])
+    yield case("30 context tokens, head_dim 32", 1, 3, 30, 2, 32, 9)
+
+    def huge_pads(parameters, x, context):
+        # Only the values read the last channel, so that the scores stay ordinary.
+        parameters["k_proj.weight"][:, -1] = 0
+        context[1, 2:, -1] = 1e30
+        return x, context
+
+    mask = ["xxxxx", "xx..."]
+    yield case(
+        "pads with huge values", 2, 3, 5, 4, 6, 7, mask, change=huge_pads, grad=False
+    )
+    far = {"tolerance": 1e-2, "grad": False}
+    yield case("scores in the hundreds", 2, 3, 5, 4, 6, 7, mask, scale=60.0, **far)
+
+    def other_layout(parameters, x, context):
+        return x.mT.contiguous().mT, context.transpose(0, 1).contiguous().transpose(0, 1)
+
+    yield case("not contiguous", 2, 3, 5, 4, 6, 7, mask, change=other_layout)
+    yield case("float64", 2, 3, 5, 4, 6, 7, ["xxxxx", "....."], torch.float64)
+    for dtype in (torch.float16, torch.bfloat16):
+        about = f"{dtype}".removeprefix("torch.")
+        yield case(about, 2, 3, 5, 4, 6, 7, ["xxx..", "....."], dtype, grad=False)
+
+
+def _wrong(id, question):
+    """Register a forward, `(self, x, context, context_mask)`, as a mistake."""
+
+    def keep(forward):
+        def with_default(self, x, context, context_mask=None):
+            return forward(self, x, context, context_mask)
+
+        made = type("CrossAttention", (CrossAttention,), {"forward": with_default})
+        cross_attention.mistake(id, question)(made)
+        return forward
+
+    return keep
+
+
+def _heads(self, x, context):
+    return tuple(
+        split(layer(source), self.num_heads)
+        for layer, source in (
+            (self.q_proj, x), (self.k_proj, context), (self.v_proj, context)
+        )
+    )  # fmt: skip
+
+
+def _finish(self, weights, v):
+    return self.o_proj(merge(weights @ v))
+
+
+# ----------------------------------------------------------------- who asks, who answers
+
+
+@_wrong(
+    "roles-swapped",
+    "Whose length must the output have: that of x, or that of the context? Which of the two asks?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, context, x)
+    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong("context-ignored", "Change the context. Which line of `forward` should notice it?")
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, x)
+    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong(
+    "queries-from-context",
+    "Who asks here: a word that is being written, or a word of the context?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, context, context)
+    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong(
+    "values-from-x",
+    "What are the weights a mixture of: things said in x, or in the context?",
+)
+def _(self, x, context, mask):
+    q, k, _ = _heads(self, x, context)
+    v = split(self.v_proj(x), self.num_heads)
+    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong("keys-from-x", "With what is a query compared: with words of x, or of the context?")
+def _(self, x, context, mask):
+    q, _, v = _heads(self, x, context)
+    k = split(self.k_proj(x), self.num_heads)
+    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong("keys-as-values", "Where does `forward` use `v_proj`?")
+def _(self, x, context, mask):
+    q, k, _ = _heads(self, x, context)
+    return _finish(self, shares(scaled(q, k), on_keys(mask)), k)
+
+
+@_wrong(
+    "keys-and-values-swapped", "What should be compared with the query, and what be mixed?"
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(scaled(q, v), on_keys(mask)), k)
+
+
+@_wrong(
+    "transposed-scores", "Entry (i, j) of your scores: is i a word of x or of the context?"
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(scaled(k, q), on_keys(mask)), v)
+
+
+@_wrong("residual-added", "Nobody asked to add x here. Does the formula add it?")
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return x + _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong(
+    "causal",
+    "The whole context is there before the first word is written. What would a causal mask hide?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    causal = causal_mask(x.shape[1], context.shape[1])
+    mask = causal if mask is None else causal & on_keys(mask)
+    return _finish(self, shares(scaled(q, k), mask), v)
+
+
+# --------------------------------------------------------------------------- the softmax
+
+
+@_wrong(
+    "scale-missing", "If head_dim grows from 16 to 1024, what happens to the spread of q·k?"
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(q @ k.mT, on_keys(mask)), v)
+
+
+@_wrong("scale-by-d-model", "How long are the vectors inside the dot product of ONE head?")
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(q @ k.mT / math.sqrt(x.shape[-1]), on_keys(mask)), v)
+
+
+@_wrong(
+    "scale-by-d-context",
+    "How long are the keys inside one head, after `k_proj` and the split? Is that d_context?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(q @ k.mT / math.sqrt(context.shape[-1]), on_keys(mask)), v)
+
+
+@_wrong(
+    "scale-by-context-length",
+    "Should one more context word change how well two others fit? Which axis is `shape[-1]`?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(q @ k.mT / math.sqrt(k.shape[2]), on_keys(mask)), v)
+
+
+@_wrong("scale-int-sqrt", "What is the square root of 6, as your code computes it?")
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(q @ k.mT / math.isqrt(q.shape[-1]), on_keys(mask)), v)
+
+
+@_wrong("scale-multiplied", "Does your factor make the scores larger or smaller?")
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(q @ k.mT * math.sqrt(q.shape[-1]), on_keys(mask)), v)
+
+
+@_wrong(
+    "softmax-over-queries",
+    "Over which axis must the shares of one query add up to 1: L or S?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(scaled(q, k), on_keys(mask), dim=-2), v)
+
+
+@_wrong(
+    "softmax-over-heads",
+    "Do the heads share one total of 1? Which axis of (B, H, L, S) holds the keys?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(scaled(q, k), on_keys(mask), dim=1), v)
+
+
+@_wrong("softmax-missing", "Where do the scores become shares that add up to 1?")
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    scores = scaled(q, k)
+    return _finish(
+        self, scores if mask is None else scores.masked_fill(~on_keys(mask), 0), v
+    )
+
+
+@_wrong(
+    "dropout-left-in", "Call the module twice with the same input. Is the answer the same?"
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, F.dropout(shares(scaled(q, k), on_keys(mask)), 0.1), v)
+
+
+# ------------------------------------------------------------------------------ the heads
+
+
+@_wrong(
+    "one-head-only",
+    "With num_heads = 3, how many sets of weights does a query have? Where do you use num_heads?",
+)
+def _(self, x, context, mask):
+    q, k, v = self.q_proj(x), self.k_proj(context), self.v_proj(context)
+    weights = shares(scaled(q, k), None if mask is None else mask[:, None, :])
+    return self.o_proj(weights @ v)
+
+
+@_wrong(
+    "split-without-transpose",
+    "Which numbers of token 0 end up in head 0? Try it with `torch.arange`.",
+)
+def _(self, x, context, mask):
+    q, k, v = (
+        t.reshape(len(t), self.num_heads, t.shape[1], -1)
+        for t in (self.q_proj(x), self.k_proj(context), self.v_proj(context))
+    )
+    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong(
+    "merge-without-transpose",
+    "After the mixture the axes are (B, H, L, D). Which two have to change places before the heads "
+    "are put side by side?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return self.o_proj((shares(scaled(q, k), on_keys(mask)) @ v).reshape(x.shape))
+
+
+@_wrong(
+    "channels-interleaved", "Which rows of `q_proj.weight` make head 0: the first D, or every H-th?"
+)  # fmt: skip
+def _(self, x, context, mask):
+    q, k, v = (
+        t.unflatten(-1, (-1, self.num_heads)).permute(0, 3, 1, 2)
+        for t in (self.q_proj(x), self.k_proj(context), self.v_proj(context))
+    )
+    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong("o-proj-missing", "What happens to the heads after they are merged?")
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return merge(shares(scaled(q, k), on_keys(mask)) @ v)
+
+
+# ------------------------------------------------------------------------------- the mask
+
+
+@_wrong("mask-ignored", "Where does `forward` use `context_mask`?")
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, scaled(q, k).softmax(-1), v)
+
+
+@_wrong(
+    "mask-inverted",
+    "What does True promise here: 'may look' or 'hide'? Which cells does `masked_fill` change?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(scaled(q, k), None if mask is None else ~on_keys(mask)), v)
+
+
+@_wrong(
+    "mask-inverted",
+    "What does True promise here: 'may look' or 'hide'? Which cells does `masked_fill` change?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    scores = scaled(q, k)
+    if mask is not None:
+        scores = scores.masked_fill(on_keys(mask), -torch.inf)
+    return _finish(self, scores.softmax(-1), v)
+
+
+@_wrong(
+    "mask-multiplies-scores",
+    "What is exp(0)? Does a score of 0 hide a context word?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    scores = scaled(q, k)
+    return _finish(
+        self, (scores if mask is None else scores * on_keys(mask)).softmax(-1), v
+    )
+
+
+@_wrong(
+    "hidden-after-softmax",
+    "If you hide a key after the softmax, what do the remaining weights add up to?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    weights = scaled(q, k).softmax(-1)
+    return _finish(self, weights if mask is None else weights * on_keys(mask), v)
+
+
+@_wrong(
+    "context-zeroed-instead",
+    "A context vector of zeros still gets a key and a value from the biases. Which score does it get?",
+)
+def _(self, x, context, mask):
+    if mask is not None:
+        context = context.masked_fill(~mask[..., None], 0)
+    q, k, v = _heads(self, x, context)
+    return _finish(self, scaled(q, k).softmax(-1), v)
+
+
+@_wrong(
+    "all-padding-nan", "If every score of a row is -inf, what does its softmax divide by what?"
+)  # fmt: skip
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    scores = scaled(q, k)
+    if mask is not None:
+        scores = scores.masked_fill(~on_keys(mask), -torch.inf)
+    return _finish(self, scores.softmax(-1), v)
+
+
+@_wrong(
+    "all-padding-uniform",
+    "If every score of a row is -1e9, what are its shares? And does -1e9 fit into float16?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    scores = scaled(q, k)
+    if mask is not None:
+        scores = scores.masked_fill(~on_keys(mask), -1e9)
+    return _finish(self, scores.softmax(-1), v)
+
+
+@_wrong(
+    "all-padding-uniform",
+    "If all scores of a row are equal, however low, what are its shares?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    scores = scaled(q, k)
+    if mask is not None:
+        scores = scores.masked_fill(~on_keys(mask), torch.finfo(scores.dtype).min)
+    return _finish(self, scores.softmax(-1), v)
+
+
+@_wrong(
+    "bias-of-o-proj-hidden-too",
+    "Each head gives zero where all is padding. What does `o_proj` make of zeros?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    output = _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+    if mask is not None:
+        output = output.masked_fill(~mask.any(-1)[:, None, None], 0)
+    return output
+
+
+@_wrong(
+    "mask-meets-the-heads",
+    "Your mask has three axes, (B, 1, S). Lined up from the right with (B, H, L, S), which axis "
+    "does its B meet?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    mask = None if mask is None else mask[:, None, :]
+    return _finish(self, shares(scaled(q, k), mask), v)
+
+
+@_wrong(
+    "mask-meets-the-queries",
+    "Your mask has two axes, (B, S). Lined up from the right with (B, H, L, S), which axis does its "
+    "B meet?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, shares(scaled(q, k), mask), v)
+
+
+@_wrong(
+    "hides-queries-instead-of-keys",
+    "Whose words does `context_mask` describe: those that ask, or those that are read? Which axis "
+    "of (B, H, L, S) is that?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    mask = None if mask is None else mask[:, None, :, None]
+    return _finish(self, shares(scaled(q, k), mask), v)
+
+
+# ----------------------------------------------------------------------------- the module
+
+
+@_wrong("weights-returned-too", "What does `forward` promise: one thing, or two?")
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    weights = shares(scaled(q, k), on_keys(mask))
+    return _finish(self, weights, v), weights
+
+
+def _wrong_layers(id, question, layers):
+    """Register a module as a mistake; `layers(d_model, d_context)` makes those that are wrong."""
+
+    class Built(CrossAttention):
+        def __init__(self, d_model, d_context, num_heads):
+            super().__init__(d_model, d_context, num_heads)
+            for name, layer in layers(d_model, d_context).items():
+                setattr(self, name, layer)
+
+    cross_attention.mistake(id, question)(Built)
+
+
+_CONTEXT_WIDTH = "How wide are the vectors that `k_proj` and `v_proj` read?"
+for _names in (("k_proj", "v_proj"), ("v_proj",)):
+    _wrong_layers(
+        "context-width-forgotten",
+        _CONTEXT_WIDTH,
+        lambda d_model, d_context, names=_names: {
+            name: nn.Linear(d_model, d_model) for name in names
+        },
+    )
+_wrong_layers(
+    "layer-sizes-swapped",
+    "`nn.Linear(a, b)`: which of the two is what comes in, and which is what goes out?",
+    lambda d_model, d_context: {
+        name: nn.Linear(d_model, d_context) for name in ("k_proj", "v_proj")
+    },
+)
+_wrong_layers(
+    "queries-read-the-context-width",
+    "Which sequence does `q_proj` read, and how wide is it?",
+    lambda d_model, d_context: {"q_proj": nn.Linear(d_context, d_model)},
+)
+_wrong_layers(
+    "bias-left-out",
+    "The task asks for biases. Which argument of `nn.Linear` switches them off?",
+    lambda d_model, d_context: {
+        "q_proj": nn.Linear(d_model, d_model, bias=False),
+        "k_proj": nn.Linear(d_context, d_model, bias=False),
+        "v_proj": nn.Linear(d_context, d_model, bias=False),
+        "o_proj": nn.Linear(d_model, d_model, bias=False),
+    },
+)

@@ -1,0 +1,103 @@
+"""A model that writes what a script says: what `greedy_decode` is checked with."""
+
+import zlib
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from attn_lib.checks.task import Wrong, describe
+
+Prefix = tuple[int, ...]
+
+
+class FakeModel:
+    """Its logits at each position depend on the row and on every id up to there, bos included.
+
+    As long as a row says exactly what its script says, the script's next token is the likeliest.
+    After anything else, or after the script's end, another token is: never bos and never eos, so
+    that a row which has ended is tempted to go on.
+
+    Args:
+        script: the tokens of each row, with the eos where one is to be written.
+        vocabulary_size: V.
+        bos_id: the id that each row begins with; the model never writes it.
+        eos_id: the id that ends a row.
+        shift: added to all logits; a large negative one makes all of them negative.
+    """
+
+    def __init__(
+        self,
+        script: list[list[int]],
+        vocabulary_size: int,
+        bos_id: int,
+        eos_id: int,
+        shift: float = 0.0,
+    ):
+        self.script, self.shift = script, shift
+        self.bos_id, self.eos_id = bos_id, eos_id
+        self.vocabulary_size = vocabulary_size
+        self.others = [t for t in range(vocabulary_size) if t not in (bos_id, eos_id)]
+        self._known: dict[tuple[int, Prefix], Tensor] = {}
+
+    def logits(self, row: int, prefix: Prefix) -> Tensor:
+        """Return the logits (V,) of the token that follows this prefix in this row."""
+        if (row, prefix) not in self._known:
+            number = zlib.crc32(repr((row, prefix)).encode())
+            rng = torch.Generator().manual_seed(number)
+            values = torch.rand(self.vocabulary_size, generator=rng) * 4 - 3  # -3 to 1
+            values[self._following(row, prefix, number)] = 1.5
+            self._known[row, prefix] = values + self.shift
+        return self._known[row, prefix]
+
+    def _following(self, row: int, prefix: Prefix, number: int) -> int:
+        script, written = self.script[row], prefix[1:]
+        told = prefix[:1] == (self.bos_id,) and list(written) == script[: len(written)]
+        if told and len(written) < len(script):
+            return script[len(written)]
+        # Another token than the last one, so that each position says something else.
+        choices = [t for t in self.others if t != prefix[-1]]
+        return choices[number % len(choices)]
+
+    def next_token(self, row: int, prefix: Prefix) -> int:
+        """Return the likeliest token after this prefix."""
+        return int(self.logits(row, prefix).argmax())
+
+    def make_step(self, max_len: int) -> Callable[[Tensor], Tensor]:
+        """Return a fresh `step`, which counts its calls and refuses ids that no model could take."""
+        calls = 0
+
+        def step(ids: Tensor) -> Tensor:
+            nonlocal calls
+            calls += 1
+            self._refuse(ids, calls, max_len)
+            rows = [
+                [self.logits(r, tuple(row[: n + 1])) for n in range(calls)]
+                for r, row in enumerate(ids.tolist())
+            ]
+            return torch.stack([torch.stack(row) for row in rows])
+
+        return step
+
+    def _refuse(self, ids: Tensor, call: int, max_len: int) -> None:
+        if call > max_len + 5:
+            raise Wrong(
+                f"`step` was called more than {max_len + 5} times, and max_len is {max_len}. What "
+                "ends your loop?"
+            )
+        if not isinstance(ids, Tensor):
+            raise Wrong(f"`step` needs a tensor of ids, but received {describe(ids)}.")
+        if ids.dtype != torch.int64:
+            raise Wrong(f"`step` needs ids of dtype torch.int64, but received {ids.dtype}.")
+        expected = (len(self.script), call)
+        if ids.shape != expected:
+            what = "a column of bos_id" if call == 1 else "all ids so far, bos_id first"
+            raise Wrong(
+                f"Call {call} of `step` should hand over {what}: shape {expected}. It handed over "
+                f"shape {tuple(ids.shape)}."
+            )
+        if (ids[:, 0] != self.bos_id).any():
+            raise Wrong(
+                f"In call {call} of `step` the rows begin with {ids[:, 0].tolist()}: each should "
+                f"begin with bos_id, which is {self.bos_id}."
+            )
