@@ -4,10 +4,12 @@ from attn_lib.checks.lesson_02 import (  # isort: skip
     causal_mask,
     padding_mask,
     sliding_window_mask,
+    masked_softmax,
 )
 
 __all__ = [
     "causal_mask",
+    "masked_softmax",
     "padding_mask",
     "sliding_window_mask",
 ]
