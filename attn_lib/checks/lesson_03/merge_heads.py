@@ -1,0 +1,190 @@
+"""The task `merge_heads`: put the heads of every token side by side again."""
+
+import torch
+
+import attn_lib
+from attn_lib.checks.task import Case, task
+
+
+@task(
+    lesson=3,
+    points=2,
+    hints=[
+        "It undoes `split_heads`. Which two steps did that take, and in which order are they undone?",
+        "The channels of all heads of one token must stand side by side. Which two axes must be "
+        "neighbors, in which order, before you make one of them?",
+        "After the transpose the tensor is not contiguous: `view` refuses to join its axes. Which two other "
+        "methods join axes and copy where they must?",
+    ],
+)
+def merge_heads(x):
+    return attn_lib.merge_heads(x)
+
+
+@merge_heads.cases
+def _(rng):
+    def random(*shape):
+        return torch.randn(*shape, generator=rng)
+
+    # Hundreds count heads, tens count tokens, ones count places within a head.
+    heads, tokens = 100.0 * torch.arange(3)[:, None, None], 10.0 * torch.arange(3)[:, None]
+    numbers = heads + tokens + torch.arange(2)
+    yield Case("two heads, two tokens", (numbers[None, :2, :2],))
+    yield Case("two heads, three tokens", (numbers[None, :2],))
+    yield Case("three heads, two tokens", (numbers[None, :, :2],))
+    yield Case("all sizes different", (random(2, 3, 5, 4),))
+    yield Case("the same sizes, other numbers", (random(2, 3, 5, 4),))
+    yield Case("eight heads", (random(2, 8, 3, 5),))
+    yield Case("H = L", (random(2, 3, 3, 4),))
+    yield Case("H = D", (random(2, 3, 5, 3),))
+    yield Case("B = H", (random(3, 3, 5, 4),))
+    yield Case("B = L", (random(4, 3, 4, 2),))
+    yield Case("L = D", (random(2, 3, 4, 4),))
+    yield Case("every size 3", (random(3, 3, 3, 3),))
+    yield Case("one head", (random(2, 1, 3, 5),))
+    yield Case("D = 1", (random(2, 5, 3, 1),))
+    yield Case("one token", (random(2, 3, 1, 4),))
+    yield Case("batch 1", (random(1, 3, 5, 4),))
+    yield Case("an empty batch", (random(0, 3, 5, 4),))
+    yield Case(
+        "in memory as `split_heads` leaves it", (random(2, 5, 3, 4).transpose(1, 2),)
+    )
+    yield Case("not contiguous", (random(2, 3, 4, 5).mT,))
+    yield Case("float64", (random(2, 2, 3, 5).double(),))
+    yield Case("float16", (random(2, 2, 3, 5).half(),))
+    yield Case("bfloat16", (random(2, 2, 3, 5).bfloat16(),))
+
+
+@merge_heads.mistake(
+    "merge-view-no-transpose",
+    "Row 0 of your result should hold all heads of token 0. Whose numbers does it hold? `reshape` only "
+    "reads on in memory order.",
+)
+def _(x):
+    B, H, L, D = x.shape
+    return x.reshape(B, L, H * D)
+
+
+@merge_heads.mistake(
+    "merge-interleaved-channels",
+    "Where should channel 0 of head 1 land: right after channel 0 of head 0, or after its last one?",
+)
+def _(x):
+    return x.permute(0, 2, 3, 1).flatten(-2)
+
+
+@merge_heads.mistake(
+    "wrong-axes-transposed",
+    "Which axes does your transpose exchange? Heads and tokens are numbers 1 and 2, counted from 0.",
+)
+def _(x):
+    B, H, L, D = x.shape
+    return x.transpose(2, 3).reshape(B, L, H * D)
+
+
+@merge_heads.mistake(
+    "flatten-forgotten",
+    "Heads and tokens have changed places. How many axes should the result have, and how many has yours?",
+)
+def _(x):
+    return x.transpose(1, 2)
+
+
+@merge_heads.mistake(
+    "view-after-transpose",
+    "`view` never moves a number, and after a transpose the numbers of a token are not side by side in "
+    "memory. Which other method may copy?",
+)
+def _(x):
+    B, H, L, D = x.shape
+    return x.transpose(1, 2).view(B, L, H * D)
+
+
+@merge_heads.mistake(
+    "heads-joined-along-tokens",
+    "How many rows should a sentence of L tokens have afterwards? Along which axis do the heads stand side "
+    "by side?",
+)
+def _(x):
+    return x.flatten(1, 2)
+
+
+@merge_heads.mistake(
+    "transpose-forgotten",
+    "Which two axes do you join? In the last axis of the result, the channels of all heads of one token "
+    "should stand, not those of one head's tokens.",
+)
+def _(x):
+    return x.flatten(2)
+
+
+@merge_heads.mistake(
+    "heads-added",
+    "How wide is the result: D, or H times D? If two heads find different things, should they be added up?",
+)
+def _(x):
+    return x.sum(1)
+
+
+@merge_heads.mistake(
+    "heads-averaged",
+    "How wide is the result: D, or H times D? Could you get the single heads back out of their mean?",
+)
+def _(x):
+    return x.mean(1)
+
+
+@merge_heads.mistake(
+    "only-the-first-head", "Change a number in the last head. Should the result change?"
+)
+def _(x):
+    return x[:, 0]
+
+
+@merge_heads.mistake(
+    "batch-folded-in",
+    "Three axes are asked for: (B, L, H*D). Which two of them have you folded into one?",
+)
+def _(x):
+    return x.transpose(1, 2).flatten(2).flatten(0, 1)
+
+
+@merge_heads.mistake(
+    "sequence-first",
+    "What should the first axis of the result count: samples or tokens?",
+)
+def _(x):
+    return x.permute(2, 0, 1, 3).flatten(2)
+
+
+@merge_heads.mistake(
+    "batch-and-heads-swapped",
+    "Which two of the four axes does your transpose exchange? Count from 0.",
+)
+def _(x):
+    B, H, L, D = x.shape
+    return x.transpose(0, 1).reshape(B, L, H * D)
+
+
+@merge_heads.mistake(
+    "axes-misnamed",
+    "In which order do the sizes of x stand: (B, H, L, D) or (B, L, H, D)? What do you call `x.shape[1]`?",
+)
+def _(x):
+    B, L, H, D = x.shape
+    return x.transpose(1, 2).reshape(B, L, H * D)
+
+
+@merge_heads.mistake(
+    "head-dim-before-heads",
+    "Your result has one row for each place within a head. Which axis should survive besides B?",
+)
+def _(x):
+    return x.permute(0, 3, 1, 2).flatten(2)
+
+
+@merge_heads.mistake(
+    "heads-reversed", "Which head's channels should come first in the result?"
+)
+def _(x):
+    return x.flip(1).transpose(1, 2).flatten(2)

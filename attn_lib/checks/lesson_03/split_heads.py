@@ -1,0 +1,211 @@
+"""The task `split_heads`: cut the channels of every token into heads."""
+
+import torch
+
+import attn_lib
+from attn_lib.checks.task import Case, task
+
+
+@task(
+    lesson=3,
+    points=2,
+    hints=[
+        "Nothing is computed here: the same numbers get a new address. A token's channels are cut "
+        "into pieces, and piece h is its part of head h. Which axis of x holds the channels?",
+        "Two steps. First the last axis alone becomes two, so that nothing leaves its token. Which "
+        "of the two comes first: the number of the head, or the place within the head?",
+        "After the cut the shape is (B, L, H, D). Two neighboring axes must still change places. "
+        "`transpose` moves numbers along with their axes, `view` and `reshape` do not.",
+    ],
+)
+def split_heads(x, num_heads):
+    return attn_lib.split_heads(x, num_heads)
+
+
+@split_heads.cases
+def _(rng):
+    def random(*shape):
+        return torch.randn(*shape, generator=rng)
+
+    # Tens count tokens, ones count channels.
+    x = torch.tensor([[[0.0, 1.0, 2.0, 3.0], [10.0, 11.0, 12.0, 13.0]]])
+    yield Case("two tokens of four channels", (x, 2))
+    x = torch.arange(3)[:, None] * 10.0 + torch.arange(6)
+    yield Case("three tokens of six channels", (x[None], 2))
+    yield Case("the same three tokens, three heads", (x[None], 3))
+    yield Case("all sizes different", (random(2, 5, 12), 3))
+    yield Case("the same sizes, other numbers", (random(2, 5, 12), 3))
+    yield Case("the same x shape, six heads", (random(2, 5, 12), 6))
+    yield Case("eight heads", (random(2, 3, 40), 8))
+    yield Case("H = L", (random(2, 3, 12), 3))
+    yield Case("H = D", (random(2, 5, 9), 3))
+    yield Case("B = H", (random(3, 5, 12), 3))
+    yield Case("B = L", (random(4, 4, 6), 2))
+    yield Case("L = D", (random(2, 4, 12), 3))
+    yield Case("every size 3", (random(3, 3, 9), 3))
+    yield Case("twice as many tokens as heads", (random(2, 6, 12), 3))
+    yield Case("one head", (random(2, 3, 5), 1))
+    yield Case("as many heads as channels", (random(2, 3, 5), 5))
+    yield Case("one token", (random(2, 1, 12), 3))
+    yield Case("batch 1", (random(1, 5, 12), 3))
+    yield Case("an empty batch", (random(0, 5, 12), 3))
+    yield Case("not contiguous, tokens last in memory", (random(2, 12, 5).mT, 3))
+    yield Case(
+        "not contiguous, batch second in memory", (random(5, 2, 12).transpose(0, 1), 3)
+    )
+    yield Case("float64", (random(2, 3, 10).double(), 2))
+    yield Case("float16", (random(2, 3, 10).half(), 2))
+    yield Case("bfloat16", (random(2, 3, 10).bfloat16(), 2))
+
+
+def _sizes(x, num_heads):
+    return (*x.shape[:2], num_heads, x.shape[2] // num_heads)
+
+
+@split_heads.mistake(
+    "split-view-no-transpose",
+    "Which numbers of token 0 are in head 0? Print your result for `torch.arange(12.)` as two tokens: "
+    "`view` and `reshape` only read on in memory order.",
+)
+def _(x, num_heads):
+    B, L, H, D = _sizes(x, num_heads)
+    return x.reshape(B, H, L, D)
+
+
+@split_heads.mistake(
+    "split-interleaved-channels",
+    "Do the channels of head 0 stand side by side in x? Yours are every H-th one. Which comes first when "
+    "you cut the last axis: heads, or places within a head?",
+)
+def _(x, num_heads):
+    B, L, H, D = _sizes(x, num_heads)
+    return x.reshape(B, L, D, H).permute(0, 3, 1, 2)
+
+
+@split_heads.mistake(
+    "transpose-forgotten",
+    "The cut is right. In which order should the four axes stand, and in which do yours?",
+)
+def _(x, num_heads):
+    return x.reshape(_sizes(x, num_heads))
+
+
+@split_heads.mistake(
+    "head-dim-before-tokens",
+    "Your last two axes are D and L. Which one do q·k and the softmax expect last?",
+)
+def _(x, num_heads):
+    return x.reshape(_sizes(x, num_heads)).permute(0, 2, 3, 1)
+
+
+@split_heads.mistake(
+    "heads-before-batch", "Which axis comes first: the sample or the head?"
+)
+def _(x, num_heads):
+    return x.reshape(_sizes(x, num_heads)).permute(2, 0, 1, 3)
+
+
+@split_heads.mistake(
+    "batch-and-tokens-swapped",
+    "Which two of the four axes does your transpose exchange? Count from 0.",
+)
+def _(x, num_heads):
+    return x.reshape(_sizes(x, num_heads)).transpose(0, 1)
+
+
+@split_heads.mistake(
+    "sequence-first",
+    "What does the first axis of x count here: samples or tokens? The task says (B, L, H*D).",
+)
+def _(x, num_heads):
+    B, L, H, D = _sizes(x, num_heads)
+    return x.reshape(B, L, H, D).permute(1, 2, 0, 3)
+
+
+@split_heads.mistake(
+    "num-heads-as-head-dim",
+    "With 12 channels and 3 heads, how wide is one head? Is `num_heads` a number of pieces or their width?",
+)
+def _(x, num_heads):
+    return x.unflatten(-1, (-1, num_heads)).transpose(1, 2)
+
+
+@split_heads.mistake(
+    "batch-folded-in",
+    "Four axes are asked for. Which two of them have you folded into one?",
+)
+def _(x, num_heads):
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2).flatten(0, 1)
+
+
+@split_heads.mistake(
+    "tokens-cut",
+    "Does every head see all L tokens in your result? Which axis have you cut into pieces?",
+)
+def _(x, num_heads):
+    return x.unflatten(1, (num_heads, -1))
+
+
+@split_heads.mistake(
+    "transposed-then-cut",
+    "After `x.transpose(1, 2)` the channels are rows. Does your cut keep the numbers of one token together?",
+)
+def _(x, num_heads):
+    B, L, H, D = _sizes(x, num_heads)
+    return x.mT.reshape(B, H, L, D)
+
+
+@split_heads.mistake(
+    "every-head-gets-everything",
+    "How wide should one head be? Yours are as wide as x. Is that a split?",
+)
+def _(x, num_heads):
+    return x[:, None].repeat(1, num_heads, 1, 1)
+
+
+@split_heads.mistake(
+    "first-head-repeated", "Change the last channel of x. Which head should notice?"
+)
+def _(x, num_heads):
+    first = x[:, None, :, : x.shape[-1] // num_heads]
+    return first.repeat(1, num_heads, 1, 1)
+
+
+@split_heads.mistake(
+    "heads-overlap", "With D = 4: at which channel does head 1 begin, at 1 or at 4?"
+)
+def _(x, num_heads):
+    D = x.shape[-1] // num_heads
+    return torch.stack([x[..., h : h + D] for h in range(num_heads)], dim=1)
+
+
+@split_heads.mistake(
+    "list-of-heads",
+    "One tensor with an axis for the heads is asked for. Which function puts tensors of one shape side by "
+    "side along a new axis?",
+)
+def _(x, num_heads):
+    return list(x.chunk(num_heads, dim=-1))
+
+
+@split_heads.mistake(
+    "heads-joined-along-tokens",
+    "The heads need an axis of their own. Does `cat` make a new axis, or `stack`?",
+)
+def _(x, num_heads):
+    return torch.cat(x.chunk(num_heads, dim=-1), dim=1)
+
+
+@split_heads.mistake("num-heads-ignored", "Does your result change when `num_heads` does?")
+def _(x, num_heads):
+    return x.unflatten(-1, (2, -1)).transpose(1, 2)
+
+
+@split_heads.mistake(
+    "view-needs-one-piece",
+    "`view` moves nothing, so it cannot join axes whose numbers are apart in memory. Only the last axis "
+    "needs a cut: why join the others first?",
+)
+def _(x, num_heads):
+    B, L, H, D = _sizes(x, num_heads)
+    return x.view(B * L * H, D).view(B, L, H, D).transpose(1, 2)
