@@ -1,0 +1,586 @@
+"""The task `masked_attention`: attention with heads, and with a mask of any shape that fits."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from attn_lib import einsum_attention
+from attn_lib.checks.lesson_02.steps import additive, ones, scaled, weigh
+from attn_lib.checks.task import Case, Wrong, task
+
+
+@task(
+    lesson=2,
+    points=3,
+    returns=("output",),
+    hints=[
+        "Lesson 01 had (B, L, D); here every tensor has a head axis after B. Which lines of your "
+        "attention change, if you write them with `...` in einsum, or with `.mT` and `@`?",
+        "The mask acts on the scores (B, H, L, S), before the softmax. All its shapes broadcast to "
+        "that as they are. You have written the masked softmax already.",
+        "Two branches: without a mask the plain softmax, with a mask `masked_softmax`. Ask "
+        "`mask is None`: a tensor of many entries is neither true nor false. Return the output only.",
+    ],
+)
+def masked_attention(q, k, v, mask=None):
+    return einsum_attention(q, k, v, mask=mask)[0]
+
+
+def _finite_gradients(answer, q, k, v, mask):
+    """Run the answer; a gradient that is not finite is an error of its own."""
+    leaves = [t.detach().clone().requires_grad_() for t in (q, k, v)]
+    output = answer(*(leaf.clone() for leaf in leaves), mask.clone())
+    if (
+        isinstance(output, torch.Tensor)
+        and output.requires_grad
+        and output.isfinite().all()
+    ):
+        found = torch.autograd.grad(output.square().sum(), leaves, allow_unused=True)
+        bad = [
+            f"`{name}`"
+            for name, gradient in zip("qkv", found, strict=True)
+            if gradient is not None and not gradient.isfinite().all()
+        ]
+        if bad:
+            raise Wrong(
+                "The output is finite, but not its gradient: there is nan or inf in the gradient "
+                f"of {' and '.join(bad)}."
+            )
+    return answer(q, k, v, mask)
+
+
+@masked_attention.cases
+def _(rng):
+    def random(B, H, L, S, D=6, Dv=4, scale=1.2):
+        q, k = (torch.randn(B, H, n, D, generator=rng) * scale for n in (L, S))
+        return q, k, torch.randn(B, H, S, Dv, generator=rng)
+
+    def allowed(*shape):
+        """A random mask in which each row allows at least one key and forbids at least one."""
+        order = torch.rand(shape, generator=rng).argsort(-1)
+        count = torch.randint(1, shape[-1], (*shape[:-1], 1), generator=rng)
+        return order < count
+
+    def padding(*lengths, S):
+        return (torch.arange(S) < torch.tensor(lengths)[:, None])[:, None, None, :]
+
+    tiny = (
+        torch.tensor([[[[2.0, 0.0, 0.0, 0.0]]]]),
+        torch.tensor(
+            [[[[2.0, 0.0, 0.0, 1.0], [1.0, 2.0, 0.0, 1.0], [3.0, 0.0, 0.0, 0.0]]]]
+        ),
+        torch.tensor([[[[4.0, 0.0], [0.0, 8.0], [9.0, 9.0]]]]),
+    )
+    yield Case(
+        "one query, the last of three keys is forbidden",
+        (*tiny, torch.tensor([[True, True, False]])),
+    )
+    yield Case("one query, three keys, no mask", tiny)
+    yield Case("a query that may see nothing", (*tiny, ~ones(1, 3)), _finite_gradients)
+    yield Case("all sizes different, no mask", random(2, 3, 5, 7))
+    yield Case("all sizes different, `mask=None` given", (*random(2, 3, 5, 7), None))
+    yield Case("all sizes different, one mask (L, S)", (*random(2, 3, 5, 7), allowed(5, 7)))
+    yield Case(
+        "unequal padding, a mask (B, 1, 1, S)", (*random(2, 3, 5, 7), padding(7, 4, S=7))
+    )
+    yield Case("a mask (B, 1, L, S)", (*random(2, 3, 5, 7), allowed(2, 1, 5, 7)))
+    yield Case(
+        "a mask for each head, (B, H, L, S)", (*random(2, 3, 5, 7), allowed(2, 3, 5, 7))
+    )
+    yield Case(
+        "causal, two new queries, six keys", (*random(2, 3, 2, 6), ones(2, 6).tril(4))
+    )
+    yield Case(
+        "causal and padded, a mask (B, 1, L, S)",
+        (*random(2, 3, 6, 6, Dv=6), ones(6, 6).tril() & padding(4, 6, S=6)),
+    )
+    yield Case("B = L, a mask (L, S)", (*random(4, 2, 4, 6), allowed(4, 6)))
+    yield Case("B = H, padding", (*random(3, 3, 5, 4), padding(1, 3, 4, S=4)))
+    yield Case("B = H, a mask (B, 1, L, S)", (*random(3, 3, 2, 4), allowed(3, 1, 2, 4)))
+    yield Case("H = L, a mask (L, S)", (*random(2, 4, 4, 6), allowed(4, 6)))
+    yield Case("every size 3, a mask (L, S)", (*random(3, 3, 3, 3, 3, 3), allowed(3, 3)))
+    yield Case("every size 3, padding", (*random(3, 3, 3, 3, 3, 3), padding(2, 3, 1, S=3)))
+    yield Case("every size 4, no mask", random(4, 4, 4, 4, 4, 4))
+    yield Case(
+        "one key, allowed in one of two sentences",
+        (*random(2, 3, 4, 1), padding(1, 0, S=1)),
+        _finite_gradients,
+    )
+    yield Case("one sentence, one head, D = 1", (*random(1, 1, 3, 5, 1, 2), allowed(3, 5)))
+    yield Case(
+        "20 words, D = 64, causal",
+        (*random(1, 2, 20, 20, 64, 8, scale=0.5), ones(20, 20).tril()),
+    )
+    empty = ones(5, 3).tril(-2)
+    yield Case(
+        "causal, more queries than keys: the first two see nothing",
+        (*random(2, 3, 5, 3), empty),
+        _finite_gradients,
+    )
+    yield Case(
+        "an empty sentence beside a full one",
+        (*random(2, 3, 4, 5), padding(5, 0, S=5)),
+        _finite_gradients,
+    )
+    hidden = padding(3, 5, S=6)
+    far = ~hidden.mT  # (B, 1, S, 1)
+    for about, value in (("1e30", 1e30), ("-1e30", -1e30)):
+        q, k, v = random(2, 3, 4, 6)
+        yield Case(
+            f"forbidden keys and values hold {about}",
+            (q, k.masked_fill(far, value), v.masked_fill(far, value), hidden),
+        )
+    q, k, v = random(2, 3, 4, 6)
+    push = F.normalize(torch.randn(2, 3, 1, 6, generator=rng), dim=-1)
+    yield Case(
+        "every allowed score near -30",
+        (q * 0.3 + push * 8.6, (k * 0.3 - push * 8.6).masked_fill(far, 0.0), v, hidden),
+    )
+    # In float32, numbers near 20000 are 0.002 apart: correct answers differ by 1e-3 there.
+    for about, sign in (("20000", 1), ("-20000", -1)):
+        near = k * 0.1 + sign * push * 221.0
+        large = (q * 0.1 + push * 221.0, near.masked_fill(far, 0.0), v, hidden)
+        yield Case(f"every allowed score near {about}", large, grad=False, tolerance=2e-2)
+    q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 4, 5))
+    yield Case("not contiguous", (q, k, v, allowed(5, 4).T))
+    some = allowed(4, 5)
+    some[1] = False
+    yield Case("float64", (*(t.double() for t in random(2, 3, 4, 5)), some))
+    for dtype in (torch.float16, torch.bfloat16):
+        about = f"{dtype}".removeprefix("torch.")
+        half = tuple(t.to(dtype) for t in random(2, 3, 4, 5, scale=1.0))
+        yield Case(about, (*half, some), grad=False)
+
+
+def _attend(q, k, v, mask, scores=None):
+    return weigh(scaled(q, k) if scores is None else scores, mask) @ v
+
+
+def _filled(q, k, mask, value):
+    scores = scaled(q, k)
+    return scores if mask is None else scores.masked_fill(~mask, value)
+
+
+@masked_attention.mistake(
+    "mask-ignored", "Where do you use the mask? Flip one entry of it: does the output move?"
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, None)
+
+
+@masked_attention.mistake(
+    "inverted",
+    "True means 'may look' here. `masked_fill` changes the entries where its condition is True: "
+    "which ones do you hide?",
+)
+def _(q, k, v, mask=None):
+    return _filled(q, k, None if mask is None else ~mask, -torch.inf).softmax(-1) @ v
+
+
+@masked_attention.mistake(
+    "inverted",
+    "True means 'may look' here. Does your output come from the allowed or the forbidden keys?",
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, None if mask is None else ~mask)
+
+
+@masked_attention.mistake(
+    "full-row-nan",
+    "A row that may see nothing is all -inf. What does the softmax make of it? What should that "
+    "query get?",
+)
+def _(q, k, v, mask=None):
+    return _filled(q, k, mask, -torch.inf).softmax(-1) @ v
+
+
+@masked_attention.mistake(
+    "full-row-uniform",
+    "In a row that may see nothing, your fill makes all scores equal. A mean of which values does "
+    "that query get?",
+)
+def _(q, k, v, mask=None):
+    return _filled(q, k, mask, torch.finfo(q.dtype).min).softmax(-1) @ v
+
+
+@masked_attention.mistake(
+    "fill-1e9",
+    "Two questions. In a row that may see nothing, all your scores are equal: what does that query "
+    "get? And what is the largest number float16 can hold?",
+)
+def _(q, k, v, mask=None):
+    return _filled(q, k, mask, -1e9).softmax(-1) @ v
+
+
+@masked_attention.mistake(
+    "fill-too-large-for-float16",
+    "What is the largest number float16 can hold, and what do you fill in? Which fill fits into "
+    "every float type?",
+)
+def _(q, k, v, mask=None):
+    weights = _filled(q, k, mask, -1e9).softmax(-1)
+    return (weights if mask is None else weights * mask) @ v
+
+
+@masked_attention.mistake(
+    "fill-not-low-enough",
+    "What if the allowed scores are as low as your fill? And what becomes of a row in which "
+    "everything is filled?",
+)
+def _(q, k, v, mask=None):
+    return _filled(q, k, mask, -1e4).softmax(-1) @ v
+
+
+@masked_attention.mistake(
+    "fill-not-low-enough",
+    "What if the allowed scores are as low as your fill, or lower? Which fill lies below every score?",
+)
+def _(q, k, v, mask=None):
+    weights = _filled(q, k, mask, -1e4).softmax(-1)
+    return (weights if mask is None else weights * mask) @ v
+
+
+_ZERO = (
+    "A forbidden score becomes 0 in yours, or nearly 0. What is exp(0), and is it smaller than the "
+    "exp of every allowed score?"
+)
+
+
+@masked_attention.mistake("forbidden-scores-set-to-zero", _ZERO)
+def _(q, k, v, mask=None):
+    return _filled(q, k, mask, 0.0).softmax(-1) @ v
+
+
+@masked_attention.mistake(
+    "weights-not-renormalized",
+    "You remove weights after the softmax. What do the others add up to, in one row?",
+)
+def _(q, k, v, mask=None):
+    weights = scaled(q, k).softmax(-1)
+    return (weights if mask is None else weights * mask) @ v
+
+
+_AFTERWARDS = (
+    "Your softmax still looks at the forbidden scores. If a forbidden key holds 1e30, what is left "
+    "for the allowed ones before you divide again?"
+)
+
+
+@masked_attention.mistake("renormalized-afterwards", _AFTERWARDS)
+def _(q, k, v, mask=None):
+    weights = scaled(q, k).softmax(-1)
+    if mask is not None:
+        weights = weights * mask
+        weights = weights / (weights.sum(-1, keepdim=True) + 1e-9)
+    return weights @ v
+
+
+@masked_attention.mistake(
+    "renormalized-afterwards",
+    _AFTERWARDS + " And what do you divide by, in a row that may see nothing?",
+)
+def _(q, k, v, mask=None):
+    weights = scaled(q, k).softmax(-1)
+    if mask is not None:
+        weights = weights * mask
+        weights = weights / weights.sum(-1, keepdim=True)
+    return weights @ v
+
+
+_PAINTED = (
+    "You paint over NaN that is there already. On the way back, a gradient of 0 meets it: what is "
+    "0 * NaN? Repair the weights before they meet v."
+)
+
+
+@masked_attention.mistake("nan-painted-over", _PAINTED)
+def _(q, k, v, mask=None):
+    return (_filled(q, k, mask, -torch.inf).softmax(-1) @ v).nan_to_num(0.0)
+
+
+@masked_attention.mistake("nan-painted-over", _PAINTED)
+def _(q, k, v, mask=None):
+    if mask is None:
+        return _attend(q, k, v, None)
+    scores = scaled(q, k) + additive(mask).to(q)
+    return scores.softmax(-1).nan_to_num(0.0) @ v
+
+
+@masked_attention.mistake("nan-painted-over", _PAINTED)
+def _(q, k, v, mask=None):
+    if mask is None:
+        return _attend(q, k, v, None)
+    scores = scaled(q, k) + additive(mask).to(q)
+    return (scores.softmax(-1) @ v).nan_to_num(0.0)
+
+
+@masked_attention.mistake(
+    "zero-times-inf", "What is 0 * -inf? Print what you add for an allowed key."
+)
+def _(q, k, v, mask=None):
+    if mask is None:
+        return _attend(q, k, v, None)
+    return (scaled(q, k) + (~mask).to(q) * -torch.inf).softmax(-1) @ v
+
+
+@masked_attention.mistake(
+    "mask-added",
+    "As numbers, True is 1 and False is 0. What does adding them to a score do, and is the forbidden "
+    "key hidden?",
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, None, scaled(q, k) + (0 if mask is None else mask))
+
+
+@masked_attention.mistake(
+    "boolean-subtracted",
+    "The message names the way out: which operator turns True into False in a boolean tensor?",
+)
+def _(q, k, v, mask=None):
+    if mask is None:
+        return _attend(q, k, v, None)
+    return _attend(q, k, v, None, scaled(q, k) + (1 - mask) * -1e9)
+
+
+_NONE = "What happens without a mask? Which line must not run if `mask is None`?"
+
+
+@masked_attention.mistake("none-not-handled", _NONE)
+def _(q, k, v, mask=None):
+    return weigh(scaled(q, k), ~~mask) @ v
+
+
+@masked_attention.mistake("none-not-handled", _NONE)
+def _(q, k, v, mask=None):
+    return weigh(scaled(q, k), mask.bool()) @ v
+
+
+@masked_attention.mistake(
+    "mask-as-truth-value",
+    "Python asks whether the whole mask is true. What do you want to know instead: is there one? "
+    "Use `is`.",
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask if mask else None)
+
+
+@masked_attention.mistake(
+    "none-becomes-causal", "Nobody asked for a mask here. May query 0 see the last key?"
+)
+def _(q, k, v, mask=None):
+    if mask is None:
+        mask = ones(q.shape[-2], k.shape[-2]).tril(k.shape[-2] - q.shape[-2])
+    return _attend(q, k, v, mask)
+
+
+@masked_attention.mistake(
+    "causal-always", "Which mask do you use: your own, or the one that was given?"
+)
+def _(q, k, v, mask=None):
+    causal = ones(q.shape[-2], k.shape[-2]).tril(k.shape[-2] - q.shape[-2])
+    return _attend(q, k, v, causal if mask is None else mask & causal)
+
+
+_AXES = (
+    "The mask already lines up with (B, H, L, S) from the right, whatever its shape. Which of its "
+    "shapes does your line misread?"
+)
+
+
+@masked_attention.mistake("mask-axes-changed", _AXES)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask if mask is None else mask.unsqueeze(1))
+
+
+@masked_attention.mistake("mask-axes-changed", _AXES)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask if mask is None else mask[None, None])
+
+
+@masked_attention.mistake("mask-axes-changed", _AXES)
+def _(q, k, v, mask=None):
+    if mask is not None and mask.ndim == 2:
+        mask = mask[:, None, None, :]
+    return _attend(q, k, v, mask)
+
+
+@masked_attention.mistake(
+    "mask-transposed",
+    "Row i of the mask belongs to query i. To whom does it belong in yours?",
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask if mask is None else mask.mT)
+
+
+_WRONG_AXIS = (
+    "Each query of each head hands out a total of 1 among its keys. Which axis of (B, H, L, S) holds "
+    "the keys?"
+)
+
+
+@masked_attention.mistake("softmax-over-the-wrong-axis", _WRONG_AXIS)
+def _(q, k, v, mask=None):
+    weights = _filled(q, k, mask, -torch.inf).softmax(-2)
+    return (weights if mask is None else weights.masked_fill(~mask, 0.0)) @ v
+
+
+@masked_attention.mistake("softmax-over-the-wrong-axis", _WRONG_AXIS)
+def _(q, k, v, mask=None):
+    weights = _filled(q, k, mask, -torch.inf).softmax(1)
+    return (weights if mask is None else weights.masked_fill(~mask, 0.0)) @ v
+
+
+@masked_attention.mistake("softmax-over-the-wrong-axis", _WRONG_AXIS)
+def _(q, k, v, mask=None):
+    weights = _filled(q, k, mask, -torch.inf).softmax(0)
+    return (weights if mask is None else weights.masked_fill(~mask, 0.0)) @ v
+
+
+@masked_attention.mistake("softmax-over-the-wrong-axis", _WRONG_AXIS)
+def _(q, k, v, mask=None):
+    return _filled(q, k, mask, -torch.inf).softmax(-2) @ v
+
+
+@masked_attention.mistake(
+    "softmax-missing", "What should one row of your weights add up to?"
+)
+def _(q, k, v, mask=None):
+    return _filled(q, k, mask, 0.0) @ v
+
+
+@masked_attention.mistake(
+    "scale-missing", "If D grows from 16 to 1024, what happens to the spread of q·k?"
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, q @ k.mT)
+
+
+@masked_attention.mistake(
+    "scale-multiplied", "Does your factor make the scores larger or smaller?"
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, q @ k.mT * math.sqrt(q.shape[-1]))
+
+
+@masked_attention.mistake(
+    "scale-twice", "By what are the scores divided altogether: by D, or by its square root?"
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, q @ k.mT / q.shape[-1])
+
+
+@masked_attention.mistake(
+    "scale-by-the-wrong-size",
+    "Print `q.shape`. Which of its sizes is the length of one query vector? Which one do you read?",
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, q @ k.mT / math.sqrt(q.shape[1]))
+
+
+@masked_attention.mistake(
+    "scale-by-the-wrong-size",
+    "Print `q.shape`. Which of its sizes is the length of one query vector? Which one do you read?",
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, q @ k.mT / math.sqrt(q.shape[2]))
+
+
+@masked_attention.mistake(
+    "scale-by-the-wrong-size", "Should adding keys change how similar q and key 0 are?"
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, q @ k.mT / math.sqrt(k.shape[2]))
+
+
+@masked_attention.mistake(
+    "scale-by-the-wrong-size",
+    "Which vectors meet in the dot product? Is Dv the length of one of them?",
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, q @ k.mT / math.sqrt(v.shape[-1]))
+
+
+@masked_attention.mistake(
+    "transposed-scores", "Entry (i, j): is i a query or a key in your matrix?"
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, scaled(k, q))
+
+
+@masked_attention.mistake(
+    "keys-not-transposed",
+    "What are the shapes of q and k? Which two axes of k must change places, so that D meets D?",
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, q @ k / math.sqrt(q.shape[-1]))
+
+
+@masked_attention.mistake(
+    "wrong-axes-transposed",
+    "In lesson 01 the axes 1 and 2 of k changed places. What are they now? Count from the end.",
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]))
+
+
+@masked_attention.mistake(
+    "weights-times-k", "If you replace v by zeros, what should come out?"
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, k, mask)
+
+
+@masked_attention.mistake(
+    "heads-mixed",
+    "Does a head read the values of other heads in yours? Which letter stands for the head in each "
+    "operand?",
+)
+def _(q, k, v, mask=None):
+    weights = weigh(scaled(q, k), mask)
+    return torch.einsum("bhls,bgsd->bhld", weights, v)
+
+
+@masked_attention.mistake(
+    "weights-returned-too", "Lesson 01 returned two things. How many are asked for here?"
+)
+def _(q, k, v, mask=None):
+    weights = weigh(scaled(q, k), mask)
+    return weights @ v, weights
+
+
+_LAYOUT = "The output should be (B, H, L, Dv). In which order are its axes in yours?"
+
+
+@masked_attention.mistake("output-in-another-layout", _LAYOUT)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask).transpose(1, 2)
+
+
+@masked_attention.mistake("output-in-another-layout", _LAYOUT)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask).transpose(1, 2).flatten(2)
+
+
+@masked_attention.mistake(
+    "dtype-changed",
+    "Give it float16, then float64: which dtype comes out? Which one should?",
+)
+def _(q, k, v, mask=None):
+    return _attend(q.float(), k.float(), v.float(), mask)
+
+
+@masked_attention.mistake(
+    "head-axis-forgotten",
+    "How many axes has q now, and how many letters do you give it?",
+)
+def _(q, k, v, mask=None):
+    scores = torch.einsum("bld,bsd->bls", q, k) / math.sqrt(q.shape[-1])
+    return torch.einsum("bls,bsd->bld", weigh(scores, mask), v)
+
+
+@masked_attention.mistake(
+    "dropout-left-in", "Call it twice with the same input. Is the answer the same?"
+)
+def _(q, k, v, mask=None):
+    return F.dropout(weigh(scaled(q, k), mask), 0.1) @ v
