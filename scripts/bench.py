@@ -11,11 +11,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
-from attn_lib import einsum_attention, fused_attention
+from attn_lib import (
+    CrossAttention,
+    GroupedQueryAttention,
+    KVCache,
+    MultiHeadAttention,
+    einsum_attention,
+    fused_attention,
+)
 from attn_lib.checks import judge, tasks
 from attn_lib.checks.battery import battery
 
@@ -24,8 +34,8 @@ IMPORT = (
 )
 
 
-def alternate(*sides: Callable[[], object], runs: int) -> list[float]:
-    """Return the median milliseconds of each side, run in turn."""
+def rounds(*sides: Callable[[], object], runs: int) -> list[list[float]]:
+    """Run the sides in turn, many times; return the milliseconds of each side's runs."""
     times: list[list[float]] = [[] for _ in sides]
     for run in range(runs + 1):
         for i, side in enumerate(sides):
@@ -33,7 +43,12 @@ def alternate(*sides: Callable[[], object], runs: int) -> list[float]:
             side()
             if run:  # the first run warms up
                 times[i].append((time.perf_counter() - start) * 1000)
-    return [statistics.median(t) for t in times]
+    return times
+
+
+def alternate(*sides: Callable[[], object], runs: int) -> list[float]:
+    """Return the median milliseconds of each side, run in turn."""
+    return [statistics.median(times) for times in rounds(*sides, runs=runs)]
 
 
 def bench_import(runs: int) -> None:
@@ -92,6 +107,111 @@ def bench_kernels(runs: int) -> None:
             print(f"{label:24}{a:8.2f} ms{b:7.2f} ms{b / a:7.2f}{c:8.2f} ms{c / a:7.2f}")
 
 
+class Limit(nn.Module):
+    """The least one can do: one matrix for q, k and v, PyTorch's function, one matrix."""
+
+    def __init__(self, d_model: int, num_heads: int):
+        super().__init__()
+        self.num_heads = num_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out = nn.Linear(d_model, d_model)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.transpose(1, 2).flatten(-2))
+
+
+def causal_modules(length: int) -> dict[str, Callable]:
+    """Causal self-attention of width 512 with 8 heads: ours and its peers, by name."""
+    d_model, num_heads = 512, 8
+    ours, grouped = (
+        MultiHeadAttention(d_model, num_heads),
+        GroupedQueryAttention(d_model, num_heads, 2),
+    )
+    peer = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+    future = nn.Transformer.generate_square_subsequent_mask(length)
+    modules = {
+        "limit": Limit(d_model, num_heads),
+        "attn_lib MHA": partial(ours, is_causal=True),
+        "attn_lib GQA, Hkv 2": partial(grouped, is_causal=True),
+        "nn.MultiheadAttention": lambda x: peer(
+            x, x, x, need_weights=False, attn_mask=future, is_causal=True
+        )[0],
+    }
+    if find_spec("x_transformers"):
+        from x_transformers.x_transformers import Attention
+
+        theirs = Attention(
+            d_model, heads=num_heads, dim_head=d_model // num_heads, causal=True, flash=True
+        )
+        modules["x-transformers"] = lambda x: theirs(x)[0]
+    return modules
+
+
+def bench_modules(runs: int) -> None:
+    """Whole modules as ratios to the limit, causal, 2 sentences of width 512, 8 heads."""
+    if not find_spec("x_transformers"):
+        print("\nx-transformers is left out: pip install -e '.[bench]' brings it.")
+    for length in (256, 1024):
+        modules = causal_modules(length)
+        # Each module has its own input: a shared one would collect everybody's gradients.
+        inputs = [torch.randn(2, length, 512, requires_grad=True) for _ in modules]
+        calls = [partial(f, x) for f, x in zip(modules.values(), inputs, strict=True)]
+        print_ratios(f"L {length}, forward", modules, calls, runs, grad=False)
+        print_ratios(f"L {length}, forward and backward", modules, calls, runs, grad=True)
+
+
+def bench_cross(runs: int) -> None:
+    """Cross-attention beside PyTorch's module: 256 queries, 1024 keys of width 384."""
+    ours = CrossAttention(512, 384, 8)
+    peer = nn.MultiheadAttention(512, 8, kdim=384, vdim=384, batch_first=True)
+    context = torch.randn(2, 1024, 384)
+    x, y = (torch.randn(2, 256, 512, requires_grad=True) for _ in range(2))
+    names = ["nn.MultiheadAttention", "attn_lib CrossAttention"]
+    calls = [
+        lambda: peer(y, context, context, need_weights=False)[0],
+        lambda: ours(x, context),
+    ]
+    print_ratios("cross, forward", names, calls, runs, grad=False)
+    print_ratios("cross, forward and backward", names, calls, runs, grad=True)
+
+
+def print_ratios(title, names, calls, runs: int, *, grad: bool) -> None:
+    """Time the calls in turn, and print each as a ratio to the first: the median over the rounds."""
+    with torch.set_grad_enabled(grad):
+        first, *others = rounds(
+            *(with_backward(c) if grad else c for c in calls), runs=runs
+        )
+    print(f"\n{title:32}{'time':>9}{'ratio to the first':>21}")
+    for name, times in zip(names, (first, *others), strict=True):
+        ratio = statistics.median(a / b for a, b in zip(times, first, strict=True))
+        print(f"  {name:27}{statistics.median(times):9.2f} ms{ratio:18.2f}")
+
+
+@torch.no_grad()
+def bench_decoding(runs: int) -> None:
+    """One more token after 1, 512 and 4096: with the cache, and with everything recomputed."""
+    print(f"\n{'tokens per second':24}{'cached':>10}{'recomputed':>13}{'times faster':>15}")
+    for num_kv_heads in (8, 2, 1):
+        module = GroupedQueryAttention(512, 8, num_kv_heads)
+        for length in (1, 512, 4096):
+            x = torch.randn(1, length + 1, 512)
+            cache = KVCache(1, num_kv_heads, length + 1, 64)
+            module(x[:, :-1], is_causal=True, cache=cache)
+
+            def cached(module=module, cache=cache, new=x[:, -1:], length=length):
+                cache.length = length
+                return module(new, is_causal=True, cache=cache)
+
+            def recomputed(module=module, x=x):
+                return module(x, is_causal=True)
+
+            fast, slow = alternate(cached, recomputed, runs=runs)
+            label = f"Hkv {num_kv_heads}, after {length}"
+            print(f"{label:24}{1000 / fast:10.0f}{1000 / slow:13.0f}{slow / fast:15.1f}")
+
+
 def with_backward(forward: Callable[[], torch.Tensor]) -> Callable[[], None]:
     """Return a function that runs forward and then backward."""
     return lambda: forward().sum().backward()
@@ -110,6 +230,9 @@ def main() -> None:
     bench_import(runs)
     bench_checks(runs)
     bench_kernels(runs)
+    bench_modules(runs)
+    bench_cross(runs)
+    bench_decoding(runs)
 
 
 if __name__ == "__main__":
