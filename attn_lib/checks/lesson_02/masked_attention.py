@@ -6,8 +6,14 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib import einsum_attention
-from attn_lib.checks.lesson_02.steps import additive, ones, scaled, weigh
-from attn_lib.checks.task import Case, Wrong, task
+from attn_lib.checks.lesson_02.steps import (
+    additive,
+    ones,
+    raise_unless_gradients_are_finite,
+    scaled,
+    weigh,
+)
+from attn_lib.checks.task import Case, task
 
 
 @task(
@@ -29,24 +35,12 @@ def masked_attention(q, k, v, mask=None):
 
 def _finite_gradients(answer, q, k, v, mask):
     """Run the answer; a gradient that is not finite is an error of its own."""
-    leaves = [t.detach().clone().requires_grad_() for t in (q, k, v)]
-    output = answer(*(leaf.clone() for leaf in leaves), mask.clone())
-    if (
-        isinstance(output, torch.Tensor)
-        and output.requires_grad
-        and output.isfinite().all()
-    ):
-        found = torch.autograd.grad(output.square().sum(), leaves, allow_unused=True)
-        bad = [
-            f"`{name}`"
-            for name, gradient in zip("qkv", found, strict=True)
-            if gradient is not None and not gradient.isfinite().all()
-        ]
-        if bad:
-            raise Wrong(
-                "The output is finite, but not its gradient: there is nan or inf in the gradient "
-                f"of {' and '.join(bad)}."
-            )
+    leaves = {
+        name: t.detach().clone().requires_grad_()
+        for name, t in zip("qkv", (q, k, v), strict=True)
+    }
+    output = answer(*(leaf.clone() for leaf in leaves.values()), mask.clone())
+    raise_unless_gradients_are_finite(output, leaves)
     return answer(q, k, v, mask)
 
 
@@ -313,6 +307,16 @@ def _(q, k, v, mask=None):
         return _attend(q, k, v, None)
     scores = scaled(q, k) + additive(mask).to(q)
     return (scores.softmax(-1) @ v).nan_to_num(0.0)
+
+
+@masked_attention.mistake(
+    "written-in-place",
+    "Which line changes the weights after the softmax, in place? Look for names that end in `_`, and "
+    "for `weights[...] = `. `masked_fill` without `_` makes a new tensor.",
+)
+def _(q, k, v, mask=None):
+    weights = _filled(q, k, mask, -torch.inf).softmax(-1)
+    return (weights if mask is None else weights.masked_fill_(~mask, 0.0)) @ v
 
 
 @masked_attention.mistake(

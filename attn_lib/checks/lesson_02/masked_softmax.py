@@ -3,8 +3,12 @@
 import torch
 
 import attn_lib
-from attn_lib.checks.lesson_02.steps import additive, weigh
-from attn_lib.checks.task import Case, Wrong, task
+from attn_lib.checks.lesson_02.steps import (
+    additive,
+    raise_unless_gradients_are_finite,
+    weigh,
+)
+from attn_lib.checks.task import Case, task
 
 
 @task(
@@ -29,19 +33,7 @@ def _finite_gradients(answer, scores, mask):
     """Run the answer; a gradient that is not finite is an error of its own."""
     leaf = scores.detach().clone().requires_grad_()
     weights = answer(leaf.clone(), mask.clone())
-    if (
-        isinstance(weights, torch.Tensor)
-        and weights.requires_grad
-        and weights.shape == scores.shape
-        and weights.isfinite().all()
-    ):
-        (gradient,) = torch.autograd.grad(weights.square().sum(), leaf)
-        bad = int((~gradient.isfinite()).sum())
-        if bad:
-            raise Wrong(
-                "The weights are finite, but their gradient is not: "
-                f"{bad} of {gradient.numel()} numbers in the gradient of `scores` are nan or inf."
-            )
+    raise_unless_gradients_are_finite(weights, {"scores": leaf})
     return answer(scores, mask)
 
 
@@ -310,6 +302,15 @@ def _(scores, mask):
 )
 def _(scores, mask):
     return (scores + additive(mask).to(scores)).softmax(-1).nan_to_num(0.0)
+
+
+@masked_softmax.mistake(
+    "written-in-place",
+    "Which line changes the weights after the softmax, in place? Look for names that end in `_`, and "
+    "for `weights[...] = `. `masked_fill` without `_` makes a new tensor.",
+)
+def _(scores, mask):
+    return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill_(~mask, 0.0)
 
 
 _ZERO_TIMES_INF = "What is 0 * -inf? Print what you add, for an allowed key."
