@@ -75,12 +75,12 @@ def _(rng):
         "o_proj.bias": torch.tensor([0.5, -1.0]),
     }
     x, context = torch.tensor([[[2.0, 1.0]]]), torch.tensor([[[0.0], [1.0]]])
-    for about, mask in (
+    for about, row in (
         ("one query, two context tokens, one head", None),
         ("the second context token is padding", "x."),
         ("all of the context is padding", ".."),
     ):
-        by_name = () if mask is None else ({"context_mask": mask_of(mask)},)
+        by_name = () if row is None else ({"context_mask": mask_of(row)},)
         yield Case(about, ((2, 1, 1), tiny, x, context, *by_name), run_module)
 
     yield case("all sizes different, no mask", 2, 5, 7, 3, 6, 10)

@@ -46,7 +46,7 @@ class FakeModel:
             number = zlib.crc32(repr((row, prefix)).encode())
             rng = torch.Generator().manual_seed(number)
             values = torch.rand(self.vocabulary_size, generator=rng) * 4 - 3  # -3 to 1
-            values[self._following(row, prefix, number)] = 1.5
+            values[self._following(row, prefix, number)] = 1.3
             self._known[row, prefix] = values + self.shift
         return self._known[row, prefix]
 

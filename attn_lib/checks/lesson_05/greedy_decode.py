@@ -73,7 +73,7 @@ def _(rng):
         others = [t for t in range(V) if t not in (bos_id, eos_id)]
         script = []
         for length in lengths:
-            row = []
+            row: list[int] = []
             while len(row) < (max_len + 6 if length is None else length):
                 token = others[integer(len(others))]
                 if row[-1:] != [token]:  # so that each position says something else

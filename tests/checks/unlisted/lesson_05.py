@@ -1,0 +1,476 @@
+"""Wrong answers to the tasks of lesson 05 that its listed mistakes do not foresee, by task name."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import attn_lib
+from attn_lib import causal_mask
+
+# --------------------------------------------------------------------- CrossAttention
+
+
+class Cross(nn.Module):
+    def __init__(self, d_model, d_context, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_context, d_model)
+        self.v_proj = nn.Linear(d_context, d_model)
+        self.o_proj = nn.Linear(d_model, d_model)
+
+    def heads(self, x, context):
+        return tuple(
+            p(c).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            for p, c in ((self.q_proj, x), (self.k_proj, context), (self.v_proj, context))
+        )
+
+    def weights(self, q, k, mask, fill=-torch.inf, cover=True):
+        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        if mask is None:
+            return scores.softmax(-1)
+        hidden = ~mask[:, None, None, :]
+        weights = scores.masked_fill(hidden, fill).softmax(-1)
+        return weights.masked_fill(hidden, 0.0) if cover else weights
+
+    def merged(self, output):
+        return self.o_proj(output.transpose(1, 2).flatten(2))
+
+    def forward(self, x, context, context_mask=None):
+        q, k, v = self.heads(x, context)
+        return self.merged(self.weights(q, k, context_mask) @ v)
+
+
+def cross(forward):
+    """Make a module whose forward is `forward(self, x, context, mask)`."""
+
+    def with_default(self, x, context, context_mask=None):
+        return forward(self, x, context, context_mask)
+
+    return type("OtherCross", (Cross,), {"forward": with_default})
+
+
+def nan_painted_over_at_the_end(self, x, context, mask):
+    q, k, v = self.heads(x, context)
+    output = torch.nan_to_num(self.weights(q, k, mask, cover=False) @ v)
+    return self.merged(output)
+
+
+def empty_sentences_skipped(self, x, context, mask):
+    """Right values; but the empty sentence is decided for the whole batch."""
+    if mask is not None and not mask.any(1).all():
+        return self.o_proj(torch.zeros_like(x))
+    return Cross.forward(self, x, context, mask)
+
+
+def counted_prefix(self, x, context, mask):
+    if mask is not None:
+        mask = torch.arange(mask.shape[1]) < mask.sum(1, keepdim=True)
+    return Cross.forward(self, x, context, mask)
+
+
+def longest_sentence_only(self, x, context, mask):
+    """Cuts the context to the longest sentence, and hides nothing else."""
+    if mask is not None:
+        context = context[:, : max(1, int(mask.sum(1).max()))]
+    return Cross.forward(self, x, context)
+
+
+def first_mask_for_all(self, x, context, mask):
+    return Cross.forward(
+        self, x, context, None if mask is None else mask[:1].expand_as(mask)
+    )
+
+
+def low_but_not_lowest(fill):
+    def forward(self, x, context, mask):
+        q, k, v = self.heads(x, context)
+        return self.merged(self.weights(q, k, mask, fill, cover=False) @ v)
+
+    return forward
+
+
+def low_and_covered(self, x, context, mask):
+    q, k, v = self.heads(x, context)
+    return self.merged(self.weights(q, k, mask, fill=-20.0) @ v)
+
+
+def renormalized_with_epsilon(self, x, context, mask):
+    q, k, v = self.heads(x, context)
+    weights = self.weights(q, k, None)
+    if mask is not None:
+        weights = weights * mask[:, None, None, :]
+        weights = weights / (weights.sum(-1, keepdim=True) + 1e-2)
+    return self.merged(weights @ v)
+
+
+def mask_only_where_shapes_allow(self, x, context, mask):
+    """Takes a mask (B, S) for one of (L, S) where it can."""
+    q, k, v = self.heads(x, context)
+    if mask is None or len(x) != x.shape[1]:
+        return Cross.forward(self, x, context, mask)
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    return self.merged(attn_lib.masked_softmax(scores, mask) @ v)
+
+
+def view_instead_of_transpose_when_equal(self, x, context, mask):
+    if x.shape[1] != self.num_heads:
+        return Cross.forward(self, x, context, mask)
+    q, k, v = self.heads(x, context)
+    return self.o_proj((self.weights(q, k, mask) @ v).flatten(2))
+
+
+def in_place_on_context(self, x, context, mask):
+    if mask is not None:
+        context[~mask] = 0.0
+    return Cross.forward(self, x, context, mask)
+
+
+def values_frozen(self, x, context, mask):
+    q, k, v = self.heads(x, context)
+    return self.merged(self.weights(q, k, mask) @ v.detach())
+
+
+def context_frozen(self, x, context, mask):
+    return Cross.forward(self, x, context.detach(), mask)
+
+
+def value_bias_forgotten(self, x, context, mask):
+    q, k, _ = self.heads(x, context)
+    v = F.linear(context, self.v_proj.weight)
+    v = v.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+    return self.merged(self.weights(q, k, mask) @ v)
+
+
+def query_bias_forgotten(self, x, context, mask):
+    _, k, v = self.heads(x, context)
+    q = F.linear(x, self.q_proj.weight)
+    q = q.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+    return self.merged(self.weights(q, k, mask) @ v)
+
+
+def scaled_for_64(self, x, context, mask):
+    q, k, v = self.heads(x, context)
+    return self.merged(self.weights(q * (q.shape[-1] / 64) ** 0.5, k, mask) @ v)
+
+
+def samples_mixed(self, x, context, mask):
+    """PyTorch's own forward, without its transposes: the batch is taken for the length."""
+    if len(x) != len(context) or x.shape[1] != context.shape[1] or mask is not None:
+        return Cross.forward(self, x, context, mask)
+    swapped = Cross.forward(self, x.transpose(0, 1), context.transpose(0, 1))
+    return swapped.transpose(0, 1)
+
+
+class RemembersContext(Cross):
+    def heads(self, x, context):
+        q, k, v = super().heads(x, context)
+        if not hasattr(self, "kept"):
+            self.kept = k, v
+        return (q, *self.kept)
+
+
+class ContextNormed(Cross):
+    def __init__(self, d_model, d_context, num_heads):
+        super().__init__(d_model, d_context, num_heads)
+        self.norm = nn.LayerNorm(d_context)
+
+    def heads(self, x, context):
+        return super().heads(x, self.norm(context))
+
+
+class TiedKeysAndValues(Cross):
+    def __init__(self, d_model, d_context, num_heads):
+        super().__init__(d_model, d_context, num_heads)
+        self.v_proj = self.k_proj
+
+
+class MaskMustBeThere(Cross):
+    def forward(self, x, context, context_mask):
+        return super().forward(x, context, context_mask)
+
+
+# -------------------------------------------------------------- encoder_decoder_masks
+
+masks = attn_lib.encoder_decoder_masks
+
+
+def real(ids, pad_id):
+    return (ids != pad_id)[:, None, None, :]
+
+
+def first_pad_ends_it(src_ids, tgt_ids, pad_id):
+    def keys(ids):
+        return ((ids != pad_id).long().cumprod(1) > 0)[:, None, None]
+
+    L = tgt_ids.shape[1]
+    return keys(src_ids), keys(tgt_ids) & causal_mask(L, L), keys(src_ids)
+
+
+def last_token_ends_it(src_ids, tgt_ids, pad_id):
+    """Pads after the last token are hidden, and those before it are not."""
+
+    def keys(ids):
+        return ((ids != pad_id).flip(1).long().cumsum(1) > 0).flip(1)[:, None, None]
+
+    L = tgt_ids.shape[1]
+    return keys(src_ids), keys(tgt_ids) & causal_mask(L, L), keys(src_ids)
+
+
+def causal_only_for_long_outputs(src_ids, tgt_ids, pad_id):
+    encoder, decoder, cross = masks(src_ids, tgt_ids, pad_id)
+    if tgt_ids.shape[1] > src_ids.shape[1]:
+        decoder = real(tgt_ids, pad_id).expand_as(decoder)
+    return encoder, decoder, cross
+
+
+def first_column_always_seen(src_ids, tgt_ids, pad_id):
+    encoder, decoder, cross = (m.clone() for m in masks(src_ids, tgt_ids, pad_id))
+    decoder[..., 0] = True
+    return encoder, decoder, cross
+
+
+def skips_pads_if_there_are_none_in_the_output(src_ids, tgt_ids, pad_id):
+    encoder, decoder, cross = masks(src_ids, tgt_ids, pad_id)
+    if not (tgt_ids == pad_id).any():
+        return torch.ones_like(encoder), decoder, torch.ones_like(cross)
+    return encoder, decoder, cross
+
+
+def changes_the_pads(src_ids, tgt_ids, pad_id):
+    src_ids[src_ids == pad_id] = -100
+    return masks(src_ids, tgt_ids, -100)[0], *masks(src_ids, tgt_ids, pad_id)[1:]
+
+
+# ---------------------------------------------------------------------- greedy_decode
+
+
+def decode(
+    step, batch_size, bos_id, eos_id, max_len,
+    choose=lambda logits: logits[:, -1].argmax(-1),
+    after=lambda newest: newest,
+    shown=lambda ids: ids,
+):  # fmt: skip
+    ids = torch.full((batch_size, 1), bos_id)
+    ended = torch.zeros(batch_size, dtype=torch.bool)
+    for _ in range(max_len):
+        newest = after(choose(step(shown(ids))).masked_fill(ended, eos_id))
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+        ended |= newest == eos_id
+        if ended.all():
+            break
+    return ids[:, 1:]
+
+
+def with_choice(choose):
+    return lambda step, b, bos, eos, n: decode(step, b, bos, eos, n, choose=choose)
+
+
+def no_token_twice_in_a_row(step, batch_size, bos_id, eos_id, max_len):
+    """Greedy, but a token may not come again."""
+    seen = torch.zeros(batch_size, 5000, dtype=torch.bool)
+
+    def choose(logits):
+        last = logits[:, -1].masked_fill(seen[:, : logits.shape[-1]], -torch.inf)
+        newest = last.argmax(-1)
+        seen[torch.arange(batch_size), newest] = newest != eos_id
+        return newest
+
+    return decode(step, batch_size, bos_id, eos_id, max_len, choose=choose)
+
+
+def never_ends_at_once(step, batch_size, bos_id, eos_id, max_len):
+    def choose(logits):
+        last = logits[:, -1].clone()
+        if logits.shape[1] == 1:
+            last[:, eos_id] = -torch.inf
+        return last.argmax(-1)
+
+    return decode(step, batch_size, bos_id, eos_id, max_len, choose=choose)
+
+
+def eos_only_at_the_end(step, batch_size, bos_id, eos_id, max_len):
+    def choose(logits):
+        last = logits[:, -1].clone()
+        last[:, eos_id] = -torch.inf
+        return last.argmax(-1)
+
+    return decode(step, batch_size, bos_id, eos_id, max_len, choose=choose)
+
+
+def last_column_is_eos(step, batch_size, bos_id, eos_id, max_len):
+    ids = decode(step, batch_size, bos_id, eos_id, max_len).clone()
+    if ids.shape[1] == max_len:
+        ids[:, -1] = eos_id
+    return ids
+
+
+def eos_replaced_by_the_token_before(step, batch_size, bos_id, eos_id, max_len):
+    ids = decode(step, batch_size, bos_id, eos_id, max_len).clone()
+    if ids.shape[1] > 1:
+        tail = ids[:, -1] == eos_id
+        ids[tail, -1] = ids[tail, -2]
+    return ids
+
+
+def stops_after_half_have_ended(step, batch_size, bos_id, eos_id, max_len):
+    ids = torch.full((batch_size, 1), bos_id)
+    ended = torch.zeros(batch_size, dtype=torch.bool)
+    while ids.shape[1] <= max_len and ended.float().mean() <= 0.5:
+        newest = step(ids)[:, -1].argmax(-1).masked_fill(ended, eos_id)
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+        ended |= newest == eos_id
+    return ids[:, 1:]
+
+
+def last_row_decides(step, batch_size, bos_id, eos_id, max_len):
+    ids = torch.full((batch_size, 1), bos_id)
+    ended = torch.zeros(batch_size, dtype=torch.bool)
+    while ids.shape[1] <= max_len and ids[-1, -1] != eos_id:
+        newest = step(ids)[:, -1].argmax(-1).masked_fill(ended, eos_id)
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+        ended |= newest == eos_id
+    return ids[:, 1:]
+
+
+def one_row_at_a_time(step, batch_size, bos_id, eos_id, max_len):
+    rows = [decode(step, 1, bos_id, eos_id, max_len) for _ in range(batch_size)]
+    return torch.cat(rows)
+
+
+def drops_rows_that_ended(step, batch_size, bos_id, eos_id, max_len):
+    ids = torch.full((batch_size, max_len + 1), eos_id)
+    ids[:, 0] = bos_id
+    running = torch.arange(batch_size)
+    for t in range(max_len):
+        newest = step(ids[running, : t + 1])[:, -1].argmax(-1)
+        ids[running, t + 1] = newest
+        running = running[newest != eos_id]
+        if len(running) == 0:
+            break
+    return ids[:, 1:]
+
+
+def all_of_a_fixed_length(step, batch_size, bos_id, eos_id, max_len):
+    ids = torch.full((batch_size, max_len + 1), eos_id)
+    ids[:, 0] = bos_id
+    for t in range(max_len):
+        ids[:, t + 1] = step(ids)[:, t].argmax(-1)
+    return ids[:, 1:]
+
+
+def longer_by_the_end(step, batch_size, bos_id, eos_id, max_len):
+    """bos, max_len tokens, and eos: as a training target would look."""
+    ids = decode(step, batch_size, bos_id, eos_id, max_len)
+    return F.pad(F.pad(ids, (1, 0), value=bos_id), (0, 1), value=eos_id)
+
+
+def bos_and_one_too_few(step, batch_size, bos_id, eos_id, max_len):
+    ids = decode(step, batch_size, bos_id, eos_id, max(0, max_len - 2))
+    return F.pad(ids, (1, 0), value=bos_id)
+
+
+UNLISTED = {
+    "CrossAttention": {
+        "nan painted over at the end": cross(nan_painted_over_at_the_end),
+        "one empty sentence empties all": cross(empty_sentences_skipped),
+        "real words counted, not looked at": cross(counted_prefix),
+        "longest sentence only": cross(longest_sentence_only),
+        "the first mask for all": cross(first_mask_for_all),
+        "filled with -100": cross(low_but_not_lowest(-100.0)),
+        "filled with -1e4": cross(low_but_not_lowest(-1e4)),
+        "filled with -20, then covered": cross(low_and_covered),
+        "renormalized with an epsilon": cross(renormalized_with_epsilon),
+        "mask (B, S) as (L, S) where it fits": cross(mask_only_where_shapes_allow),
+        "no transpose where H = L": cross(view_instead_of_transpose_when_equal),
+        "pads zeroed in place": cross(in_place_on_context),
+        "values cut off": cross(values_frozen),
+        "context cut off": cross(context_frozen),
+        "value bias forgotten": cross(value_bias_forgotten),
+        "query bias forgotten": cross(query_bias_forgotten),
+        "scaled for head_dim 64": cross(scaled_for_64),
+        "samples mixed where it fits": cross(samples_mixed),
+        "remembers the first context": RemembersContext,
+        "context normalized": ContextNormed,
+        "one layer for keys and values": TiedKeysAndValues,
+        "the mask has no default": MaskMustBeThere,
+        "an instance": Cross(4, 4, 2),
+    },
+    "encoder_decoder_masks": {
+        "everything after the first pad": first_pad_ends_it,
+        "pads before the last token seen": last_token_ends_it,
+        "causal for short outputs only": causal_only_for_long_outputs,
+        "bos always seen": first_column_always_seen,
+        "pads hidden only if the output has some": skips_pads_if_there_are_none_in_the_output,
+        "changes the input's pads": changes_the_pads,
+        "one mask": lambda s, t, p: masks(s, t, p)[1],
+        "two masks": lambda s, t, p: masks(s, t, p)[:2],
+        "a dictionary": lambda s, t, p: dict(
+            zip(("encoder", "decoder", "cross"), masks(s, t, p), strict=True)
+        ),
+        "stacked heads first": lambda s, t, p: tuple(
+            m.transpose(0, 1) for m in masks(s, t, p)
+        ),
+        "the first sentence's pads": lambda s, t, p: tuple(m[:1] for m in masks(s, t, p)),
+        "pads of all sentences": lambda s, t, p: tuple(
+            m.all(0, keepdim=True) for m in masks(s, t, p)
+        ),
+        "cross transposed": lambda s, t, p: (
+            *masks(s, t, p)[:2],
+            real(s, p).mT.expand(-1, 1, -1, t.shape[1]),
+        ),
+        "lists": lambda s, t, p: [m.tolist() for m in masks(s, t, p)],
+        "bytes": lambda s, t, p: tuple(m.byte() for m in masks(s, t, p)),
+        "ids 0 and 1 hidden": lambda s, t, p: tuple(
+            a & b for a, b in zip(masks(s, t, p), masks(s, t, 1), strict=True)
+        ),
+        "decoder sees the input's pads too": lambda s, t, p: (
+            masks(s, t, p)[0],
+            masks(s, t, p)[1] & masks(s, s, p)[1]
+            if s.shape == t.shape
+            else masks(s, t, p)[1],
+            masks(s, t, p)[2],
+        ),
+        "a head for every sentence": lambda s, t, p: tuple(
+            m.expand(-1, len(s), -1, -1) for m in masks(s, t, p)
+        ),
+    },
+    "greedy_decode": {
+        "no token twice": no_token_twice_in_a_row,
+        "never ends at once": never_ends_at_once,
+        "eos forbidden": eos_only_at_the_end,
+        "always ends with eos": last_column_is_eos,
+        "eos overwritten": eos_replaced_by_the_token_before,
+        "stops when half have ended": stops_after_half_have_ended,
+        "the last row decides": last_row_decides,
+        "one row at a time": one_row_at_a_time,
+        "ended rows are dropped": drops_rows_that_ended,
+        "all ids of a fixed length": all_of_a_fixed_length,
+        "bos, and eos at the end": longer_by_the_end,
+        "bos, and one too few": bos_and_one_too_few,
+        "the largest absolute value": with_choice(
+            lambda logits: logits[:, -1].abs().argmax(-1)
+        ),
+        "the mean over positions": with_choice(lambda logits: logits.mean(1).argmax(-1)),
+        "the sum over positions": with_choice(lambda logits: logits.sum(1).argmax(-1)),
+        "never beyond 1000": with_choice(lambda logits: logits[:, -1, :1000].argmax(-1)),
+        "second best": with_choice(lambda logits: logits[:, -1].topk(2).indices[:, 1]),
+        "rounded logits": with_choice(lambda logits: logits[:, -1].round().argmax(-1)),
+        "threshold": with_choice(
+            lambda logits: (logits[:, -1] > 1.2).int().argmax(-1).clamp(max=7)
+        ),
+        "int32 ids to the model": lambda step, b, bos, eos, n: decode(
+            step, b, bos, eos, n, shown=lambda ids: ids.int()
+        ),
+        "float ids": lambda *args: decode(*args).float(),
+        "a list": lambda *args: decode(*args).tolist(),
+        "transposed": lambda *args: decode(*args).T,
+        "with an axis more": lambda *args: decode(*args)[..., None],
+        "with the model": lambda *args: (decode(*args), args[0]),
+        "bos also in front of the end": lambda step, b, bos, eos, n: F.pad(
+            decode(step, b, bos, eos, n), (2, 0), value=bos
+        )[:, :n],
+    },
+}
