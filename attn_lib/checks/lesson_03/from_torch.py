@@ -1,5 +1,7 @@
 """The task `from_torch`: the weights of PyTorch's own module, carried over into the learner's."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import nn
 
@@ -27,20 +29,25 @@ def from_torch(mha):
     return attn_lib.MultiHeadAttention.from_torch(mha)
 
 
-def _carry_over(answer, inputs, num_heads):
-    """Make PyTorch's module from the given weights, convert it, and run what came back."""
-    weights = {name: t for name, t in inputs.items() if "proj" in name}
-    mha = nn.MultiheadAttention(
-        weights["in_proj_weight"].shape[1], num_heads, batch_first=True
-    )
-    mha.load_state_dict(weights)
+@dataclass(frozen=True)
+class Weights:
+    """The parameters of PyTorch's module. An object of its own, so that no verdict lists them."""
+
+    num_heads: int
+    tensors: dict[str, torch.Tensor]
+
+
+def _carry_over(answer, inputs, weights):
+    """Make PyTorch's module with the given weights, convert it, and run what came back."""
+    embed_dim = weights.tensors["in_proj_weight"].shape[1]
+    mha = nn.MultiheadAttention(embed_dim, weights.num_heads, batch_first=True)
+    mha.load_state_dict(weights.tensors)
     module = answer(mha)
     _raise_unless_usable(module, mha)
-    x, context = inputs["x"], inputs["context"]
-    mask = inputs["mask"]
+    x, context, mask = inputs["x"], inputs["context"], inputs["mask"]
     outputs = (module(x), module(x, context), module(x, context, mask=mask))
-    changed = [n for n, t in mha.state_dict().items() if not t.equal(weights[n])]
-    if changed or dict(mha.named_parameters()).keys() != weights.keys():
+    changed = [n for n, t in mha.state_dict().items() if not t.equal(weights.tensors[n])]
+    if changed or dict(mha.named_parameters()).keys() != weights.tensors.keys():
         raise Wrong(
             f"The given `mha` is not the same after the call: look at its `{(changed or ['parameters'])[0]}`. "
             "It should only be read."
@@ -96,46 +103,48 @@ def _(rng):
     def randn(*shape):
         return torch.randn(*shape, generator=rng)
 
-    def case(about, B, L, S, H, D, mask=None, **options):
+    def case(B, L, S, H, D, mask=None, also="", **options):
         E = H * D
         weight = randn(3 * E, E) / E**0.5
         weight[: 2 * E] *= 1.5
-        keep = torch.randint(S, (L, 1), generator=rng)
-        if mask is None:
-            mask = (torch.rand(L, S, generator=rng) < 0.6).scatter(-1, keep, True)
-        inputs = {
+        weights = {
             "in_proj_weight": weight,
             "in_proj_bias": randn(3 * E),
             "out_proj.weight": randn(E, E) / E**0.5,
             "out_proj.bias": randn(E),
-            "x": randn(B, L, E),
-            "context": randn(B, S, E),
-            "mask": mask,
         }
-        return Case(about, (inputs, H), _carry_over, **options)
+        if mask is None:
+            keep = torch.randint(S, (L, 1), generator=rng)
+            mask = (torch.rand(L, S, generator=rng) < 0.6).scatter(-1, keep, True)
+        inputs = {"x": randn(B, L, E), "context": randn(B, S, E), "mask": mask}
+        about = f"an `nn.MultiheadAttention({E}, {H})`{also}"
+        return Case(about, (inputs, Weights(H, weights)), _carry_over, **options)
 
-    # in_proj_weight is diag(1, 1, 1, 1), 2 of that, and 3 of that: who is who can be seen.
+    # Three matrices that are easy to tell apart.
     eye = torch.eye(4)
-    inputs = {
+    out = [[1.0, 0, 0, 1], [0, 1, 0, 0], [0, 2, 1, 0], [0, 0, 0, 1]]
+    weights = {
         "in_proj_weight": torch.cat([eye, 2 * eye.roll(1, 0), 3 * eye.roll(1, 1)]),
         "in_proj_bias": torch.tensor([1.0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2]),
-        "out_proj.weight": torch.tensor(
-            [[1.0, 0, 0, 1], [0, 1, 0, 0], [0, 2, 1, 0], [0, 0, 0, 1]]
-        ),
+        "out_proj.weight": torch.tensor(out),
         "out_proj.bias": torch.tensor([0.0, 0.0, 3.0, 0.0]),
-        "x": torch.tensor([[[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]]]),
-        "context": torch.tensor([[[0.0, 0, 1, 0], [0, 1, 0, 1], [1, 0, 0, 0]]]),
-        "mask": torch.tensor([[True, False, True], [True, True, False]]),
     }
-    yield Case("embed_dim 4, two heads", (inputs, 2), _carry_over)
-    yield case("embed_dim 18, three heads", 2, 5, 7, 3, 6)
-    yield case("embed_dim 18, six heads", 2, 5, 7, 6, 3)
-    yield case("the same again, other weights", 2, 5, 7, 6, 3, grad=False)
-    yield case("embed_dim 9, three heads of 3", 3, 4, 5, 3, 3, grad=False)
-    yield case("one head", 2, 3, 4, 1, 5, grad=False)
-    yield case("as many heads as channels", 2, 3, 4, 5, 1, grad=False)
+    context = [[[0.0, 0, 1, 0], [0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 1]]]
+    inputs = {
+        "x": torch.tensor([[[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]]]),
+        "context": torch.tensor(context),
+        "mask": torch.tensor([[True, False, True, False], [True, True, False, True]]),
+    }
+    about = "an `nn.MultiheadAttention(4, 2)` with simple weights"
+    yield Case(about, (inputs, Weights(2, weights)), _carry_over)
+    yield case(2, 5, 7, 3, 6)
+    yield case(2, 5, 7, 6, 3)
+    yield case(2, 5, 7, 6, 3, also=", other weights", grad=False)
+    yield case(3, 4, 5, 3, 3, grad=False)
+    yield case(2, 3, 4, 1, 5, grad=False)
+    yield case(2, 3, 4, 5, 1, grad=False)
     padding = (torch.arange(4) < torch.tensor([[4], [2]]))[:, None, None]
-    yield case("a padding mask", 2, 3, 4, 2, 6, mask=padding, grad=False)
+    yield case(2, 3, 4, 2, 6, mask=padding, also=", a padding mask", grad=False)
 
 
 def _copied(mha, weights, biases, heads=None):
@@ -346,8 +355,9 @@ def _(mha):
 
 
 @from_torch.mistake(
-    "copied-the-wrong-way",
-    "In `a.copy_(b)`, which of the two receives the numbers?",
+    "mha-changed",
+    "The given module should only be read. Which line of yours writes into it? In `a.copy_(b)`, which of "
+    "the two receives the numbers?",
 )
 def _(mha):
     module = Steps(mha.embed_dim, mha.num_heads)
