@@ -125,6 +125,9 @@ def _(rng):
             f"forbidden keys and values hold {about}",
             (q, k.masked_fill(far, value), v.masked_fill(far, value), hidden),
         )
+    *_, v = random(1, 2, 3, 4, 4)
+    right = [torch.eye(n, 4).expand(1, 2, n, 4) for n in (3, 4)]
+    yield Case("vectors at right angles", (*right, v, ones(3, 4).tril(1)))
     q, k, v = random(2, 3, 4, 6)
     push = F.normalize(torch.randn(2, 3, 1, 6, generator=rng), dim=-1)
     yield Case(
@@ -407,6 +410,16 @@ def _(q, k, v, mask=None):
     if mask is not None and mask.ndim == 2:
         mask = mask[:, None, None, :]
     return _attend(q, k, v, mask)
+
+
+@masked_attention.mistake(
+    "zero-scores-hidden",
+    "An allowed score can be exactly 0, too. How do you tell it from a forbidden one? Ask the mask, "
+    "not the score.",
+)
+def _(q, k, v, mask=None):
+    scores = scaled(q, k)
+    return weigh(scores, None if mask is None else scores * mask != 0) @ v
 
 
 @masked_attention.mistake(

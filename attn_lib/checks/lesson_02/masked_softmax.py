@@ -71,7 +71,11 @@ def _(rng):
     )
     yield Case("a causal square", (random(5, 5), torch.ones(5, 5).tril().bool()))
     yield Case("nothing forbidden", (random(2, 3, 4), boolean([[True]]).expand(3, 4)))
-    yield Case("one key, allowed or not", (random(3, 1), boolean([[1], [0], [1]])))
+    yield Case(
+        "scores of 0 beside others",
+        (torch.tensor([[0.0, 1.0, 3.0], [2.0, 0.0, 0.0]]), boolean([[1, 1, 0], [1, 0, 1]])),
+    )
+    yield Case("one key, allowed or not", (random(2, 3, 1), boolean([[1], [0], [1]])))
     rows = torch.rand(2, 1, 5, 1, generator=rng) < 0.5
     rows[0, 0, :2, 0] = boolean([True, False])
     yield Case(
@@ -406,6 +410,25 @@ def _(scores, mask):
 def _(scores, mask):
     weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
     return weights.masked_fill(~mask.all(-1, keepdim=True), 0.0)
+
+
+@masked_softmax.mistake(
+    "zero-scores-hidden",
+    "An allowed score can be exactly 0, too. How do you tell it from a forbidden one? Ask the mask, "
+    "not the score.",
+)
+def _(scores, mask):
+    hidden = scores * mask == 0
+    return scores.masked_fill(hidden, -torch.inf).softmax(-1).masked_fill(hidden, 0.0)
+
+
+@masked_softmax.mistake(
+    "zero-scores-hidden",
+    "An allowed score can be exactly 0, too. How do you tell it from a forbidden one? And what "
+    "becomes of a row that may see nothing?",
+)
+def _(scores, mask):
+    return scores.masked_fill(scores * mask == 0, -torch.inf).softmax(-1)
 
 
 _INDEX = (
