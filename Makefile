@@ -6,6 +6,8 @@
 VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
 ISOLATED := $(VENV) scripts/isolated.py
+# Several processes with one thread each: what is tested is small.
+PYTEST := env OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 --dist loadgroup
 NBVAL := $(ISOLATED) $(VENV) -m pytest -q -p scripts.nbval_home --nbval-current-env \
 	--nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg --ignore-glob='*.bak-*'
 
@@ -27,7 +29,7 @@ test:  ## set up what is missing, then run every test (some minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
 	$(ISOLATED) $(VENV) -m mypy
-	$(ISOLATED) $(VENV) -m pytest tests
+	$(ISOLATED) $(PYTEST) tests
 	$(NBVAL) --nbval notebooks solutions
 	$(NBVAL) --nbval-lax exercises
 	@echo "All tests passed."
@@ -37,7 +39,7 @@ check: test  ## the same as make test: what CI runs
 quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
-	$(ISOLATED) $(VENV) -m pytest tests -m "not browser and not slow"
+	$(ISOLATED) $(PYTEST) tests -m "not browser and not slow"
 
 lint:
 	$(VENV) -m ruff format --check
