@@ -358,7 +358,7 @@ def _(src_ids, tgt_ids, pad_id):
 
 @encoder_decoder_masks.mistake(
     "not-boolean",
-    "The padding is boolean. What does `*` make of it and a triangle of numbers?",
+    "A mask of this course is made of True and False. What is yours made of?",
 )
 def _(src_ids, tgt_ids, pad_id):
     src = _real(src_ids, pad_id)

@@ -252,6 +252,30 @@ def _(step, batch_size, bos_id, eos_id, max_len):
     return ids[:, 1:]
 
 
+def _naive(step, batch_size, bos_id, max_len):
+    """Write max_len tokens without a thought of eos; return all ids, bos included."""
+    ids, _ = _start(batch_size, bos_id)
+    for _ in range(max_len):
+        ids = torch.cat([ids, step(ids)[:, -1:].argmax(-1)], dim=1)
+    return ids
+
+
+@greedy_decode.mistake(
+    "eos-ignored",
+    "The model writes eos_id when a row is done. Where does your loop notice it?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    return _naive(step, batch_size, bos_id, max_len)[:, 1:]
+
+
+@greedy_decode.mistake(
+    "eos-ignored",
+    "The model writes eos_id when a row is done. Where does your loop notice it?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    return _naive(step, batch_size, bos_id, max_len - 1)
+
+
 @greedy_decode.mistake(
     "stops-when-any-row-ends", "One row has ended. Have the others? `any`, or `all`?"
 )
@@ -307,11 +331,32 @@ def _(step, batch_size, bos_id, eos_id, max_len):
 
 
 @greedy_decode.mistake(
+    "max-len-ignored",
+    "The rows may never say eos at the same time. What ends your loop then?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids, _ = _start(batch_size, bos_id)
+    while True:
+        newest = step(ids)[:, -1].argmax(-1)
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+        if (newest == eos_id).all():
+            return ids[:, 1:]
+
+
+@greedy_decode.mistake(
     "bos-makes-it-too-long",
     "The column of bos_id counts. How many columns do you return: max_len, or one more?",
 )
 def _(step, batch_size, bos_id, eos_id, max_len):
     return _loop(step, batch_size, bos_id, eos_id, max_len)
+
+
+@greedy_decode.mistake(
+    "bos-makes-it-too-long",
+    "The column of bos_id counts. How many columns do you return: max_len, or one more?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    return _naive(step, batch_size, bos_id, max_len)
 
 
 @greedy_decode.mistake(
