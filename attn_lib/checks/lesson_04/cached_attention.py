@@ -10,7 +10,7 @@ import torch
 
 from attn_lib import causal_mask, einsum_attention
 from attn_lib.checks.lesson_04.steps import attend, checked_pair, mix, scaled, weigh
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import Case, Wrong, task
 
 
 @task(
@@ -48,7 +48,8 @@ def _sessions(answer, q, k, v, turns, dim):
         dim: the outputs of all sessions are joined along it.
     """
     caches, done = [None] * len(q), [0] * len(q)
-    chunks, outputs = [], [[] for _ in q]
+    chunks: list[tuple] = []
+    outputs: list[list] = [[] for _ in q]
     for s, n in turns:
         start, done[s] = done[s], done[s] + n
         # Of their own, as in real decoding, and in the memory layout of the whole.
@@ -70,6 +71,19 @@ def _sessions(answer, q, k, v, turns, dim):
     return torch.cat([torch.cat(session, dim=2) for session in outputs], dim=dim)
 
 
+def _two_beginnings(answer, q, k, v, turns, dim):
+    """Begin two sessions, each with one token, which sees only itself: the output is its value."""
+    joined = _sessions(answer, q, k, v, turns, dim)
+    if isinstance(joined, torch.Tensor):
+        first, second = (joined - torch.cat(v)).abs().flatten(1).amax(1).tolist()
+        if first < 1e-4 < second:
+            raise Wrong(
+                "The first session is right, the second is not. It too begins with cache None, and "
+                "its only token has no past. What does your function still hold from the first one?"
+            )
+    return joined
+
+
 @cached_attention.cases
 def _(rng):
     def random(B, H, L, D, scale=1.4, dtype=torch.float32):
@@ -82,14 +96,15 @@ def _(rng):
         args = (*random(*shape, **kwargs), sizes)
         return Case(f"{about} of {sizes_text} tokens", args, _one_session, grad=False)
 
-    def sessions(about, shapes, turns, dim=0):
+    def sessions(about, shapes, turns, dim=0, run=_sessions):
         args = tuple(zip(*(random(*shape) for shape in shapes), strict=True))
-        return Case(about, (*args, turns, dim), _sessions, grad=False)
+        return Case(about, (*args, turns, dim), run, grad=False)
 
     yield sessions(
-        "two sessions of one token, each from cache None",
+        "two sessions of one token, one after the other, joined along the batch",
         [(1, 1, 1, 1), (1, 1, 1, 1)],
         ((0, 1), (1, 1)),
+        run=_two_beginnings,
     )
     q = torch.tensor([[1.0, 0.0], [1.0, 2.0]]).view(1, 1, 2, 2)
     k = torch.tensor([[0.0, 1.0], [1.0, 0.0]]).view(1, 1, 2, 2)

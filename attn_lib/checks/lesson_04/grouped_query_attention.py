@@ -91,16 +91,16 @@ def _(rng):
     yield case("the second query sees nothing", 1, 2, 1, 2, 2, 1, mask=nothing)
     yield case("no query sees anything", 1, 2, 1, 2, 3, 2, mask=torch.zeros(2, 3) > 0)
     yield case("everything allowed", 2, 4, 2, 3, 4, 6, mask=torch.ones(3, 4) > 0)
-    q, k, v = random(2, 6, 2, 4, 5, 3)
-    k[1, :, 3:], v[1, :, 3:] = 1e4, 1e30
+    q, k, v = random(2, 6, 2, 5, 5, 3)
+    v[1, :, 3:] = 1e30
     far = padding_mask(torch.tensor([5, 3]), 5)
-    yield Case("huge numbers where keys are hidden", (q, k, v, far), with_mask, grad=False)
+    yield Case("huge values behind hidden keys", (q, k, v, far), with_mask, grad=False)
     yield Case(
         "scores up to thousands apart", random(2, 6, 2, 3, 4, 6, scale=60.0), grad=False,
         tolerance=1e-2,
     )  # fmt: skip
-    q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in (q, k / 60, v.sin()))
-    yield Case("not contiguous, fresh from the split", (q, k, v))
+    q, k, v = (t.mT.contiguous().mT for t in random(2, 6, 2, 3, 4, 6))
+    yield Case("not contiguous", (q, k, v))
     some = causal_mask(3, 4) & (torch.arange(3) > 0)[:, None]
     yield case("float64", 2, 6, 2, 3, 4, 6, dtype=torch.float64, mask=some)
     for dtype in (torch.float16, torch.bfloat16):

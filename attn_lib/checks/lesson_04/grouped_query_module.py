@@ -143,7 +143,8 @@ def _finish(self, q, k, v, mask):
 
 
 def _right(self, x, mask):
-    return _finish(self, *_heads(self, x), mask)
+    q, k, v = _heads(self, x)
+    return _finish(self, q, k, v, mask)
 
 
 def _with_weights(self, x, weights_of):
