@@ -100,6 +100,8 @@ def _(rng):
         args = tuple(zip(*(random(*shape) for shape in shapes), strict=True))
         return Case(about, (*args, turns, dim), run, grad=False)
 
+    first = random(1, 1, 1, 1)
+    yield Case("the first token, cache None", (*first, (1,)), _one_session, grad=False)
     yield sessions(
         "two sessions of one token, one after the other, joined along the batch",
         [(1, 1, 1, 1), (1, 1, 1, 1)],

@@ -166,6 +166,17 @@ def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
 
 
 @kv_cache_bytes.mistake(
+    "float-returned",
+    _INT
+    + " And `torch.finfo` knows floating-point dtypes only: what else tells the size of any "
+    "dtype?",
+)
+def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
+    sizes = (batch_size, seq_len, num_layers, num_kv_heads, head_dim)
+    return _numbers(*sizes) * torch.finfo(dtype).bits / 8
+
+
+@kv_cache_bytes.mistake(
     "float-inside",
     "Beyond 2**53 a float no longer holds every whole number. Which operator of yours makes one?",
 )
