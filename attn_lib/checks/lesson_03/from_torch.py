@@ -315,6 +315,18 @@ def _(mha):
 
 
 @from_torch.mistake(
+    "sizes-swapped",
+    "In which order does your `MultiHeadAttention` take its two sizes: the width first, or the number of "
+    "heads?",
+)
+def _(mha):
+    module = Steps(mha.num_heads, mha.embed_dim)
+    with torch.no_grad():
+        module.q_proj.weight.copy_(mha.in_proj_weight[: mha.embed_dim])
+    return module
+
+
+@from_torch.mistake(
     "names-do-not-match",
     "Which names has `mha.state_dict()`, and which has that of your module? Three of yours are one of theirs.",
 )

@@ -662,6 +662,22 @@ def _(self, x, context=None, mask=None):
 
 
 @_wrong_forward(
+    "context-or-x",
+    "Is a tensor of many numbers true or false? Python cannot say. Ask whether the context `is None`.",
+)
+def _(self, x, context=None, mask=None):
+    return Steps.forward(self, x, context or x, mask)
+
+
+@_wrong_forward(
+    "mask-truth-asked",
+    "Is a mask of many numbers true or false? Python cannot say. Ask whether the mask `is not None`.",
+)
+def _(self, x, context=None, mask=None):
+    return Steps.forward(self, x, context, mask if mask else None)
+
+
+@_wrong_forward(
     "view-after-transpose",
     "`view` never moves a number, and after a transpose the numbers of a word are not side by side in "
     "memory. Which other method may copy?",
