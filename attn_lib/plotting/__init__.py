@@ -1,8 +1,38 @@
 """The course's figures: one call each, with labels, a text alternative, and safe colors."""
 
+from attn_lib.plotting.alignment import alignment
+from attn_lib.plotting.cells import cells
 from attn_lib.plotting.charts import bars, lines
+from attn_lib.plotting.continued import continued
+from attn_lib.plotting.data_flow import data_flow
+from attn_lib.plotting.grouped_bars import grouped_bars
+from attn_lib.plotting.head_links import head_links
+from attn_lib.plotting.head_maps import head_maps
 from attn_lib.plotting.heat_map import heat_map
+from attn_lib.plotting.latent_cache import latent_cache
 from attn_lib.plotting.letters import letters
+from attn_lib.plotting.mask_grid import mask_grid
+from attn_lib.plotting.matrices import matrices
 from attn_lib.plotting.picture import Picture
+from attn_lib.plotting.runs import runs
+from attn_lib.plotting.three_masks import three_masks
 
-__all__ = ["Picture", "bars", "heat_map", "letters", "lines"]
+__all__ = [
+    "Picture",
+    "alignment",
+    "bars",
+    "cells",
+    "continued",
+    "data_flow",
+    "grouped_bars",
+    "head_links",
+    "head_maps",
+    "heat_map",
+    "latent_cache",
+    "letters",
+    "lines",
+    "mask_grid",
+    "matrices",
+    "runs",
+    "three_masks",
+]
