@@ -184,6 +184,15 @@ def _(q, k, v, mask=None):
 
 
 @masked_attention.mistake(
+    "inverted",
+    "True means 'may look' here. `masked_fill` changes the entries where its condition is True: "
+    "which ones do you hide? And what is the largest number float16 can hold?",
+)
+def _(q, k, v, mask=None):
+    return _filled(q, k, None if mask is None else ~mask, -1e9).softmax(-1) @ v
+
+
+@masked_attention.mistake(
     "full-row-nan",
     "A row that may see nothing is all -inf. What does the softmax make of it? What should that "
     "query get?",
@@ -363,13 +372,48 @@ def _(q, k, v, mask=None):
     return weigh(scaled(q, k), mask.bool()) @ v
 
 
-@masked_attention.mistake(
-    "mask-as-truth-value",
+_NONE_AND_EMPTY = _NONE + " Then: what does a query get that may see nothing?"
+
+
+@masked_attention.mistake("none-not-handled", _NONE_AND_EMPTY)
+def _(q, k, v, mask=None):
+    return scaled(q, k).masked_fill(~mask, -torch.inf).softmax(-1) @ v
+
+
+@masked_attention.mistake("none-not-handled", _NONE_AND_EMPTY)
+def _(q, k, v, mask=None):
+    return scaled(q, k).masked_fill(~mask, -1e9).softmax(-1) @ v
+
+
+@masked_attention.mistake("none-not-handled", _NONE_AND_EMPTY)
+def _(q, k, v, mask=None):
+    return (scaled(q, k).masked_fill(~mask, -torch.inf).softmax(-1) @ v).nan_to_num()
+
+
+@masked_attention.mistake("none-not-handled", _NONE_AND_EMPTY)
+def _(q, k, v, mask=None):
+    return scaled(q, k).masked_fill(mask == 0, -1e9).softmax(-1) @ v
+
+
+_TRUTH = (
     "Python asks whether the whole mask is true. What do you want to know instead: is there one? "
-    "Use `is`.",
+    "Use `is`."
 )
+
+
+@masked_attention.mistake("mask-as-truth-value", _TRUTH)
 def _(q, k, v, mask=None):
     return _attend(q, k, v, mask if mask else None)
+
+
+@masked_attention.mistake("mask-as-truth-value", _TRUTH)
+def _(q, k, v, mask=None):
+    return _filled(q, k, mask if mask else None, -torch.inf).softmax(-1) @ v
+
+
+@masked_attention.mistake("mask-as-truth-value", _TRUTH)
+def _(q, k, v, mask=None):
+    return _filled(q, k, mask if mask else None, -1e9).softmax(-1) @ v
 
 
 @masked_attention.mistake(
@@ -533,12 +577,28 @@ def _(q, k, v, mask=None):
     return _attend(q, k, v, mask, q @ k / math.sqrt(q.shape[-1]))
 
 
-@masked_attention.mistake(
-    "wrong-axes-transposed",
-    "In lesson 01 the axes 1 and 2 of k changed places. What are they now? Count from the end.",
-)
+_COUNT_FROM_THE_END = "In lesson 01 the axes 1 and 2 of k changed places. What are they now? Count from the end."
+
+
+@masked_attention.mistake("wrong-axes-transposed", _COUNT_FROM_THE_END)
 def _(q, k, v, mask=None):
     return _attend(q, k, v, mask, q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]))
+
+
+@masked_attention.mistake("wrong-axes-transposed", _COUNT_FROM_THE_END)
+def _(q, k, v, mask=None):
+    scores = q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return scores.softmax(-1) @ v
+
+
+@masked_attention.mistake("wrong-axes-transposed", _COUNT_FROM_THE_END)
+def _(q, k, v, mask=None):
+    scores = q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    return scores.softmax(-1) @ v
 
 
 @masked_attention.mistake(

@@ -141,6 +141,15 @@ def _(scores, mask):
 
 
 @masked_softmax.mistake(
+    "inverted",
+    "True means 'may look' here. `masked_fill` changes the entries where its condition is True: "
+    "which ones do you hide? And what is the largest number float16 can hold?",
+)
+def _(scores, mask):
+    return scores.masked_fill(mask, -1e9).softmax(-1)
+
+
+@masked_softmax.mistake(
     "full-row-nan",
     "A row that may see nothing is all -inf. What is exp(-inf), and what is 0 / 0? What should such "
     "a row be?",
@@ -299,13 +308,22 @@ def _(scores, mask):
     return scores.masked_fill(~mask, -torch.inf).softmax(-2)
 
 
-@masked_softmax.mistake(
-    "nan-painted-over",
-    "You replace NaN after the softmax. On the way back, a gradient of 0 meets that NaN: what is "
-    "0 * NaN? `masked_fill` before the softmax stops it, adding -inf does not.",
+_PAINTED = (
+    "You replace NaN when it is there already. On the way back, a gradient of 0 meets it: what is "
+    "0 * NaN? `masked_fill` before the softmax stops it, adding -inf does not."
 )
+
+
+@masked_softmax.mistake("nan-painted-over", _PAINTED)
 def _(scores, mask):
     return (scores + additive(mask).to(scores)).softmax(-1).nan_to_num(0.0)
+
+
+@masked_softmax.mistake(
+    "nan-painted-over", _PAINTED + " And which dtype comes out for float16?"
+)
+def _(scores, mask):
+    return (scores + additive(mask)).softmax(-1).nan_to_num(0.0)
 
 
 @masked_softmax.mistake(

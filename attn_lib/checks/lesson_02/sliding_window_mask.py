@@ -66,12 +66,30 @@ def _(q_len, kv_len, window):
     return _band(q_len, kv_len, window - 1)
 
 
-@sliding_window_mask.mistake(
-    "both-sides",
-    "How far ahead may a query look in a causal window? Has your distance a sign?",
-)
+_SIGN = "How far ahead may a query look in a causal window? Has your distance a sign?"
+_SIGN_AND_PLACE = _SIGN + " And at which of 6 keys does one new query stand?"
+
+
+@sliding_window_mask.mistake("both-sides", _SIGN)
 def _(q_len, kv_len, window):
     return age(q_len, kv_len).abs() < window
+
+
+@sliding_window_mask.mistake(
+    "both-sides", _SIGN + " With W = 1, how many keys are allowed?"
+)
+def _(q_len, kv_len, window):
+    return age(q_len, kv_len).abs() <= window
+
+
+@sliding_window_mask.mistake("both-sides", _SIGN_AND_PLACE)
+def _(q_len, kv_len, window):
+    return ones(q_len, kv_len).tril(window - 1).triu(1 - window)
+
+
+@sliding_window_mask.mistake("both-sides", _SIGN_AND_PLACE)
+def _(q_len, kv_len, window):
+    return ones(q_len, kv_len).tril(window).triu(-window)
 
 
 @sliding_window_mask.mistake(
@@ -97,6 +115,15 @@ def _(q_len, kv_len, window):
 )
 def _(q_len, kv_len, window):
     return age(q_len, kv_len) < window
+
+
+@sliding_window_mask.mistake(
+    "future-allowed",
+    "Is there anything in your condition that forbids a later key? And at which of 6 keys does one "
+    "new query stand?",
+)
+def _(q_len, kv_len, window):
+    return ones(q_len, kv_len).triu(1 - window)
 
 
 @sliding_window_mask.mistake(
@@ -144,11 +171,38 @@ def _(q_len, kv_len, window):
 
 
 @sliding_window_mask.mistake(
+    "top-left",
+    "Two things to count. One new query and 6 keys: at which key does the query stand, 0 or 5? And "
+    "with a window of 1, how many keys should a query see?",
+)
+def _(q_len, kv_len, window):
+    return ones(q_len, kv_len).tril().triu(-window)
+
+
+@sliding_window_mask.mistake(
+    "not-boolean",
+    "Print the dtype of your result: is it True and False? Then take one new query and 6 keys: at "
+    "which key does the query stand, 0 or 5?",
+)
+def _(q_len, kv_len, window):
+    return torch.ones(q_len, kv_len).tril().triu(1 - window)
+
+
+@sliding_window_mask.mistake(
     "inverted",
     "What does True mean here: may look, or is hidden? What does your query 0 see?",
 )
 def _(q_len, kv_len, window):
     return ~_band(q_len, kv_len, window)
+
+
+@sliding_window_mask.mistake(
+    "inverted",
+    "What does True mean here: may look, or is hidden? And at which of 6 keys does one new query "
+    "stand?",
+)
+def _(q_len, kv_len, window):
+    return ~ones(q_len, kv_len).tril().triu(1 - window)
 
 
 @sliding_window_mask.mistake(
