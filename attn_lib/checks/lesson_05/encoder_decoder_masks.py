@@ -367,7 +367,8 @@ def _(src_ids, tgt_ids, pad_id):
 
 @encoder_decoder_masks.mistake(
     "head-axis-missing",
-    "Your mask has three axes. Lined up from the right with (B, H, L, S), which axis does its B meet?",
+    "Write the shape of your mask below (B, H, L, S), lined up from the right. Under which axis does "
+    "its B stand?",
 )
 def _(src_ids, tgt_ids, pad_id):
     return tuple(mask[:, 0] for mask in _right(src_ids, tgt_ids, pad_id))
@@ -375,8 +376,8 @@ def _(src_ids, tgt_ids, pad_id):
 
 @encoder_decoder_masks.mistake(
     "two-axes-missing",
-    "Your mask has two axes, (B, S). Lined up from the right with (B, H, L, S), which axis does its "
-    "B meet?",
+    "Your mask is (B, S). Write that below (B, H, L, S), lined up from the right. Under which axis "
+    "does its B stand?",
 )
 def _(src_ids, tgt_ids, pad_id):
     src, decoder, cross = _right(src_ids, tgt_ids, pad_id)

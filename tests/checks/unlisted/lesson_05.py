@@ -164,6 +164,57 @@ def samples_mixed(self, x, context, mask):
     return swapped.transpose(0, 1)
 
 
+def opened_in_place(self, x, context, mask):
+    """Right values; but the mask that was handed in is another one afterwards."""
+    if mask is None:
+        return Cross.forward(self, x, context)
+    empty = ~mask.any(1)
+    mask[empty] = True
+    q, k, v = self.heads(x, context)
+    weights = self.weights(q, k, mask)
+    return self.merged(weights.masked_fill(empty[:, None, None, None], 0.0) @ v)
+
+
+def scaled_before_the_bias(self, x, context, mask):
+    q, k, v = self.heads(x, context)
+    root = math.sqrt(q.shape[-1])
+    q = self.heads(x / root, context)[0] * root  # `weights` divides by the root again
+    return self.merged(self.weights(q, k, mask) @ v)
+
+
+def bias_once_for_each_head(self, x, context, mask):
+    q, k, v = self.heads(x, context)
+    output = self.weights(q, k, mask) @ v
+    parts = self.o_proj.weight.chunk(self.num_heads, dim=1)
+    return sum(output[:, h] @ w.T + self.o_proj.bias for h, w in enumerate(parts))
+
+
+def heads_averaged(self, x, context, mask):
+    """One set of weights for all heads: their mean."""
+    q, k, v = self.heads(x, context)
+    return self.merged(self.weights(q, k, mask).mean(1, keepdim=True) @ v)
+
+
+def shorter_of_both(self, x, context, mask):
+    """Zip-like: reads only as many context tokens as there are queries."""
+    n = x.shape[1]
+    return Cross.forward(self, x, context[:, :n], None if mask is None else mask[:, :n])
+
+
+def mask_only_in_self_attention(self, x, context, mask):
+    same = x.shape[1] == context.shape[1]
+    return Cross.forward(self, x, context, mask if same else None)
+
+
+def joined(self, x, context, mask):
+    """Attends to x and the context together, where the widths allow it."""
+    if x.shape[-1] != context.shape[-1]:
+        return Cross.forward(self, x, context, mask)
+    if mask is not None:
+        mask = F.pad(mask, (x.shape[1], 0), value=True)
+    return Cross.forward(self, x, torch.cat([x, context], dim=1), mask)
+
+
 class RemembersContext(Cross):
     def heads(self, x, context):
         q, k, v = super().heads(x, context)
@@ -214,6 +265,17 @@ def last_token_ends_it(src_ids, tgt_ids, pad_id):
 
     def keys(ids):
         return ((ids != pad_id).flip(1).long().cumsum(1) > 0).flip(1)[:, None, None]
+
+    L = tgt_ids.shape[1]
+    return keys(src_ids), keys(tgt_ids) & causal_mask(L, L), keys(src_ids)
+
+
+def hidden_only_at_both_ends(src_ids, tgt_ids, pad_id):
+    def keys(ids):
+        found = (ids != pad_id).long()
+        return (found.cumsum(1).bool() & found.flip(1).cumsum(1).flip(1).bool())[
+            :, None, None
+        ]
 
     L = tgt_ids.shape[1]
     return keys(src_ids), keys(tgt_ids) & causal_mask(L, L), keys(src_ids)
@@ -335,6 +397,39 @@ def last_row_decides(step, batch_size, bos_id, eos_id, max_len):
     return ids[:, 1:]
 
 
+def majority_decides(step, batch_size, bos_id, eos_id, max_len):
+    """All rows get the token that most of them want."""
+
+    def choose(logits):
+        newest = logits[:, -1].argmax(-1)
+        return newest.mode().values.expand_as(newest)
+
+    return decode(step, batch_size, bos_id, eos_id, max_len, choose=choose)
+
+
+def ended_kept_as_a_number(step, batch_size, bos_id, eos_id, max_len):
+    """Counts the eos it sees, and stops at batch_size: a row may be counted twice."""
+    ids = torch.full((batch_size, 1), bos_id)
+    count = 0
+    while ids.shape[1] <= max_len and count < batch_size:
+        newest = step(ids)[:, -1].argmax(-1)
+        newest = newest.masked_fill((ids == eos_id).any(1), eos_id)
+        count += int((newest == eos_id).sum())
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+    return ids[:, 1:]
+
+
+def one_step_late(step, batch_size, bos_id, eos_id, max_len):
+    """Rows are marked as ended only after the next token."""
+    ids = torch.full((batch_size, 1), bos_id)
+    ended = torch.zeros(batch_size, dtype=torch.bool)
+    for _ in range(max_len):
+        newest = step(ids)[:, -1].argmax(-1).masked_fill(ended, eos_id)
+        ended = ended | (ids[:, -1] == eos_id)
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+    return ids[:, 1:]
+
+
 def one_row_at_a_time(step, batch_size, bos_id, eos_id, max_len):
     rows = [decode(step, 1, bos_id, eos_id, max_len) for _ in range(batch_size)]
     return torch.cat(rows)
@@ -392,6 +487,13 @@ UNLISTED = {
         "query bias forgotten": cross(query_bias_forgotten),
         "scaled for head_dim 64": cross(scaled_for_64),
         "samples mixed where it fits": cross(samples_mixed),
+        "mask opened in place": cross(opened_in_place),
+        "x scaled before the bias": cross(scaled_before_the_bias),
+        "the bias once for each head": cross(bias_once_for_each_head),
+        "the mean of all heads' weights": cross(heads_averaged),
+        "reads no further than x is long": cross(shorter_of_both),
+        "mask only where L = S": cross(mask_only_in_self_attention),
+        "x and context joined where it fits": cross(joined),
         "remembers the first context": RemembersContext,
         "context normalized": ContextNormed,
         "one layer for keys and values": TiedKeysAndValues,
@@ -421,6 +523,7 @@ UNLISTED = {
             *masks(s, t, p)[:2],
             real(s, p).mT.expand(-1, 1, -1, t.shape[1]),
         ),
+        "pads hidden only at both ends": hidden_only_at_both_ends,
         "lists": lambda s, t, p: [m.tolist() for m in masks(s, t, p)],
         "bytes": lambda s, t, p: tuple(m.byte() for m in masks(s, t, p)),
         "ids 0 and 1 hidden": lambda s, t, p: tuple(
@@ -445,6 +548,9 @@ UNLISTED = {
         "eos overwritten": eos_replaced_by_the_token_before,
         "stops when half have ended": stops_after_half_have_ended,
         "the last row decides": last_row_decides,
+        "the majority decides": majority_decides,
+        "counts every eos it sees": ended_kept_as_a_number,
+        "ended one step late": one_step_late,
         "one row at a time": one_row_at_a_time,
         "ended rows are dropped": drops_rows_that_ended,
         "all ids of a fixed length": all_of_a_fixed_length,
