@@ -112,8 +112,16 @@ def _(rng):
 
     mask = ["xxxxx", "xx..."]
     yield case("pads with huge values", 2, 3, 5, 4, 6, 7, mask, change=huge_pads, **light)
-    far = {"scale": 60.0, "tolerance": 1e-2, **light}
-    yield case("scores in the hundreds", 2, 3, 5, 4, 6, 7, mask, **far)
+    far = {"tolerance": 1e-2, **light}
+    yield case("scores in the hundreds", 2, 3, 5, 4, 6, 7, scale=60.0, **far)
+
+    def far_below(parameters, x, context):
+        parameters["q_proj.bias"].fill_(8.0)
+        parameters["k_proj.bias"].fill_(-8.0)
+        return x, context
+
+    about = "every score near -150"
+    yield case(about, 2, 3, 5, 4, 6, 7, mask, change=far_below, **far)
 
     def other_layout(parameters, x, context):
         return x.mT.contiguous().mT, context.transpose(0, 1).contiguous().transpose(0, 1)

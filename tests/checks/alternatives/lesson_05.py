@@ -168,6 +168,40 @@ class CrossNanPaintedOver(CrossByHand):
         return self.merged(torch.nan_to_num(scores.softmax(-1)) @ v)
 
 
+class CrossRenormalized(CrossByHand):
+    """Hides after the softmax, and makes what is left add up to 1 again."""
+
+    def forward(self, x, context, context_mask=None):
+        q, k, v = self.heads(x, context)
+        weights = (q @ k.mT * self.head_dim**-0.5).softmax(-1)
+        if context_mask is not None:
+            weights = weights * context_mask[:, None, None]
+            total = weights.sum(-1, keepdim=True)
+            weights = weights / total.masked_fill(total == 0, 1.0)
+        return self.merged(weights @ v)
+
+
+class CrossAdditive(CrossByHand):
+    def forward(self, x, context, context_mask=None):
+        q, k, v = self.heads(x, context)
+        scores = q @ k.mT * self.head_dim**-0.5
+        if context_mask is None:
+            return self.merged(scores.softmax(-1) @ v)
+        mask = context_mask[:, None, None, :]
+        scores = scores + (1.0 - mask.to(x.dtype)) * torch.finfo(x.dtype).min
+        return self.merged(torch.where(mask, scores.softmax(-1), 0.0) @ v)
+
+
+class CrossSdpaAdditive(CrossByHand):
+    def forward(self, x, context, context_mask=None):
+        mask = None
+        if context_mask is not None:
+            mask = x.new_zeros(context_mask.shape).masked_fill(~context_mask, -math.inf)
+            mask = mask[:, None, None]
+        output = F.scaled_dot_product_attention(*self.heads(x, context), attn_mask=mask)
+        return self.merged(output)
+
+
 class CrossFoldedHeads(CrossByHand):
     def fold(self, t):
         return t.reshape(-1, *t.shape[2:])
@@ -575,6 +609,9 @@ ALTERNATIVES = {
         CrossSafeRows,
         CrossLogOfMask,
         CrossNanPaintedOver,
+        CrossRenormalized,
+        CrossAdditive,
+        CrossSdpaAdditive,
         CrossFoldedHeads,
         CrossFusedKeysValues,
         CrossByTorch,
