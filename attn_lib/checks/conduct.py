@@ -38,8 +38,10 @@ def judge_conduct(tried: Battery, answer: Callable, outcomes: list[Outcome]) -> 
 
 def _mistake(outcome: Outcome) -> tuple[str, str] | None:
     """A gradient that is missing, or finite and wrong, was cut off on its way."""
+    if outcome.error is not None:
+        return None
     finite = all(g is None or g.isfinite().all() for g in outcome.gradients.values())
-    return wording.NO_GRADIENT if finite and outcome.error is None else None
+    return wording.NO_GRADIENT if finite else wording.NAN_GRADIENT
 
 
 def _gradient_difference(

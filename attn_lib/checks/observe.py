@@ -31,6 +31,7 @@ class Outcome:
     values: list[Any] = field(
         default_factory=list
     )  # tensors or numbers, in the order returned
+    is_sequence: bool = False  # they came as a tuple or list
     gradients: dict[str, Tensor | None] = field(default_factory=dict)
     error: BaseException | None = None
     untouched: bool = False  # the stub is still there: NotImplementedError, None or ...
@@ -123,6 +124,7 @@ def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome
                 returned, parameters = returned
             outcome.untouched = returned is None or returned is Ellipsis
             outcome.values = _plain_values(returned)
+            outcome.is_sequence = isinstance(returned, tuple | list)
             if gradients:
                 outcome.gradients = _gradients(outcome.values, leaves | parameters)
         after = named_tensors(args)

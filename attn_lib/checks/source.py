@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from attn_lib.checks.store import CannotKeep
-from attn_lib.checks.task import describe
+from attn_lib.checks.task import describe, tasks
 
 # Where a function without a module of its own is looked for: torch.softmax, torch.einsum, ...
 PUBLIC_MODULES = ("torch", "torch.nn.functional", "torch.nn", "math", "numpy")
@@ -74,13 +74,24 @@ def _write_definition(value: Any, written: dict[str, str | None]) -> str:
 
 
 def _write_dependency(used: str, value: Any, written: dict[str, str | None]) -> None:
-    line = _import_line(value, used) or _constant_line(value, used)
+    line = (
+        _import_line(value, used) or _constant_line(value, used) or _stand_in(value, used)
+    )
     if line is None and (inspect.isfunction(value) or inspect.isclass(value)):
         defined = _write_definition(value, written)
         line = f"{used} = {defined}" if defined != used else ""
     if line is None:
         raise CannotKeep(f"it uses `{used}`, {describe(value)} from another cell")
     written[line] = line
+
+
+def _stand_in(value: Any, name: str) -> str | None:
+    """Write the library's version, which `mine` gives for an answer that is not there yet."""
+    for task in tasks():
+        if task.reference is value:
+            line = f'{name} = find_task("{task.name}").reference'
+            return f"from attn_lib.checks.task import find_task\n{line}"
+    return None
 
 
 def _constant_line(value: Any, name: str) -> str | None:

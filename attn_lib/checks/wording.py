@@ -24,6 +24,13 @@ NO_GRADIENT = (
 )
 
 
+NAN_GRADIENT = (
+    "nan-gradient",
+    "The result is finite, its gradient is not. Where does your code make a nan or an inf and paint "
+    "over it afterwards? On the way back, 0 times nan is nan: it must never arise.",
+)
+
+
 class Failure(NamedTuple):
     """A case that an answer did not pass."""
 
@@ -46,8 +53,14 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
     if got.error is not None:
         text = f"It raised {explain_error(got.error)}"
         if isinstance(got.error, TypeError) and not learner_frames(got.error):
-            text += f"\nThe task calls it as `{task.signature}`."
+            text += f"\nThe task calls it as `{task.signature}`"
+            text += f", and then `{forward}`." if (forward := _forward(task)) else "."
         return Difference(text)
+    if len(got.values) == 1 and got.is_sequence and not want.is_sequence:
+        return Difference(
+            "It should return the value itself, but it returned a tuple or list of one. Is there a "
+            "comma or a bracket too many?"
+        )
     if len(got.values) == 1:
         value = got.values[0]
         if value is None or value is Ellipsis:
@@ -60,6 +73,15 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
             text = "the task asks for a function, not for a class"
             return Difference(f"It returned {describe(value)}: {text}.")
     return compare(want.values, got.values, task.returns, case.tolerance)
+
+
+def _forward(task: Task) -> str:
+    """Return the signature of a module's forward: "forward(x, mask=None)"; "" for a function."""
+    if not isinstance(task.reference, type) or not issubclass(task.reference, nn.Module):
+        return ""
+    parameters = list(inspect.signature(task.reference.forward).parameters.values())[1:]
+    shown = (str(p.replace(annotation=p.empty)) for p in parameters)
+    return f"forward({', '.join(shown)})"
 
 
 def failed(task: Task, failure: Failure, mistake: tuple[str, str] | None) -> Verdict:
@@ -147,6 +169,8 @@ def argument_name(task: Task, path: str) -> str:
         names = list(inspect.signature(task.reference.forward).parameters)[1:]
         return rest or names[int(head) - 2]
     names = list(inspect.signature(task.reference).parameters)
+    if int(head) >= len(names):  # what only the case's own `run` uses
+        return rest or f"input {head}"
     return names[int(head)] + (f"[{rest}]" if rest else "")
 
 

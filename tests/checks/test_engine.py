@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import nn
 
-from attn_lib.checks import check, grade, hint, judge, progress
+import attn_lib
+from attn_lib.checks import check, grade, hint, judge, progress, tasks
 from attn_lib.checks.observe import PRINT_LIMIT
 
 
@@ -282,6 +283,34 @@ def test_a_missing_gradient_is_an_error_and_named():
     assert "no gradient reaches `k`" in verdict.message
 
 
+def test_a_gradient_that_is_not_finite_is_an_error_and_named():
+    def painted(q, k, v):
+        output, weights = right(q, k, v)
+        hole = (q.sum() * 0 / 0 * v).nan_to_num(0.0)
+        return output + hole.sum(1, keepdim=True), weights
+
+    verdict = judge("attention", painted)
+    assert verdict.mistake == "nan-gradient"
+    assert "nan or inf" in verdict.message
+    assert "paint over it" in verdict.message
+
+
+def test_one_value_in_a_tuple_is_not_the_value():
+    verdict = judge("attention_scores", lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5,))
+    assert verdict.status == "wrong"
+    assert "a comma or a bracket too many" in verdict.message
+
+
+def test_a_forward_that_takes_other_arguments_is_told_what_it_is_called_with():
+    class WithoutMask(attn_lib.MultiHeadAttention):
+        def forward(self, x, context=None):
+            return super().forward(x, context)
+
+    verdict = judge("MultiHeadAttention", WithoutMask)
+    assert verdict.status == "error"
+    assert "`forward(x, context=None, mask=None)`" in verdict.message
+
+
 def test_the_session_is_left_as_it_was():
     def answer(q, k, v):
         torch.manual_seed(1), random.seed(1), np.random.seed(1)
@@ -377,7 +406,8 @@ def test_progress_shows_points(capsys):
     table = capsys.readouterr().out
     assert "✓ passed" in table
     assert "✗ attempted" in table
-    assert "3 of 10" in table
+    total = sum(task.points for task in tasks())
+    assert f"3 of {total}" in table
 
 
 def test_grade_returns_points_all_or_nothing():

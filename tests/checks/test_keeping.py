@@ -122,6 +122,35 @@ check("SelfAttention", SelfAttention)
     assert "your_SelfAttention" in in_notebook(third, home=learner_home)
 
 
+def test_an_answer_that_uses_the_librarys_stand_in_is_kept_and_leaves_the_tasks_alone(
+    learner_home,
+):
+    learner_home.mkdir()
+    first = """
+from torch import nn
+from attn_lib.checks import check, judge, mine
+attend = mine("attention")
+
+class SelfAttention(nn.Module):
+    def __init__(self, d_model, head_dim):
+        super().__init__()
+        for name in "qkv":
+            setattr(self, name + "_proj", nn.Linear(d_model, head_dim, bias=False))
+
+    def forward(self, x):
+        return attend(self.q_proj(x), self.k_proj(x), self.v_proj(x))[0]
+
+check("SelfAttention", SelfAttention)
+print(judge("attention", lambda q, k, v: (v, q)).status)
+"""
+    out = in_notebook(first, home=learner_home)
+    assert "✓ Passed" in out
+    assert "Not kept" not in out
+    assert "wrong" in out
+    later = "from attn_lib.checks import mine\nprint(mine('SelfAttention').__module__)"
+    assert "your_SelfAttention" in in_notebook(later, home=learner_home)
+
+
 def test_an_answer_that_cannot_stand_alone_passes_and_says_so(capsys):
     scale = torch.tensor(2.0)
 
