@@ -53,7 +53,6 @@ def _carry_over(answer, inputs, weights):
             "It should only be read."
         )
     parameters = dict(module.named_parameters())
-    _raise_if_shared(module, mha)
     wanted = [f"{layer}.{kind}" for layer in LAYERS for kind in ("weight", "bias")]
     return Result(outputs, {name: parameters[name] for name in wanted})
 
@@ -85,17 +84,6 @@ def _raise_unless_usable(module, mha):
                     f"What came back has no parameter `{name}`: is it one of your own "
                     f"`MultiHeadAttention`? It has: {', '.join(own) or 'none'}."
                 )
-
-
-def _raise_if_shared(module, mha):
-    """Numbers that lie in the same memory change together: training one would spoil the other."""
-    theirs = {p.untyped_storage().data_ptr() for p in mha.parameters()}
-    for name, parameter in module.named_parameters():
-        if parameter.untyped_storage().data_ptr() in theirs:
-            raise Wrong(
-                f"`{name}` is not a copy: it lies in the memory of `mha`. Training your module would "
-                "change the `mha` too."
-            )
 
 
 @from_torch.cases
@@ -377,19 +365,6 @@ def _(mha):
         for name, weight, bias in zip(LAYERS, _weights(mha), _biases(mha), strict=True):
             weight.copy_(getattr(module, name).weight)
             bias.copy_(getattr(module, name).bias)
-    return module
-
-
-@from_torch.mistake(
-    "memory-shared",
-    "Train your module for a step: which numbers change? Which method makes a tensor that has its own "
-    "memory?",
-)
-def _(mha):
-    module = Steps(mha.embed_dim, mha.num_heads)
-    for name, weight, bias in zip(LAYERS, _weights(mha), _biases(mha), strict=True):
-        getattr(module, name).weight = nn.Parameter(weight)
-        getattr(module, name).bias = nn.Parameter(bias)
     return module
 
 

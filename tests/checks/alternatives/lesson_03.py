@@ -515,6 +515,17 @@ def from_torch_in_eval_mode(mha):
     return from_torch_chunks(mha).eval()
 
 
+def from_torch_in_shared_memory(mha):
+    """Not to be recommended, but nobody asked for copies."""
+    module = WithSdpa(mha.embed_dim, mha.num_heads)
+    weights, biases = mha.in_proj_weight.chunk(3), mha.in_proj_bias.chunk(3)
+    for name, w, b in zip(("q_proj", "k_proj", "v_proj"), weights, biases, strict=True):
+        layer = getattr(module, name)
+        layer.weight.data, layer.bias.data = w.data, b.data
+    module.o_proj = mha.out_proj
+    return module
+
+
 def from_torch_from_a_copy(mha):
     mha = copy.deepcopy(mha)
     module = ScaledQueries(mha.embed_dim, mha.num_heads)
@@ -646,6 +657,7 @@ ALTERNATIVES = {
         from_torch_by_numpy,
         from_torch_in_eval_mode,
         from_torch_from_a_copy,
+        from_torch_in_shared_memory,
         from_torch_with_two_calls,
         from_torch_by_named_parameters,
         from_torch_decorated,

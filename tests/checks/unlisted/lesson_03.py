@@ -235,26 +235,6 @@ def remembers_the_first(mha):
     return _first[0]
 
 
-def shares_only_the_output_layer(mha):
-    module = carry_over(mha)
-    module.o_proj = mha.out_proj
-    return module
-
-
-def shares_only_one_bias(mha):
-    module = carry_over(mha)
-    module.k_proj.bias.data = mha.in_proj_bias.data[mha.embed_dim : 2 * mha.embed_dim]
-    return module
-
-
-def shares_by_numpy(mha):
-    module = carry_over(mha)
-    module.q_proj.weight.data = torch.from_numpy(
-        mha.in_proj_weight.detach().numpy()[: mha.embed_dim]
-    )
-    return module
-
-
 def takes_the_weights_away(mha):
     module = carry_over(mha)
     with torch.no_grad():
@@ -527,9 +507,6 @@ UNLISTED = {
     },
     "from_torch": {
         "remembers the first": remembers_the_first,
-        "shares the output layer": shares_only_the_output_layer,
-        "shares one bias": shares_only_one_bias,
-        "shares by numpy": shares_by_numpy,
         "takes the weights away": takes_the_weights_away,
         "changes the given output bias": changes_the_given_output_bias,
         "frozen": frozen,
