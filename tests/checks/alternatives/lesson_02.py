@@ -513,8 +513,12 @@ def attention_gathering_allowed_keys(q, k, v, mask=None):
     return torch.stack(rows).view(B, H, L, -1)
 
 
-def attention_list_of_one(q, k, v, mask=None):
-    return [attention_matmul(q, k, v, mask)]
+def attention_vmapped(q, k, v, mask=None):
+    """One head of one sentence, lifted over both axes."""
+    if mask is None:
+        mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool)
+    mask = mask.expand(*q.shape[:3], k.shape[2])
+    return torch.vmap(torch.vmap(attention_matmul))(q, k, v, mask)
 
 
 ALTERNATIVES = {
@@ -606,6 +610,6 @@ ALTERNATIVES = {
         attention_on_transposed_scores,
         attention_by_keys_in_chunks,
         attention_gathering_allowed_keys,
-        attention_list_of_one,
+        attention_vmapped,
     ],
 }

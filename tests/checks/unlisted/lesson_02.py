@@ -407,6 +407,7 @@ UNLISTED = {
             v[:, :, -7:],
             exchange(mask, lambda m: m[..., -7:]),
         ),
+        "a list of one": lambda q, k, v, mask=None: [attend(q, k, v, mask)],
         "a dictionary": lambda q, k, v, mask=None: {"output": attend(q, k, v, mask)},
         "query added": lambda q, k, v, mask=None: (
             attend(q, k, v, mask) + q
