@@ -24,12 +24,16 @@ def mean_pool_kv(weight, num_heads, num_kv_heads):
 
 @mean_pool_kv.cases
 def _(rng):
-    def case(about, H, Hkv, D, E):
-        return Case(about, (torch.randn(H * D, E, generator=rng), H, Hkv))
+    # Weights are pooled once, after training: who works under `no_grad` is right.
+    def given(about, weight, H, Hkv):
+        return Case(about, (weight, H, Hkv), grad=False)
 
-    yield Case("four heads of one row each", (torch.tensor([[1.0, 3, 6, 8]]).T, 4, 2))
+    def case(about, H, Hkv, D, E):
+        return given(about, torch.randn(H * D, E, generator=rng), H, Hkv)
+
+    yield given("four heads of one row each", torch.tensor([[1.0, 3, 6, 8]]).T, 4, 2)
     rows = torch.tensor([[1.0, 10, 3, 30, 6, 60, 8, 80]]).T
-    yield Case("four heads of two rows each", (rows, 4, 2))
+    yield given("four heads of two rows each", rows, 4, 2)
     yield case("eight heads to two", 8, 2, 2, 1)
     yield case("six heads to three", 6, 3, 2, 1)
     yield case("all sizes different", 8, 2, 6, 5)
@@ -43,11 +47,10 @@ def _(rng):
     yield case("D = H / Hkv", 8, 2, 4, 3)
     yield case("D = Hkv = E", 6, 3, 3, 3)
     yield case("twelve heads to four", 12, 4, 3, 2)
-    across = torch.randn(5, 16, generator=rng).T
-    yield Case("not contiguous", (across, 8, 2))
-    yield Case("float64", (torch.randn(12, 5, generator=rng).double(), 6, 2))
-    half = torch.randn(12, 5, generator=rng).bfloat16()
-    yield Case("bfloat16", (half, 6, 2), grad=False)
+    yield given("not contiguous", torch.randn(5, 16, generator=rng).T, 8, 2)
+    for dtype in (torch.float64, torch.bfloat16):
+        weight = torch.randn(12, 5, generator=rng).to(dtype)
+        yield given(f"{dtype}".removeprefix("torch."), weight, 6, 2)
 
 
 def _cut(weight, *sizes):

@@ -757,6 +757,13 @@ def pool_running_mean(weight, num_heads, num_kv_heads):
     return mean.reshape(-1, weight.size(1))
 
 
+@torch.no_grad()
+def pool_without_gradients(weight, num_heads, num_kv_heads):
+    heads = weight.data.view(num_heads, -1, weight.size(1))
+    pooled = [group.mean(0) for group in heads.split(num_heads // num_kv_heads)]
+    return nn.Parameter(torch.cat(pooled))
+
+
 def pool_transposed(weight, num_heads, num_kv_heads):
     columns = weight.T.unflatten(1, (num_kv_heads, num_heads // num_kv_heads, -1))
     return columns.mean(2).flatten(1).T
@@ -859,6 +866,7 @@ ALTERNATIVES = {
         pool_by_index_add,
         pool_in_float64,
         pool_running_mean,
+        pool_without_gradients,
         pool_transposed,
     ],
 }

@@ -561,7 +561,12 @@ UNLISTED = {
     },
     "mean_pool_kv": {
         "in place": lambda w, n, m: pooled(w.mul_(1.5), n, m).mean(1).flatten(0, 1) / 1.5,
-        "cut off": lambda w, n, m: pooled(w.detach(), n, m).mean(1).flatten(0, 1),
+        "half the last group": lambda w, n, m: torch.cat(
+            [
+                pooled(w, n, m).mean(1)[:-1].flatten(0, 1),
+                pooled(w, n, m)[-1, : -(-n // m // 2)].mean(0),
+            ]
+        ),
         "float32 out": lambda w, n, m: pooled(w.float(), n, m).mean(1).flatten(0, 1),
         "median": lambda w, n, m: pooled(w, n, m).median(1).values.flatten(0, 1),
         "root of the squares": lambda w, n, m: (
