@@ -119,26 +119,28 @@ def _(rng):
     )
     hidden = padding(3, 5, S=6)
     far = ~hidden.mT  # (B, 1, S, 1)
-    for about, value in (("1e30", 1e30), ("-1e30", -1e30)):
-        q, k, v = random(2, 3, 4, 6)
-        yield Case(
-            f"forbidden keys and values hold {about}",
-            (q, k.masked_fill(far, value), v.masked_fill(far, value), hidden),
-        )
+    q, k, v = random(2, 3, 4, 6)
+    q[..., 0] = q[..., 0].abs() + 0.5
+    k = k.masked_fill(far, 0.0)
+    k[..., :1] = k[..., :1].masked_fill(far, -1e30)
+    yield Case(
+        "forbidden keys and values hold -1e30 and 1e30",
+        (q, k, v.masked_fill(far, 1e30), hidden),
+    )
     *_, v = random(1, 2, 3, 4, 4)
     right = [torch.eye(n, 4).expand(1, 2, n, 4) for n in (3, 4)]
     yield Case("vectors at right angles", (*right, v, ones(3, 4).tril(1)))
     q, k, v = random(2, 3, 4, 6)
     push = F.normalize(torch.randn(2, 3, 1, 6, generator=rng), dim=-1)
     yield Case(
-        "every allowed score near -30",
+        "every allowed score near -30, forbidden ones 0",
         (q * 0.3 + push * 8.6, (k * 0.3 - push * 8.6).masked_fill(far, 0.0), v, hidden),
     )
     # In float32, numbers near 20000 are 0.002 apart: correct answers differ by 1e-3 there.
     for about, sign in (("20000", 1), ("-20000", -1)):
         near = k * 0.1 + sign * push * 221.0
-        large = (q * 0.1 + push * 221.0, near.masked_fill(far, 0.0), v, hidden)
-        yield Case(f"every allowed score near {about}", large, grad=False, tolerance=2e-2)
+        large = (q * 0.1 + push * 221.0, near, v, hidden)
+        yield Case(f"every score near {about}", large, grad=False, tolerance=2e-2)
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 4, 5))
     yield Case("not contiguous", (q, k, v, allowed(5, 4).T))
     some = allowed(4, 5)
@@ -194,8 +196,8 @@ def _(q, k, v, mask=None):
 
 @masked_attention.mistake(
     "full-row-nan",
-    "A row that may see nothing is all -inf. What does the softmax make of it? What should that "
-    "query get?",
+    "In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? What should "
+    "that query get?",
 )
 def _(q, k, v, mask=None):
     return _filled(q, k, mask, -torch.inf).softmax(-1) @ v
@@ -267,30 +269,16 @@ def _(q, k, v, mask=None):
     return (weights if mask is None else weights * mask) @ v
 
 
-_AFTERWARDS = (
-    "Your softmax still looks at the forbidden scores. If a forbidden key holds 1e30, what is left "
-    "for the allowed ones before you divide again?"
+@masked_attention.mistake(
+    "epsilon-in-denominator",
+    "Let a forbidden score be 30 above all others. How large is what your mask leaves over, beside "
+    "your epsilon? Can the mask act before the softmax?",
 )
-
-
-@masked_attention.mistake("renormalized-afterwards", _AFTERWARDS)
 def _(q, k, v, mask=None):
     weights = scaled(q, k).softmax(-1)
     if mask is not None:
         weights = weights * mask
         weights = weights / (weights.sum(-1, keepdim=True) + 1e-9)
-    return weights @ v
-
-
-@masked_attention.mistake(
-    "renormalized-afterwards",
-    _AFTERWARDS + " And what do you divide by, in a row that may see nothing?",
-)
-def _(q, k, v, mask=None):
-    weights = scaled(q, k).softmax(-1)
-    if mask is not None:
-        weights = weights * mask
-        weights = weights / weights.sum(-1, keepdim=True)
     return weights @ v
 
 

@@ -15,8 +15,8 @@ from attn_lib.checks.task import Case, task
     lesson=2,
     points=3,
     hints=[
-        "A forbidden key must get weight 0, and the other weights must still add up to 1. So the "
-        "mask must act before the softmax. Which score becomes exactly 0 after `exp`?",
+        "A forbidden key must get weight 0, and the other weights must still add up to 1. That is "
+        "easiest if the mask acts before the softmax. Which score becomes exactly 0 after `exp`?",
         "`masked_fill` changes the entries where its condition is True. Your mask is True where a "
         "query may look, so what must the condition be? Then look at a row that is all -inf: what "
         "does the softmax make of it?",
@@ -96,10 +96,12 @@ def _(rng):
     mask = allowed(4, 6)
     mask[1], mask[0, 2], mask[2:, 4] = False, False, False
     scores = random(2, 4, 6)
-    for about, value in (("1e30", 1e30), ("-1e30", -1e30)):
-        yield Case(f"forbidden scores of {about}", (scores.masked_fill(~mask, value), mask))
+    # A softmax over everything, hidden and made to add up to 1 again, is right as well: what is
+    # forbidden may be larger, but not so much that nothing is left of the rest.
     few = allowed(3, 4)
-    yield Case("forbidden scores of 300", (random(3, 4).masked_fill(~few, 300.0), few))
+    yield Case("forbidden scores of 60", (random(3, 4).masked_fill(~few, 60.0), few))
+    low = random(2, 4, 6).masked_fill(~mask, -1e30)
+    yield Case("forbidden scores of -1e30", (low, mask))
     for shift in (-30.0, -150.0, 150.0):
         yield Case(
             f"every score near {shift:.0f}", (random(2, 4, 6) + shift, allowed(4, 6))
@@ -109,13 +111,6 @@ def _(rng):
         scores = random(2, 4, 6, scale=1.0) + shift
         about = f"every score near {shift:.0f}"
         yield Case(about, (scores, mask), grad=False, tolerance=1e-2)
-    below = (random(4, 6, scale=1.0) - 1e4).masked_fill(~mask, 0.0)
-    yield Case(
-        "allowed scores near -10000, forbidden ones 0",
-        (below, mask),
-        grad=False,
-        tolerance=1e-2,
-    )
     yield Case("not contiguous", (random(3, 6, 4).mT, mask.T.contiguous().T))
     yield Case("float64", (random(2, 4, 6).double(), mask), _finite_gradients)
     for dtype in (torch.float16, torch.bfloat16):
@@ -151,8 +146,8 @@ def _(scores, mask):
 
 @masked_softmax.mistake(
     "full-row-nan",
-    "A row that may see nothing is all -inf. What is exp(-inf), and what is 0 / 0? What should such "
-    "a row be?",
+    "In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? What should "
+    "such a row be?",
 )
 def _(scores, mask):
     return scores.masked_fill(~mask, -torch.inf).softmax(-1)
@@ -231,35 +226,18 @@ def _(scores, mask):
     return scores.softmax(-1) * mask
 
 
-_AFTERWARDS = (
-    "Your softmax still looks at the forbidden scores. If one of them is 1e30, what is left for the "
-    "allowed keys before you divide again? Can the mask act earlier?"
-)
-
-
 @masked_softmax.mistake(
-    "renormalized-afterwards",
-    _AFTERWARDS + " And what do you divide by, in a row that may see nothing?",
+    "epsilon-in-denominator",
+    "Let a forbidden score be 60, and the others near 0. How large is what your mask leaves over, "
+    "beside your epsilon? Can the mask act before the softmax?",
 )
-def _(scores, mask):
-    weights = scores.softmax(-1) * mask
-    return weights / weights.sum(-1, keepdim=True)
-
-
-@masked_softmax.mistake("renormalized-afterwards", _AFTERWARDS)
 def _(scores, mask):
     weights = scores.softmax(-1) * mask
     return weights / (weights.sum(-1, keepdim=True) + 1e-9)
 
 
-@masked_softmax.mistake("renormalized-afterwards", _AFTERWARDS)
-def _(scores, mask):
-    weights = scores.softmax(-1) * mask
-    return (weights / weights.sum(-1, keepdim=True)).nan_to_num(0.0)
-
-
 _OVERFLOW = (
-    "What is the exp of a score of 150, and of 1e30? What is inf * 0? Lesson 01 subtracted "
+    "What is the exp of a score of 150, and of -150? What is inf * 0? Lesson 01 subtracted "
     "something first: which maximum is it, now that some keys are forbidden?"
 )
 
@@ -358,30 +336,11 @@ def _(scores, mask):
 
 @masked_softmax.mistake(
     "added-1e9",
-    "Three things to try: a row that may see nothing, a forbidden score of 1e30, and the dtype of "
-    "your result for float16. Can the mask replace a score, instead of being added to it?",
+    "Two things to try: a row that may see nothing, and the dtype of your result for float16. Can "
+    "the mask replace a score, instead of being added to it?",
 )
 def _(scores, mask):
     return (scores + (1 - mask.float()) * -1e9).softmax(-1)
-
-
-@masked_softmax.mistake(
-    "added-1e9",
-    "Two things to try: a row that may see nothing, and a forbidden score of 1e30. Can the mask "
-    "replace a score, instead of being added to it?",
-)
-def _(scores, mask):
-    return (scores.float() + (1 - mask.float()) * -1e9).softmax(-1).to(scores.dtype)
-
-
-@masked_softmax.mistake(
-    "added-1e9",
-    "A forbidden score of 1e30 stays the largest after you have added -1e9. Can the mask replace "
-    "a score, instead of being added to it?",
-)
-def _(scores, mask):
-    bias = (1 - mask.float()) * -1e9
-    return ((scores.float() + bias).softmax(-1) * mask).to(scores.dtype)
 
 
 @masked_softmax.mistake(

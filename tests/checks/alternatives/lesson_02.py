@@ -311,6 +311,22 @@ def softmax_of_log_mask(scores, mask):
     return (scores + (mask | ~some).to(scores.dtype).log()).softmax(-1) * some
 
 
+def softmax_hidden_afterwards(scores, mask):
+    weights = scores.softmax(-1) * mask
+    total = weights.sum(-1, keepdim=True)
+    return weights / total.masked_fill(total == 0, 1.0)
+
+
+def softmax_maximum_of_everything(scores, mask):
+    e = (scores - scores.amax(-1, keepdim=True)).exp() * mask
+    return e / e.sum(-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).tiny)
+
+
+def softmax_with_1e9_added(scores, mask):
+    wide = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    return ((wide + (~mask) * -1e9).softmax(-1) * mask).to(scores.dtype)
+
+
 def softmax_by_logsumexp(scores, mask):
     filled = scores.masked_fill(~mask, -torch.inf)
     total = filled.logsumexp(-1, keepdim=True).masked_fill(~mask.any(-1, True), 0.0)
@@ -513,6 +529,18 @@ def attention_gathering_allowed_keys(q, k, v, mask=None):
     return torch.stack(rows).view(B, H, L, -1)
 
 
+def attention_hidden_afterwards(q, k, v, mask=None):
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = scores.softmax(-1)
+    return (weights if mask is None else softmax_hidden_afterwards(scores, mask)) @ v
+
+
+def attention_with_1e9_added(q, k, v, mask=None):
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = scores.softmax(-1)
+    return (weights if mask is None else softmax_with_1e9_added(scores, mask)) @ v
+
+
 def attention_vmapped(q, k, v, mask=None):
     """One head of one sentence, lifted over both axes."""
     if mask is None:
@@ -583,6 +611,9 @@ ALTERNATIVES = {
         softmax_1e9_in_float64,
         softmax_of_additive_mask,
         softmax_of_log_mask,
+        softmax_hidden_afterwards,
+        softmax_maximum_of_everything,
+        softmax_with_1e9_added,
         softmax_by_logsumexp,
         softmax_in_place_on_its_own,
         softmax_by_index,
@@ -610,6 +641,8 @@ ALTERNATIVES = {
         attention_on_transposed_scores,
         attention_by_keys_in_chunks,
         attention_gathering_allowed_keys,
+        attention_hidden_afterwards,
+        attention_with_1e9_added,
         attention_vmapped,
     ],
 }

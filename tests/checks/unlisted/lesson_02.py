@@ -80,12 +80,6 @@ def softmax_first_row_decides(s, mask):
     return softmax(s, mask[..., :1, :].expand_as(s))
 
 
-def softmax_overflow_checked(s, mask):
-    """Subtracts the maximum of every score, the forbidden ones too."""
-    e = (s - s.amax(-1, keepdim=True)).exp() * mask
-    return e / e.sum(-1, keepdim=True).clamp(min=1e-30)
-
-
 def softmax_epsilon(s, mask):
     e = s.masked_fill(~mask, -torch.inf)
     e = (e - e.amax(-1, keepdim=True).nan_to_num(0, neginf=0)).exp()
@@ -239,7 +233,9 @@ UNLISTED = {
     "masked_softmax": {
         "in place": softmax_in_place,
         "the first row decides": softmax_first_row_decides,
-        "maximum of everything": softmax_overflow_checked,
+        "nan of the division painted over": lambda s, mask: (
+            (w := s.softmax(-1) * mask) / w.sum(-1, keepdim=True)
+        ).nan_to_num(0.0),
         "epsilon in the denominator": softmax_epsilon,
         "an axis dropped": softmax_dropped_axis,
         "gradient cut": lambda s, mask: softmax(s.detach(), mask),
