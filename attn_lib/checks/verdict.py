@@ -150,7 +150,8 @@ def small_inputs(inputs: dict[str, Tensor], limit: int = 30) -> str:
     for name, tensor in inputs.items():
         values = _rounded(tensor.tolist())
         dtype = f", dtype={tensor.dtype}" if str(tensor.dtype) not in _DEFAULTS else ""
-        lines.append(f"{name} = torch.tensor({values}{dtype})".replace("inf", "torch.inf"))
+        target = f"module.{name}.data" if "." in name else name  # a module's parameter
+        lines.append(f"{target} = torch.tensor({values}{dtype})".replace("inf", "torch.inf"))
     return "\n".join(lines)
 
 

@@ -311,6 +311,19 @@ def test_a_forward_that_takes_other_arguments_is_told_what_it_is_called_with():
     assert "`forward(x, context=None, mask=None)`" in verdict.message
 
 
+def test_the_inputs_of_a_module_can_be_pasted():
+    class Doubled(attn_lib.SelfAttention):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    verdict = judge("SelfAttention", Doubled)
+    names = {"torch": torch, "module": Doubled(3, 2)}
+    pasted = str(verdict).partition("To try it by hand:\n")[2]
+    exec("\n".join(line.strip() for line in pasted.splitlines()), names)
+    assert torch.equal(names["module"].q_proj.weight, verdict.inputs["q_proj.weight"])
+    assert torch.equal(names["x"], verdict.inputs["x"])
+
+
 def test_the_session_is_left_as_it_was():
     def answer(q, k, v):
         torch.manual_seed(1), random.seed(1), np.random.seed(1)
