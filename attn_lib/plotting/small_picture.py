@@ -37,7 +37,7 @@ def _shortened(svg: str) -> str:
 
 def _with_few_colors(png: bytes) -> bytes:
     reduced = io.BytesIO()
-    Image.open(io.BytesIO(png)).convert("RGB").quantize(16).save(
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(12).save(
         reduced, format="png", optimize=True
     )
     return reduced.getvalue()
