@@ -48,7 +48,7 @@ def alignment(
 def _draw(weights, output, title) -> Figure:
     lengths = [len(text) for text in weights]
     figure = Figure(
-        figsize=(1.3 + sum(0.5 + CELL * n for n in lengths), 1.2 + CELL * len(output)),
+        figsize=(1.3 + sum(0.5 + CELL * n for n in lengths), 0.9 + CELL * len(output)),
         layout="constrained",
     )
     all_axes = figure.subplots(1, len(lengths), squeeze=False, width_ratios=lengths)[0]

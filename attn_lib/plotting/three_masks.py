@@ -41,10 +41,11 @@ def three_masks(
         raise ValueError(f"expected three masks, got {len(masks)}")
     grids = [_grid(*each) for each in zip(masks, panels.items(), strict=True)]
     with mpl.rc_context(STYLE):
-        width = sum(1.3 + CELL * len(keys) for _, keys in panels.values())
+        width = sum(1.2 + CELL * len(keys) for _, keys in panels.values())
         height = 1.7 + CELL * max(len(source), len(target))
         figure = Figure(figsize=(width, height), layout="constrained")
-        all_axes = figure.subplots(1, len(panels))
+        widths = [len(keys) for _, keys in panels.values()]
+        all_axes = figure.subplots(1, len(panels), width_ratios=widths)
         for axes, grid, (name, labels) in zip(all_axes, grids, panels.items(), strict=True):
             _panel(axes, name, grid, *labels)
         figure.legend(
@@ -81,7 +82,7 @@ def _panel(axes: Axes, name: str, grid: Tensor, queries, keys) -> None:
         corners = (grid == allowed).nonzero().tolist()
         if corners:
             axes.add_patch(_cells([(j, i) for i, j in corners], allowed))
-    axes.set(xlim=(0, len(keys)), ylim=(len(queries), 0), aspect="equal")
+    axes.set(xlim=(0, len(keys)), ylim=(len(queries), 0), aspect="equal", anchor="N")
     axes.set_title(name, fontsize=10)
     axes.set_xlabel("key (column)", fontsize=9)
     axes.set_ylabel("query (row)", fontsize=9)
