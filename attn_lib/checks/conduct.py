@@ -5,12 +5,15 @@ from collections.abc import Callable
 from attn_lib.checks import wording
 from attn_lib.checks.battery import Battery
 from attn_lib.checks.compare import GRADIENT_TOLERANCE, Difference, agreeing
-from attn_lib.checks.observe import Outcome, explain_error, observe
+from attn_lib.checks.observe import Outcome
 from attn_lib.checks.task import Case, Task
 from attn_lib.checks.verdict import Verdict
 
+# observed(case, gradients): what an answer does on the case of that number, wherever it runs.
+Observed = Callable[[int, bool], Outcome]
 
-def judge_conduct(tried: Battery, answer: Callable, outcomes: list[Outcome]) -> Verdict:
+
+def judge_conduct(tried: Battery, observed: Observed, outcomes: list[Outcome]) -> Verdict:
     """Pass the answer, or say which argument it changed or which gradient is missing or wrong."""
     task = tried.task
     for case, outcome in zip(tried.cases, outcomes, strict=True):
@@ -22,7 +25,7 @@ def judge_conduct(tried: Battery, answer: Callable, outcomes: list[Outcome]) -> 
     for i, case in enumerate(tried.cases):
         if not case.grad:
             continue
-        got = observe(answer, case, gradients=True)
+        got = observed(i, True)
         if got.interrupted:
             return wording.interrupted(task, case)
         difference = _gradient_difference(
@@ -50,7 +53,7 @@ def _gradient_difference(
     if got.error is not None:
         return Difference(
             "The values are right, but with inputs that need gradients it raised "
-            + explain_error(got.error)
+            + got.error.explanation
         )
     real = {name: g for name, g in want.gradients.items() if g is not None}
     # Where the softmax is saturated, all gradients are rounding errors: nothing below 1e-3 counts.

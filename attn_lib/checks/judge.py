@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from attn_lib.checks import wording
 from attn_lib.checks.battery import Battery, battery
 from attn_lib.checks.compare import agreeing, compare
-from attn_lib.checks.conduct import judge_conduct
-from attn_lib.checks.observe import Outcome, named_tensors, observe, safe_str
+from attn_lib.checks.conduct import Observed, judge_conduct
+from attn_lib.checks.observe import Outcome, named_tensors, observe
 from attn_lib.checks.task import Case, find_task
 from attn_lib.checks.verdict import Verdict
 
@@ -33,10 +33,24 @@ def judge(name: str, answer: Any, *, seed: int = 0) -> Verdict:
     if not callable(answer) or is_instance:
         return wording.not_callable(task, answer)
     tried = battery(task.name, seed)
+    return judge_observed(
+        tried,
+        lambda case, gradients: observe(answer, tried.cases[case], gradients=gradients),
+    )
+
+
+def judge_observed(tried: Battery, observed: Observed) -> Verdict:
+    """Judge an answer by what it does on each case, wherever it runs.
+
+    Args:
+        tried: the task's inputs for a seed.
+        observed: `observed(case, gradients)` runs the answer on the case of that number.
+    """
+    task = tried.task
     failures: list[wording.Failure] = []
     outcomes: list[Outcome] = []
     for i, case in enumerate(tried.cases):
-        got = observe(answer, case)
+        got = observed(i, False)
         if got.interrupted:
             return wording.interrupted(task, case)
         if got.untouched and not outcomes:
@@ -46,10 +60,10 @@ def judge(name: str, answer: Any, *, seed: int = 0) -> Verdict:
         if difference:
             failures.append(wording.Failure(case, got, difference))
     if not failures:
-        return judge_conduct(tried, answer, outcomes)
+        return judge_conduct(tried, observed, outcomes)
     if all(f.outcome.error and _is_half(f.case) for f in failures):
         # An answer by way of numpy stumbles over bfloat16 first; its missing gradient says more.
-        verdict = judge_conduct(tried, answer, outcomes)
+        verdict = judge_conduct(tried, observed, outcomes)
         if verdict.status != "passed":
             return verdict
     mistake = _recognize(tried, outcomes)
@@ -78,7 +92,7 @@ def _recognize(tried: Battery, outcomes: list[Outcome]) -> tuple[str, str] | Non
             if not alike(theirs, got, case.tolerance):
                 break
             if got.error is not None:
-                shared = shared or safe_str(theirs.error) == safe_str(got.error)
+                shared |= theirs.error is not None and theirs.error.text == got.error.text
             elif compare(tried.expected(i).values, got.values, returns, case.tolerance):
                 shared = True
         else:
@@ -90,7 +104,7 @@ def _recognize(tried: Battery, outcomes: list[Outcome]) -> tuple[str, str] | Non
 def alike(a: Outcome, b: Outcome, tolerance: float | None) -> bool:
     """Say whether two answers, right or wrong, did the same on one input."""
     if a.error or b.error:
-        return type(a.error) is type(b.error)
+        return bool(a.error and b.error and a.error.kind == b.error.kind)
     if len(a.values) != len(b.values):
         return False
     return all(same_value(x, y, tolerance) for x, y in zip(a.values, b.values, strict=True))

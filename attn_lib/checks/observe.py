@@ -11,17 +11,43 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from attn_lib.checks.task import Case, Result
+from attn_lib.checks.task import Case, Result, Wrong
 
 PRINT_LIMIT = (
     10_000  # characters kept of what an answer prints; a flood must not fill the memory
 )
+
+
+class Frame(NamedTuple):
+    """A line of the learner's code that an error passed through."""
+
+    function: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Raised:
+    """What is kept of an error: words, so that it can travel between processes.
+
+    Attributes:
+        kind: the error's class, by name.
+        text: its message.
+        explanation: both, with the line of the learner's code.
+        frames: where in the learner's code, outermost first.
+        is_wrong: whether it is `Wrong`, whose message is meant for the learner.
+    """
+
+    kind: str
+    text: str
+    explanation: str
+    frames: tuple[Frame, ...] = ()
+    is_wrong: bool = False
 
 
 @dataclass
@@ -33,7 +59,7 @@ class Outcome:
     )  # tensors or numbers, in the order returned
     is_sequence: bool = False  # they came as a tuple or list
     gradients: dict[str, Tensor | None] = field(default_factory=dict)
-    error: BaseException | None = None
+    error: Raised | None = None
     untouched: bool = False  # the stub is still there: NotImplementedError, None or ...
     interrupted: bool = False
     changed: list[str] = field(default_factory=list)  # arguments that were changed in place
@@ -130,9 +156,9 @@ def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome
         after = named_tensors(args)
         outcome.changed = [n for n, t in originals.items() if not _same(t, after.get(n))]
     except KeyboardInterrupt as error:
-        outcome.error, outcome.interrupted = error, True
+        outcome.error, outcome.interrupted = _describe_error(error), True
     except BaseException as error:  # SystemExit too: no answer may end the session
-        outcome.error = error
+        outcome.error = _describe_error(error)
     outcome.printed = captured.text
     return outcome
 
@@ -227,7 +253,31 @@ def safe_str(value: Any) -> str:
         return f"<{type(value).__name__} that cannot be printed>"
 
 
-def learner_frames(error: BaseException) -> list[traceback.FrameSummary]:
+def _describe_error(error: BaseException) -> Raised:
+    """Say what was raised and on which line of the learner's code."""
+    text = safe_str(error)
+    kind = type(error).__name__
+    explanation = f"{kind}: {text[:600]}" if text else kind
+    if isinstance(error, RecursionError):
+        explanation += " (the function calls itself without end)"
+    if isinstance(error, SystemExit):
+        explanation += " (an answer may not end the program)"
+    frames = _learner_frames(error)
+    if frames:
+        last = frames[-1]
+        explanation += (
+            f"\n    line {last.lineno}, in {last.name}: {last.line or ''}".rstrip(": ")
+        )
+    return Raised(
+        kind,
+        text,
+        explanation,
+        tuple(Frame(frame.name, frame.lineno or 0) for frame in frames),
+        isinstance(error, Wrong),
+    )
+
+
+def _learner_frames(error: BaseException) -> list[traceback.FrameSummary]:
     """Return the frames of an error that belong to the learner's code, outermost first."""
     ours = str(Path(__file__).parent)
     return [
@@ -235,18 +285,3 @@ def learner_frames(error: BaseException) -> list[traceback.FrameSummary]:
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(ours) and "site-packages" not in frame.filename
     ]
-
-
-def explain_error(error: BaseException) -> str:
-    """Say what was raised and on which line of the learner's code."""
-    text = safe_str(error)
-    text = f"{type(error).__name__}: {text[:600]}" if text else type(error).__name__
-    if isinstance(error, RecursionError):
-        text += " (the function calls itself without end)"
-    if isinstance(error, SystemExit):
-        text += " (an answer may not end the program)"
-    frames = learner_frames(error)
-    if frames:
-        last = frames[-1]
-        text += f"\n    line {last.lineno}, in {last.name}: {last.line or ''}".rstrip(": ")
-    return text

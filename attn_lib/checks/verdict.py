@@ -151,7 +151,9 @@ def small_inputs(inputs: dict[str, Tensor], limit: int = 30) -> str:
         values = _rounded(tensor.tolist())
         dtype = f", dtype={tensor.dtype}" if str(tensor.dtype) not in _DEFAULTS else ""
         target = f"module.{name}.data" if "." in name else name  # a module's parameter
-        lines.append(f"{target} = torch.tensor({values}{dtype})".replace("inf", "torch.inf"))
+        lines.append(
+            f"{target} = torch.tensor({values}{dtype})".replace("inf", "torch.inf")
+        )
     return "\n".join(lines)
 
 

@@ -7,14 +7,8 @@ import torch
 from torch import nn
 
 from attn_lib.checks.compare import Difference, compare
-from attn_lib.checks.observe import (
-    Outcome,
-    explain_error,
-    learner_frames,
-    named_tensors,
-    safe_str,
-)
-from attn_lib.checks.task import Case, Task, Wrong, describe, run_module
+from attn_lib.checks.observe import Outcome, named_tensors
+from attn_lib.checks.task import Case, Task, describe, run_module
 from attn_lib.checks.verdict import Verdict
 
 NO_GRADIENT = (
@@ -48,11 +42,11 @@ def smallest(failures: list[Failure]) -> Failure:
 
 def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Difference | None:
     """Say how an outcome differs from what was wanted, or return None."""
-    if isinstance(got.error, Wrong):
-        return Difference(str(got.error))
+    if got.error is not None and got.error.is_wrong:
+        return Difference(got.error.text)
     if got.error is not None:
-        text = f"It raised {explain_error(got.error)}"
-        if isinstance(got.error, TypeError) and not learner_frames(got.error):
+        text = f"It raised {got.error.explanation}"
+        if got.error.kind == "TypeError" and not got.error.frames:
             text += f"\nThe task calls it as `{task.signature}`"
             text += f", and then `{forward}`." if (forward := _forward(task)) else "."
         return Difference(text)
@@ -87,7 +81,7 @@ def _forward(task: Task) -> str:
 def failed(task: Task, failure: Failure, mistake: tuple[str, str] | None) -> Verdict:
     """Make the verdict on an answer that failed; `mistake` is an id and its question."""
     case, outcome, found = failure
-    is_error = outcome.error is not None and not isinstance(outcome.error, Wrong)
+    is_error = outcome.error is not None and not outcome.error.is_wrong
     return Verdict(
         task.name,
         "error" if is_error else "wrong",
@@ -124,18 +118,18 @@ def stub(task: Task, outcome: Outcome) -> Verdict:
     if outcome.error is None:
         text = "It returned nothing. If you have written something, is there a `return` at the end?"
         return not_attempted(task, text)
-    frames = learner_frames(outcome.error)
-    if "missing the required" in safe_str(outcome.error):
+    frames = outcome.error.frames
+    if "missing the required" in outcome.error.text:
         text = (
             "There is no method `forward`. Is it there, spelled so, and inside the class?"
         )
     elif not frames:
         text = "It still returns nothing."
     elif len(frames) == 1:
-        text = f"`{frames[-1].name}` still raises NotImplementedError (line {frames[-1].lineno})."
+        text = f"`{frames[-1].function}` still raises NotImplementedError (line {frames[-1].line})."
     else:
         text = (
-            f"It calls `{frames[-1].name}`, which still raises NotImplementedError. "
+            f"It calls `{frames[-1].function}`, which still raises NotImplementedError. "
             "Write that one first."
         )
     return not_attempted(task, text)
