@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import matplotlib as mpl
-from matplotlib.colors import ListedColormap
+import numpy as np
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -34,19 +34,15 @@ def matrices(
     values = {name: panel.detach().double().cpu().numpy() for name, panel in panels.items()}
     largest = max(abs(panel).max() for panel in values.values()) or 1.0
     rows, columns = shapes[0]
+    colors = mpl.colormaps["PuOr"].with_extremes(bad=ZERO)
     with mpl.rc_context(STYLE):
         size = (1.4 + len(values) * (0.3 * columns + 0.4), 1.4 + 0.3 * rows)
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
         for axes, (name, panel) in zip(grid, values.items(), strict=True):
+            shown = np.ma.masked_equal(panel, 0)
             mesh = axes.imshow(
-                panel, cmap="PuOr", vmin=-largest, vmax=largest, interpolation="none"
-            )
-            axes.imshow(
-                panel,
-                cmap=ListedColormap([ZERO]),
-                alpha=(panel == 0).astype(float),
-                interpolation="none",
+                shown, cmap=colors, vmin=-largest, vmax=largest, interpolation="none"
             )
             axes.set(
                 title=name, xlabel=xlabel, xticks=[0, columns - 1], yticks=[0, rows - 1]

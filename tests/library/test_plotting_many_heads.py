@@ -1,7 +1,15 @@
+import base64
+import io
+import re
+
+import matplotlib as mpl
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from attn_lib.plotting import cells, data_flow, head_maps, matrices, runs
+from attn_lib.plotting.matrices import ZERO
 
 WORDS = ["trophy", "suitcase", "it"]
 IDS = torch.arange(12).view(3, 4)
@@ -63,6 +71,15 @@ def test_matrices_say_how_many_weights_are_exactly_zero():
     assert ">exactly 0</text>" in svg("matrices")
     only_full = matrices({"full": torch.ones(2, 2)})._repr_mimebundle_()["image/svg+xml"]
     assert ">exactly 0</text>" not in only_full
+
+
+def test_gray_covers_the_zeros_and_nothing_else():
+    images = re.findall(r'<image[^>]*base64,([^"]+)', svg("matrices"))[:2]
+    full, blocks = (Image.open(io.BytesIO(base64.b64decode(image))) for image in images)
+    gray = mpl.colors.to_rgba_array(ZERO)[0] * 255
+    for image, zeros in ((full, 0), (blocks, 2)):
+        pixels = np.asarray(image.convert("RGBA")).reshape(-1, 4)
+        assert (abs(pixels - gray) < 1).all(axis=1).sum() == zeros
 
 
 def test_runs_are_averaged_over_blocks_of_steps():
