@@ -19,7 +19,7 @@ def continued(
     ylabel: str,
     title: str = "",
 ) -> Picture:
-    """Draw one curve, and at its end several others that begin there.
+    """Draw one curve, and beside it, larger, several others that begin where it ends.
 
     Args:
         run: values at step 0, `every`, 2 * `every` and so on.
@@ -35,17 +35,23 @@ def continued(
         raise ValueError(f"expected 1 to {len(COLORS)} ways of going on, got {len(after)}")
     end = every * (len(run) - 1)
     with mpl.rc_context(ONE_FONT):
-        figure = Figure(figsize=(5.4, 3.0), layout="constrained")
-        axes = figure.subplots()
-        axes.plot([every * i for i in range(len(run))], run, color="#444444", linewidth=1.5)
-        axes.axvline(end, color="#b5b5b5", linewidth=0.8, linestyle="--")
+        figure = Figure(figsize=(5.4, 2.7), layout="constrained")
+        before, later = figure.subplots(1, 2, sharey=True, width_ratios=(2, 3))
+        steps = [every * i for i in range(len(run))]
+        before.plot(steps, run, color="#444444", linewidth=1.5)
         for (name, values), color, marker in zip(
             after.items(), COLORS, MARKERS, strict=False
         ):
             steps = [end + every * i for i in range(len(values))]
-            axes.plot(steps, values, color=color, marker=marker, markersize=3.5, label=name)
-        axes.set(xlabel="training step", ylabel=ylabel, title=title)
-        axes.legend(frameon=False)
+            later.plot(steps, values, color=color, marker=marker, markersize=4, label=name)
+        before.set(ylabel=ylabel, title="first")
+        later.set(title="and then")
+        later.locator_params("x", nbins=4)
+        before.locator_params("y", nbins=4)
+        later.tick_params("y", labelleft=False)
+        later.legend(frameon=False)
+        figure.supxlabel("training step", fontsize=10)
+        figure.suptitle(title)
     ends = "; ".join(f"{name} from {v[0]:.2f} to {v[-1]:.2f}" for name, v in after.items())
     heading = f"{title}. " if title else ""
     return Picture(

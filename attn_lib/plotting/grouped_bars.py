@@ -55,6 +55,7 @@ def grouped_bars(
         axes.set_yticks(range(len(labels)), labels)
         axes.invert_yaxis()
         axes.margins(x=0.12)
+        axes.locator_params("x", nbins=4)
         axes.set_xlim(left=0)
         axes.set(xlabel=xlabel, title=title)
         axes.tick_params("y", length=0)

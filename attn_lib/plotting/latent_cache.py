@@ -40,7 +40,7 @@ def latent_cache(num_heads: int, num_kv_heads: int) -> Picture:
         right.text(0.66, 0.56, "down", ha="center", fontsize=8)
         _fan(right, 1.6, num_heads, MADE, "up")
         figure.text(
-            0.5, 0.0, "filled: kept in the cache     dashed: made again when needed",
+            0.5, 0.0, "filled: kept in the cache; dashed: made again when needed",
             ha="center", va="bottom", fontsize=8,
         )  # fmt: skip
     return Picture(

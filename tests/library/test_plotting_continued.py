@@ -13,8 +13,9 @@ def test_curves_look_the_same_on_every_run():
 
 
 def test_the_others_begin_where_the_run_ends():
-    axes = continued([5, 2, 1], AFTER, every=10, ylabel="loss").figure.axes[0]
-    starts = {line.get_label(): line.get_xdata()[0] for line in axes.lines}
+    axes = continued([5, 2, 1], AFTER, every=10, ylabel="loss").figure.axes
+    starts = {line.get_label(): line.get_xdata()[0] for line in axes[1].lines}
+    assert axes[0].lines[0].get_xdata()[-1] == 20
     assert starts["mean"] == starts["random"] == 20
 
 
