@@ -5,14 +5,13 @@ Hkv key/value heads, L queries, S keys, D head_dim, Dv value head_dim, E d_model
 True = may attend.
 """
 
-from attn_lib.attention import einsum_attention, fused_attention, repeat_kv
-from attn_lib.cross_attention import CrossAttention
+from attn_lib.attention import einsum_attention, fused_attention
+from attn_lib.cross_attention import CrossAttention, encoder_decoder_masks
 from attn_lib.decoding import greedy_decode
-from attn_lib.grouped_query import GroupedQueryAttention, mean_pool_kv
+from attn_lib.grouped_query import GroupedQueryAttention, mean_pool_kv, repeat_kv
 from attn_lib.kv_cache import KVCache, kv_cache_bytes
 from attn_lib.masks import (
     causal_mask,
-    encoder_decoder_masks,
     masked_softmax,
     padding_mask,
     sliding_window_mask,

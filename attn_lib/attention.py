@@ -51,7 +51,8 @@ def einsum_attention(
     """
     mask = _full_mask(q, k, v, mask, is_causal)
     if q.shape[:-2] != k.shape[:-2]:
-        k, v = repeat_kv(k, q.shape[1]), repeat_kv(v, q.shape[1])
+        group = q.shape[1] // k.shape[1]
+        k, v = (t.repeat_interleave(group, dim=1) for t in (k, v))
     scores = torch.einsum("...ld,...sd->...ls", q, k) / math.sqrt(q.shape[-1])
     weights = scores.softmax(dim=-1) if mask is None else masked_softmax(scores, mask)
     return torch.einsum("...ls,...sd->...ld", weights, v), weights
@@ -83,30 +84,6 @@ def fused_attention(
         attn_mask=mask, is_causal=torch_causal, enable_gqa=q.shape[:-2] != k.shape[:-2],
     )  # fmt: skip
     return output, None
-
-
-def repeat_kv(
-    x: Float[Tensor, "b hkv s d"], num_heads: int
-) -> Float[Tensor, "b {num_heads} s d"]:
-    """Copy each K/V head for its group of query heads, side by side: 0 0 1 1, not 0 1 0 1.
-
-    Args:
-        x: keys or values (B, Hkv, S, D).
-        num_heads: H, the number of query heads, a multiple of Hkv.
-
-    Returns:
-        (B, H, S, D), where head i is head floor(i * Hkv / H) of x.
-
-    Raises:
-        ValueError: x does not have four axes, or num_heads is not a multiple of Hkv.
-
-    Source: Ainslie et al., "GQA", 2023, figure 2, arxiv.org/abs/2305.13245
-    """
-    if x.ndim != 4 or num_heads % x.shape[1]:
-        raise ValueError(
-            f"expected x (B, Hkv, S, D) with Hkv a divisor of {num_heads}, got {tuple(x.shape)}"
-        )
-    return x.repeat_interleave(num_heads // x.shape[1], dim=1)
 
 
 def _full_mask(

@@ -80,6 +80,30 @@ class GroupedQueryAttention(nn.Module):
         return (output, weights) if return_weights else output
 
 
+def repeat_kv(
+    x: Float[Tensor, "b hkv s d"], num_heads: int
+) -> Float[Tensor, "b {num_heads} s d"]:
+    """Copy each K/V head for its group of query heads, side by side: 0 0 1 1, not 0 1 0 1.
+
+    Args:
+        x: keys or values (B, Hkv, S, D).
+        num_heads: H, the number of query heads, a multiple of Hkv.
+
+    Returns:
+        (B, H, S, D), where head i is head floor(i * Hkv / H) of x.
+
+    Raises:
+        ValueError: x does not have four axes, or num_heads is not a multiple of Hkv.
+
+    Source: Ainslie et al., "GQA", 2023, figure 2, arxiv.org/abs/2305.13245
+    """
+    if x.ndim != 4 or num_heads % x.shape[1]:
+        raise ValueError(
+            f"expected x (B, Hkv, S, D) with Hkv a divisor of {num_heads}, got {tuple(x.shape)}"
+        )
+    return x.repeat_interleave(num_heads // x.shape[1], dim=1)
+
+
 def mean_pool_kv(
     weight: Float[Tensor, "hd e"], num_heads: int, num_kv_heads: int
 ) -> Float[Tensor, "kd e"]:

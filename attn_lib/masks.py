@@ -86,27 +86,3 @@ def masked_softmax(
     # A row with nothing to attend to is all -inf, and its softmax is NaN. The second fill makes the
     # weights zero; the first one keeps the NaN out of the gradients, which it zeroes on the way back.
     return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask, 0.0)
-
-
-def encoder_decoder_masks(
-    src_ids: Int[Tensor, "b s"], tgt_ids: Int[Tensor, "b l"], pad_id: int
-) -> tuple[Bool[Tensor, "b 1 1 s"], Bool[Tensor, "b 1 l l"], Bool[Tensor, "b 1 1 s"]]:
-    """Return the three masks of an encoder-decoder, made from its padded token ids.
-
-    Args:
-        src_ids: (B, S) ids of the input.
-        tgt_ids: (B, L) ids of the output so far.
-        pad_id: the id that stands for "no token"; a pad is hidden as a key. The rows of pads, whose
-            outputs nobody reads, are left as they are.
-
-    Returns:
-        The encoder's mask (B, 1, 1, S), the decoder's own (B, 1, L, L), which is causal too, and
-        the cross mask (B, 1, 1, S): all pads of the input hidden from the output.
-
-    Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.3, arxiv.org/abs/1706.03762
-    """
-    src_real = (src_ids != pad_id)[:, None, None, :]
-    tgt_real = (tgt_ids != pad_id)[:, None, None, :]
-    length = tgt_ids.shape[1]
-    causal = causal_mask(length, length, device=tgt_ids.device)
-    return src_real, tgt_real & causal, src_real
