@@ -8,8 +8,6 @@ from matplotlib.figure import Figure
 from attn_lib.plotting.charts import COLORS, MARKERS
 from attn_lib.plotting.picture import STYLE, Picture
 
-ONE_FONT = {**STYLE, "font.family": "DejaVu Sans"}  # not fifteen names at each label
-
 
 def continued(
     run: Sequence[float],
@@ -34,7 +32,7 @@ def continued(
     if not 0 < len(after) <= len(COLORS):
         raise ValueError(f"expected 1 to {len(COLORS)} ways of going on, got {len(after)}")
     end = every * (len(run) - 1)
-    with mpl.rc_context(ONE_FONT):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(5.4, 2.7), layout="constrained")
         before, later = figure.subplots(1, 2, sharey=True, width_ratios=(2, 3))
         steps = [every * i for i in range(len(run))]

@@ -10,7 +10,6 @@ from attn_lib.plotting.picture import STYLE, Picture
 
 # Light and dark in turn: told apart without color, too.
 FILLS = (COLORS[0], "#f0a15e", "#0f5b45", "#c9a8d6")
-ONE_FONT = {**STYLE, "font.family": "DejaVu Sans"}  # not fifteen names at each label
 
 
 def grouped_bars(
@@ -41,7 +40,7 @@ def grouped_bars(
                 f"{name}: expected one value for each of {len(labels)} labels, got {len(values)}"
             )
     thickness = 0.8 / len(groups)
-    with mpl.rc_context(ONE_FONT):
+    with mpl.rc_context(STYLE):
         height = 1.1 + len(labels) * (0.12 + 0.16 * len(groups))
         figure = Figure(figsize=(5.4, height), layout="constrained")
         axes = figure.subplots()

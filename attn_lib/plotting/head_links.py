@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 from attn_lib.plotting.charts import COLORS
 from attn_lib.plotting.picture import STYLE, Picture
 
-ONE_FONT = {**STYLE, "font.family": "DejaVu Sans"}  # not fifteen names at each label
-
 
 def head_links(
     reads: Mapping[str, Sequence[int]], num_kv_heads: Sequence[int] | int
@@ -38,7 +36,7 @@ def head_links(
                 raise ValueError(f"{title}: expected K/V heads 0 to {count - 1}, got {j}")
     columns = 2 if len(reads) in (2, 4) else min(3, len(reads))
     rows = -(-len(reads) // columns)
-    with mpl.rc_context(ONE_FONT):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(0.5 + 1.95 * columns, 1.2 * rows), layout="constrained")
         panels = list(figure.subplots(rows, columns, squeeze=False).flat)
         for axes in panels:

@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 from attn_lib.plotting.charts import COLORS
 from attn_lib.plotting.picture import STYLE, Picture
 
-ONE_FONT = {**STYLE, "font.family": "DejaVu Sans"}  # not fifteen names at each label
 KEPT = {"facecolor": "#fbdcc2", "edgecolor": COLORS[1], "linewidth": 1.6}
 MADE = {"facecolor": "white", "edgecolor": "#777777", "linestyle": "--"}
 PLAIN = {"facecolor": "#cfe0f2", "edgecolor": COLORS[0]}
@@ -27,7 +26,7 @@ def latent_cache(num_heads: int, num_kv_heads: int) -> Picture:
         raise ValueError(
             f"expected num_kv_heads to divide num_heads, got {num_kv_heads} and {num_heads}"
         )
-    with mpl.rc_context(ONE_FONT):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(5.4, 1.9), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(2, 3))
         for axes, title in ((left, "GQA"), (right, "MLA, without positions")):

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from attn_lib.plotting.charts import COLORS
 from attn_lib.plotting.picture import STYLE, Picture
-from attn_lib.plotting.small_picture import SmallPicture
 
 CELL = 0.27  # inches
 
@@ -50,9 +49,8 @@ def mask_grid(
     with mpl.rc_context(STYLE):
         figure = _draw(masks, labels, columns)
     rows = [f"{name}: {_describe(mask, *labels[name])}" for name, mask in masks.items()]
-    return SmallPicture(
-        figure, f"Grids of who may attend (query) to whom (key). {' '.join(rows)}"
-    )
+    alt = f"Grids of who may attend (query) to whom (key). {' '.join(rows)}"
+    return Picture(figure, alt, colors=12)
 
 
 def _labels(mask: Tensor, queries, keys) -> tuple[list[str], list[str]]:
