@@ -1,11 +1,10 @@
 """Judge one submission: its cells and answers run in the sandbox, the verdicts are made out here."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from attn_lib.checks import Verdict, tasks
 from attn_lib.checks.battery import Battery, battery
-from attn_lib.checks.compare import Difference  # noqa: F401
 from attn_lib.checks.judge import judge_observed
 from attn_lib.checks.observe import Outcome
 from attn_lib.checks.task import Task

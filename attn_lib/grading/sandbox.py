@@ -15,10 +15,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from attn_lib.grading.course import PACKAGE
+from attn_lib.grading.seccomp import no_new_processes
 from attn_lib.grading.wire import BadMessage, receive, send
 
 MEMORY = 4 << 30  # bytes of address space; torch alone takes 3
 FILE = 16 << 20  # bytes of one file
+DISK = str(64 << 20)  # bytes of /tmp, and of the home
 CPU = 600  # seconds
 MISSING = (
     "Grading runs what learners hand in, and needs bubblewrap to keep it in. Install it: "
@@ -54,11 +57,17 @@ def check_sandbox() -> None:
         )
 
 
-def _bubblewrap(course: Path) -> list[str]:
-    """Return the command line up to the program to run inside."""
+def _bubblewrap(course: Path, filter: int | None = None) -> list[str]:
+    """Return the command line up to the program to run inside.
+
+    Args:
+        course: becomes /course.
+        filter: an open file with a system call filter.
+    """
     command = [
         "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        "--clearenv", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/home",
+        "--clearenv", "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--size", DISK, "--tmpfs", "/tmp",
+        "--size", DISK, "--tmpfs", "/home", "--size", DISK, "--tmpfs", "/dev/shm",
         "--setenv", "HOME", "/home", "--setenv", "PATH", "/usr/bin:/bin",
         "--setenv", "PYTHONPATH", "/course", "--setenv", "OMP_NUM_THREADS", "1",
         "--setenv", "MPLCONFIGDIR", "/tmp", "--setenv", "LANG", "C.UTF-8",
@@ -69,10 +78,30 @@ def _bubblewrap(course: Path) -> list[str]:
             command += ["--symlink", os.readlink(path), path]
         elif os.path.exists(path):
             command += ["--ro-bind", path, path]
-    for prefix in sorted({sys.prefix, sys.base_prefix}):
+    prefixes = sorted({sys.prefix, sys.base_prefix})
+    for prefix in prefixes:
         if not prefix.startswith("/usr"):
             command += ["--ro-bind", prefix, prefix]
+    for secret in (
+        PACKAGE,
+        PACKAGE.parent / "solutions",
+    ):  # where they lie in what is shown
+        if secret.exists() and any(map(secret.is_relative_to, ("/usr", *prefixes))):
+            command += ["--tmpfs", str(secret)]
+    if filter is not None:
+        command += ["--seccomp", str(filter)]
     return [*command, "--ro-bind", str(course), "/course", "--chdir", "/tmp"]
+
+
+def _open_filter() -> int | None:
+    """Return an open file that holds the system call filter, or None where there is none."""
+    program = no_new_processes()
+    if program is None:
+        return None
+    file = os.memfd_create("filter")
+    os.write(file, program)
+    os.lseek(file, 0, os.SEEK_SET)
+    return file
 
 
 def _limits() -> None:
@@ -93,6 +122,7 @@ class Sandbox:
 
     def __init__(self, course: Path, *, unsafe: bool = False):
         program = [sys.executable, "-m", "attn_lib.grading.worker"]
+        filter = None if unsafe else _open_filter()
         if unsafe:
             environment = {
                 "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(course),
@@ -100,7 +130,8 @@ class Sandbox:
             }  # fmt: skip
             options: dict[str, Any] = {"cwd": course, "env": environment}
         else:
-            program, options = [*_bubblewrap(course), *program], {}
+            program = [*_bubblewrap(course, filter), *program]
+            options = {"pass_fds": () if filter is None else (filter,)}
         self.process = subprocess.Popen(
             program,
             stdin=subprocess.PIPE,
@@ -110,6 +141,8 @@ class Sandbox:
             preexec_fn=_limits,
             **options,
         )
+        if filter is not None:
+            os.close(filter)
         self._late = False
 
     def ask(self, header: Any, blobs: list[bytes], seconds: float) -> None:

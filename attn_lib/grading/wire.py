@@ -131,6 +131,8 @@ def _unpack_tensor(content: Any, data: memoryview) -> Tensor:
         sizes = [int(shape[axis]) for axis in order]
         if sorted(order) != list(range(len(shape))) or min(sizes, default=0) < 0:
             raise BadMessage("not a tensor")
+        if len(sizes) > 16 or max(sizes, default=0) > TENSORS_LIMIT:
+            raise BadMessage("a tensor of an impossible shape")
         length = math.prod(sizes) * dtype.itemsize
         if not 0 <= start <= start + length <= len(data):
             raise BadMessage("a tensor outside of the message")
