@@ -53,10 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    unsafe = {
-        "action": "store_true",
-        "help": "run submissions WITHOUT a sandbox, with your rights",
-    }
+    without = "run submissions WITHOUT a sandbox, with your rights"
 
     grade = commands.add_parser(
         "grade",
@@ -98,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ADDRESS",
         help="use this dask cluster: tcp://host:8786",
     )
-    grade.add_argument("--unsafe", **unsafe)
+    grade.add_argument("--unsafe", action="store_true", help=without)
     grade.set_defaults(do=_grade)
 
     zipped = commands.add_parser(
@@ -127,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument(
         "--lesson", type=_lesson, nargs="+", action="extend", metavar="N", help="only these"
     )
-    doctor.add_argument("--unsafe", **unsafe)
+    doctor.add_argument("--unsafe", action="store_true", help=without)
     doctor.set_defaults(do=_doctor)
     return parser
 

@@ -122,12 +122,19 @@ def _graded(
     todo = [job for key, job in wanted.items() if key not in done]
 
     def outcomes() -> Iterator[Done]:
-        common = {"seed": seed, "unsafe": unsafe, "grade": grade}
         if dask:
-            return on_cluster(todo, _read_again, address=dask, **common)
-        size = min(jobs or cores(), len(todo))
-        work = out / ".work"
-        return on_this_machine(todo, _read_again, processes=size, folder=work, **common)
+            return on_cluster(
+                todo, _read_again, seed=seed, unsafe=unsafe, address=dask, grade=grade
+            )
+        return on_this_machine(
+            todo,
+            _read_again,
+            seed=seed,
+            unsafe=unsafe,
+            processes=min(jobs or cores(), len(todo)),
+            folder=out / ".work",
+            grade=grade,
+        )
 
     with tqdm(
         total=len(wanted),

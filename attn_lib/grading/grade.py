@@ -111,11 +111,11 @@ def grade_submission(
         raise  # this machine's trouble, not the learner's
     except Exception as error:
         # A flaw of the judge that this submission has found; the others go on.
-        reason = clean(f"{type(error).__name__}: {error}")[:300]
+        said = clean(f"{type(error).__name__}: {error}")[:300]
         return ungraded(
             lesson,
             seed,
-            f"The judge failed on it ({reason}). Please grade it by hand, and report this.",
+            f"The judge failed on it ({said}). Please grade it by hand, and report this.",
             results,
         )
     return Report(lesson, seed, "", tuple(results))

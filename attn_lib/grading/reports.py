@@ -43,7 +43,7 @@ def write_reports(rows: list[Row], out: Path, seed: int) -> None:
 
 def table(rows: list[Row]) -> str:
     """Return a table with a line for each task: how many passed, and what it brought on average."""
-    lines = [("lesson", "task", "points", *STATUSES, "mean")]
+    lines: list[tuple[str, ...]] = [("lesson", "task", "points", *STATUSES, "mean")]
     for lesson in _lessons(rows):
         reports = [row.report for row in rows if row.lesson == lesson and row.report]
         for number, task in enumerate(worth_points(lesson)):
@@ -113,9 +113,15 @@ def grades_csv(rows: list[Row]) -> str:
     return file.getvalue()
 
 
+_FORMULA = re.compile(r"(^|[;\t\n\r])(?=\s*[=+\-@|%＝＋－＠])")
+
+
 def defused(text: str) -> str:
-    """Return text that a spreadsheet takes for text: with an apostrophe before a formula's sign."""
-    return f"'{text}" if re.match(r"\s*[=+\-@|%＝＋－＠]", text) else text
+    """Return text that a spreadsheet takes for text: with an apostrophe before a formula's sign.
+
+    Also after a semicolon: where commas are decimal, spreadsheets split lines there.
+    """
+    return _FORMULA.sub(r"\1'", text)
 
 
 def _plain(row: Row, page: str) -> dict[str, Any]:

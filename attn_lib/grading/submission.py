@@ -101,8 +101,10 @@ def _decode(data: bytes) -> str:
 
 def _check_structure(data: bytes) -> None:
     """Count values and levels, outside of strings, before json builds objects of them."""
-    skeleton = _STRING.sub(b"", data)
-    values = sum(skeleton.count(sign) for sign in (b",", b"[", b"{"))
+    values, skeleton = data.count(b'"') // 2, b""
+    if values <= VALUES_LIMIT:
+        skeleton = _STRING.sub(b"", data)
+        values = sum(skeleton.count(sign) for sign in (b",", b"[", b"{"))
     if values > VALUES_LIMIT:
         raise Unreadable(f"It holds {values:,} values, more than any notebook. {CLEAR}")
     depth = deepest = 0
@@ -121,10 +123,13 @@ def _why_not_json(text: str, error: Exception) -> str:
         return "It holds the marks of an unfinished merge (<<<<<<<), and is no longer valid JSON."
     if not start.startswith("{"):
         return "It is not a notebook: a notebook starts with a brace."
-    where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-    if isinstance(error, json.JSONDecodeError) and error.pos >= len(text.rstrip()) - 1:
-        return f"It is not valid JSON: the file is cut off{where}."
-    return f"It is not valid JSON{where}: {str(error)[:200]}."
+    if not isinstance(error, json.JSONDecodeError):
+        return f"It is not valid JSON: {str(error)[:200]}."
+    ended = error.pos >= len(text.rstrip()) - 1 or error.msg.startswith(
+        "Unterminated string"
+    )
+    why = "the file is cut off" if ended else error.msg
+    return f"It is not valid JSON: {why} (line {error.lineno})."
 
 
 def _from_json(content: Any) -> Notebook:
