@@ -12,7 +12,6 @@ from typing import Any
 from nbconvert.exporters import NotebookExporter
 from nbformat import v4
 from nbformat.notebooknode import NotebookNode
-from nbgrader import utils
 from nbgrader.api import Gradebook
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor
@@ -120,6 +119,9 @@ def restore_check_cells(
         elif name in missing:
             cells.append(missing.pop(name))
     nb.cells = [*cells, *missing.values()]
+    for cell in fresh.values():
+        if nb.nbformat_minor < 5:
+            del cell["id"]
     return {name.removeprefix(PREFIX): cell for name, cell in fresh.items()}
 
 
