@@ -65,7 +65,7 @@ def _bubblewrap(course: Path, filter: int | None = None) -> list[str]:
         filter: an open file with a system call filter.
     """
     command = [
-        "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+        shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
         "--clearenv", "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--size", DISK, "--tmpfs", "/tmp",
         "--size", DISK, "--tmpfs", "/home", "--size", DISK, "--tmpfs", "/dev/shm",
         "--setenv", "HOME", "/home", "--setenv", "PATH", "/usr/bin:/bin",
@@ -131,7 +131,8 @@ class Sandbox:
             options: dict[str, Any] = {"cwd": course, "env": environment}
         else:
             program = [*_bubblewrap(course, filter), *program]
-            options = {"pass_fds": () if filter is None else (filter,)}
+            # Without an environment: inside, one could read it of bubblewrap's own process.
+            options = {"pass_fds": () if filter is None else (filter,), "env": {}}
         self.process = subprocess.Popen(
             program,
             stdin=subprocess.PIPE,
