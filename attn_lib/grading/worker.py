@@ -19,7 +19,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 from attn_lib.checks.observe import observe
 from attn_lib.checks.task import Case
-from attn_lib.grading.wire import pack_outcome, receive, send, unpack
+from attn_lib.grading.wire import find, pack_outcome, receive, send, unpack
 
 # Cell magics whose body is ordinary Python.
 TRANSPARENT = {"time", "timeit", "capture", "prun"}
@@ -70,9 +70,7 @@ def main() -> None:
 
 def make_case(header: Any, data: memoryview) -> Case:
     """Build the case of a request; only functions of the checks can be its `run`."""
-    module, _, name = header["run"].partition(":")
-    run = getattr(sys.modules.get(module) or __import__(module, fromlist=[name]), name)
-    return Case("", unpack(header["args"], data), run)
+    return Case("", unpack(header["args"], data), find(header["run"]))
 
 
 def run_cells(cells: list[str], skip: list[int], names: dict[str, Any], replies) -> None:
