@@ -192,9 +192,7 @@ class SubmissionExporter(NotebookExporter):
             self.log.error(str(error))
             raise
 
-    def from_filename(
-        self, filename: str, resources: Any = None, **kwargs: Any
-    ) -> tuple[str, Any]:
+    def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
         """Convert a notebook; while nbgrader sanitizes a submission, without fail."""
         if not getattr(self.parent, "_sanitizing", False):  # then the file is our own
             return super().from_filename(filename, resources, **kwargs)
