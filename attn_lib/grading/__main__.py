@@ -29,6 +29,10 @@ exit status: 0 done, whatever points there were; 1 it could not be done; 2 wrong
 3 done, but something failed here that is not a learner's fault (run again); 130 interrupted"""
 
 
+class BadSeed(ValueError):
+    """The seed in the environment is no seed."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for; return the exit status."""
     options = _parser().parse_args(arguments)
@@ -37,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted. The same command goes on from here.", file=sys.stderr)
         return 130
-    except (NoSandbox, Busy, OtherVersion, CannotRelease) as error:
+    except (NoSandbox, Busy, OtherVersion, CannotRelease, BadSeed) as error:
         print(error, file=sys.stderr)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -181,14 +185,20 @@ def _grade(options: argparse.Namespace) -> int:
 
 
 def _remembered_seed(given: int | None, out: Path) -> int:
-    """Return the seed that is given, or was used here before, or a new one; keep it for later."""
+    """Return the seed that is given, or was used here before, or a new one; keep it for later.
+
+    Raises:
+        BadSeed: the environment has one that is none.
+    """
     file = out / "seed.txt"
     seed = given
     if seed is None and os.environ.get(SEED):
-        with contextlib.suppress(ValueError, argparse.ArgumentTypeError):
+        try:
             seed = _seed(os.environ[SEED])
+        except argparse.ArgumentTypeError as error:
+            raise BadSeed(f"{SEED}={os.environ[SEED]!r}: {error}.") from None
     if seed is None:
-        with contextlib.suppress(OSError, ValueError, argparse.ArgumentTypeError):
+        with contextlib.suppress(OSError, UnicodeError, argparse.ArgumentTypeError):
             seed = _seed(file.read_text(encoding="utf-8"))
     if seed is None:
         seed = secrets.randbelow(2**31)

@@ -1,5 +1,6 @@
 """Make a zip for a class: the lessons, the exercises, and what they need. No answers."""
 
+import hashlib
 import io
 import json
 import zipfile
@@ -98,16 +99,19 @@ def _check_exercise(path: Path) -> None:
     for cell in json.loads(text)["cells"]:
         ours = cell["metadata"].get("nbgrader", {})
         source = "".join(cell["source"])
-        answered = (
-            cell["cell_type"] == "code"
-            and ours.get("solution")
-            and "raise NotImplementedError" not in source
-        )
-        if answered or "BEGIN SOLUTION" in source or "BEGIN HIDDEN" in source:
+        answered = ours.get("solution") and ours.get("checksum") != _checksum(cell)
+        if answered or "### BEGIN SOLUTION" in source or "### BEGIN HIDDEN" in source:
             raise CannotRelease(
                 f"{path} holds an answer (in the cell {ours.get('grade_id', '?')}). Put it back as it "
                 "was, with `git restore` or `make exercises`."
             )
+
+
+def _checksum(cell: dict) -> str:
+    """Return what nbgrader noted about an answer's cell when it made the exercise."""
+    parts = ("".join(cell["source"]), cell["cell_type"], "False", "True", "False")
+    text = "".join(parts) + cell["metadata"]["nbgrader"]["grade_id"]
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def _left_out(path: Path) -> bool:

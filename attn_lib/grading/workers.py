@@ -24,6 +24,7 @@ from attn_lib.grading.keep import course_version
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 
 Grade = Callable[..., Report]
+CONNECT_SECONDS = 20
 _one_at_a_time = threading.Lock()
 
 
@@ -240,8 +241,8 @@ def on_cluster(
     from distributed.scheduler import KilledWorker
 
     queue = deque(jobs)
-    with Client(address, timeout="20s", set_as_default=False) as client:
-        client.wait_for_workers(1, timeout=60)
+    with Client(address, timeout=CONNECT_SECONDS, set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=3 * CONNECT_SECONDS)
         try:
             versions = set(client.run(course_version).values())
         except ImportError as error:
@@ -251,7 +252,7 @@ def on_cluster(
         if not unsafe:
             client.run(check_sandbox)
         running: dict[Any, Job] = {}
-        ready = as_completed()
+        ready = as_completed(loop=client.loop)
         while queue or running:
             room = max(2, 2 * sum(client.ncores().values())) - len(running)
             while queue and room > 0:

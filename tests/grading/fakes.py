@@ -35,7 +35,7 @@ def never(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Repor
 
 
 def _seen(rest: str) -> bool:
-    flag = Path(rest.split('"')[0])
+    flag = Path(rest.split()[0])
     try:
         flag.touch(exist_ok=False)
     except FileExistsError:

