@@ -165,6 +165,7 @@ body { font: 1rem/1.5 system-ui, sans-serif; max-width: 52rem; margin: 0 auto; p
   overflow-wrap: anywhere; }
 pre { overflow-x: auto; } img { max-width: 100%; height: auto; }
 table { border-collapse: collapse; } th, td { text-align: left; padding: 0.2rem 1rem 0.2rem 0; }
+th { overflow-wrap: normal; }
 td:last-child, th:last-child { text-align: right; padding-right: 0; }
 .problem { border-left: 6px solid #b26a00; padding: 0.3rem 0.9rem; }
 """
