@@ -89,7 +89,9 @@ def ours(folder: Path, jobs: int) -> float:
     """Grade with our judge; return the seconds."""
     command = ["attn_lib.grading", "grade", "grading/submitted", "--out", "ours"]
     command += ["--lesson", "1", "--seed", SEED, "--jobs", str(jobs)]
-    return timed(folder, *command)
+    seconds = timed(folder, *command)
+    expect_full_marks(folder / "ours" / "grades.csv", "total", "max")
+    return seconds
 
 
 def expect_full_marks(path: Path, points: str, maximum: str) -> None:
