@@ -4,6 +4,7 @@ It is a copy without the answers of this and of later lessons: what is not there
 """
 
 import ast
+import atexit
 import shutil
 import tempfile
 from functools import cache
@@ -28,6 +29,7 @@ TAUGHT = {
 def course_for(lesson: int) -> Path:
     """Return a folder to be `PYTHONPATH` inside the sandbox; made once in a process, then kept."""
     folder = Path(tempfile.mkdtemp(prefix=f"attn-course-{lesson:02}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     inside = folder / "attn_lib"
     for part in ("checks", "grading"):
         (inside / part).mkdir(parents=True)

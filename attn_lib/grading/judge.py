@@ -1,5 +1,6 @@
 """Judge one submission: its cells and answers run in the sandbox, the verdicts are made out here."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,11 +11,12 @@ from attn_lib.checks.observe import Outcome
 from attn_lib.checks.task import Task
 from attn_lib.grading.course import course_for
 from attn_lib.grading.sandbox import Died, Sandbox
-from attn_lib.grading.wire import pack, unpack_outcome
+from attn_lib.grading.wire import BadMessage, pack, unpack_outcome
 
-CELL_SECONDS = 30.0
-CELLS_SECONDS = 120.0
-TASK_SECONDS = 20.0
+CELL_SECONDS = 30.0  # for one cell
+CASE_SECONDS = 20.0  # for one call of an answer
+TASK_SECONDS = 60.0  # for all calls of one answer
+SUBMISSION_SECONDS = 300.0  # for everything
 RESTARTS = 8  # of the process, when cells end it
 
 
@@ -39,6 +41,7 @@ class Judge:
     def __init__(self, cells: list[str], lesson: int, *, seed: int, unsafe: bool = False):
         self.cells, self.lesson, self.seed, self.unsafe = cells, lesson, seed, unsafe
         self.fatal: dict[int, str] = {}  # cells that end the process, and how
+        self.end = self.task_end = time.monotonic() + SUBMISSION_SECONDS
         self.session: Session | None = None
 
     def verdicts(self) -> Iterator[Verdict]:
@@ -51,6 +54,7 @@ class Judge:
             self._end()
 
     def _verdict(self, task: Task) -> Verdict:
+        self.task_end = self.end
         try:
             session = self.session = self.session or self._start()
         except Died as death:
@@ -60,19 +64,28 @@ class Judge:
             return Verdict(
                 task.name, "not attempted", evidence=text, max_points=task.points
             )
+        self.task_end = min(self.end, time.monotonic() + TASK_SECONDS)
         tried = battery(task.name, self.seed)
         current = tried.cases[0].about
 
         def observed(case: int, gradients: bool) -> Outcome:
             nonlocal current
             current = tried.cases[case].about
-            return _observe(session.sandbox, tried, case, gradients=gradients)
+            seconds = self._left(CASE_SECONDS)
+            return _observe(session.sandbox, tried, case, seconds, gradients=gradients)
 
         try:
             return judge_observed(tried, observed)
         except Died as death:
             self._end()
             return self._failed(task, f"On the input “{current}”, {death}.")
+
+    def _left(self, seconds: float) -> float:
+        """Return the time that the next step has, at most `seconds`."""
+        left = min(self.task_end, self.end) - time.monotonic()
+        if left <= 0:
+            raise Died("it took too long altogether")
+        return min(seconds, left)
 
     def _failed(self, task: Task, text: str) -> Verdict:
         text += self._fatal_cells()
@@ -89,11 +102,10 @@ class Judge:
             sandbox = Sandbox(course_for(self.lesson), unsafe=self.unsafe)
             running = -1
             try:
-                sandbox.ask(
-                    {"cells": self.cells, "skip": list(self.fatal)}, [], CELLS_SECONDS
-                )
+                request = {"cells": self.cells, "skip": list(self.fatal)}
+                sandbox.ask(request, [], self._left(CELL_SECONDS))
                 for _ in range(2 * len(self.cells) + 1):
-                    message, _ = sandbox.hear(CELL_SECONDS)
+                    message, _ = sandbox.hear(self._left(CELL_SECONDS))
                     if "defined" in message:
                         return Session(sandbox, {str(name) for name in message["defined"]})
                     running = int(message.get("cell", running))
@@ -111,7 +123,9 @@ class Judge:
         self.session = None
 
 
-def _observe(sandbox: Sandbox, tried: Battery, case: int, *, gradients: bool) -> Outcome:
+def _observe(
+    sandbox: Sandbox, tried: Battery, case: int, seconds: float, *, gradients: bool
+) -> Outcome:
     """Run the answer on one case, inside; return what it is said to have done."""
     blobs: list[bytes] = []
     run = tried.cases[case].run
@@ -121,5 +135,8 @@ def _observe(sandbox: Sandbox, tried: Battery, case: int, *, gradients: bool) ->
         "args": pack(tried.cases[case].args, blobs),
         "gradients": gradients,
     }
-    sandbox.ask(request, blobs, TASK_SECONDS)
-    return unpack_outcome(*sandbox.hear(TASK_SECONDS))
+    sandbox.ask(request, blobs, seconds)
+    try:
+        return unpack_outcome(*sandbox.hear(seconds))
+    except BadMessage as error:
+        raise Died("it sent nonsense to the judge") from error

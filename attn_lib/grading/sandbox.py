@@ -144,14 +144,15 @@ class Sandbox:
         )
         if filter is not None:
             os.close(filter)
+        self._requests: Any = self.process.stdin
+        self._replies: Any = self.process.stdout
         self._late = False
 
     def ask(self, header: Any, blobs: list[bytes], seconds: float) -> None:
         """Send one request; the answers are awaited with `hear`."""
-        assert self.process.stdin
         try:
             with self._deadline(seconds):
-                send(self.process.stdin, header, blobs)
+                send(self._requests, header, blobs)
         except OSError as error:
             raise Died(self._reason()) from error
 
@@ -161,10 +162,9 @@ class Sandbox:
         Raises:
             Died: none came within the time, or the process is gone, or it sent nonsense.
         """
-        assert self.process.stdout
         try:
             with self._deadline(seconds):
-                return receive(self.process.stdout)
+                return receive(self._replies)
         except (EOFError, BadMessage, OSError) as error:
             reason = self._reason() if not isinstance(error, BadMessage) else str(error)
             self.close()
@@ -198,7 +198,7 @@ class Sandbox:
         self._kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(10)
-        for stream in (self.process.stdin, self.process.stdout):
+        for stream in (self._requests, self._replies):
             with contextlib.suppress(OSError):
                 stream.close()
 

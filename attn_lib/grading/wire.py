@@ -95,9 +95,11 @@ def pack(value: Any, blobs: list[bytes]) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return {"plain": value}
     if is_dataclass(value):  # of the checks: what a `run` needs beside the arguments
-        kind = type(value)
+        made_by: Any = type(value)
         content = {f.name: getattr(value, f.name) for f in fields(value)}
-        return {"object": [f"{kind.__module__}:{kind.__name__}", pack(content, blobs)]}
+        return {
+            "object": [f"{made_by.__module__}:{made_by.__name__}", pack(content, blobs)]
+        }
     raise TypeError(f"a case may not hold {type(value).__name__}: it cannot be sent")
 
 
@@ -127,7 +129,8 @@ def find(path: str) -> Any:
 def _pack_tensor(tensor: Tensor, blobs: list[bytes]) -> list[Any]:
     """Describe a dense tensor: dtype, shape, the order of its axes in memory, where its bytes are."""
     tensor = tensor.detach().cpu()
-    order = sorted(range(tensor.ndim), key=lambda axis: -tensor.stride(axis))
+    strides = tensor.stride()
+    order = sorted(range(tensor.ndim), key=lambda axis: -strides[axis])
     dense = tensor.permute(order).contiguous()
     raw = bytes(dense.view(torch.uint8).numpy()) if dense.ndim and dense.numel() else b""
     if not dense.ndim:

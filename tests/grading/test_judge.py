@@ -1,6 +1,7 @@
 """The judge outside of the learner's process: honest notebooks, and notebooks that end or cheat it."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -92,11 +93,19 @@ def test_an_answer_that_ends_the_process_loses_its_task_only():
 
 
 def test_an_answer_without_end_loses_its_task_only(monkeypatch):
-    monkeypatch.setattr("attn_lib.grading.judge.TASK_SECONDS", 2.0)
+    monkeypatch.setattr("attn_lib.grading.judge.CASE_SECONDS", 2.0)
     endless = "def stable_softmax(x, dim=-1):\n    while True:\n        pass"
     verdicts = judged([endless, SCORES])
     assert "ran too long" in verdicts["stable_softmax"].message
     assert verdicts["attention_scores"].status == "passed"
+
+
+def test_many_slow_cells_and_calls_end_with_the_time_of_the_whole(monkeypatch):
+    monkeypatch.setattr("attn_lib.grading.judge.SUBMISSION_SECONDS", 6.0)
+    start = time.monotonic()
+    verdicts = judged(["import time\ntime.sleep(1.5)"] * 40)
+    assert time.monotonic() - start < 15
+    assert all("too long" in verdict.message for verdict in verdicts.values())
 
 
 def test_the_same_notebook_and_seed_give_the_same_verdicts():

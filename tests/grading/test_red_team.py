@@ -35,7 +35,7 @@ def listener():
 def test_a_hostile_submission_earns_nothing_it_did_not_do(
     name, listener, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("attn_lib.grading.judge.TASK_SECONDS", 4.0)
+    monkeypatch.setattr("attn_lib.grading.judge.CASE_SECONDS", 4.0)
     monkeypatch.setattr("attn_lib.grading.judge.CELL_SECONDS", 4.0)
     monkeypatch.setenv("HOST_SECRET", "secret")
     keep = tmp_path / "gradebook.db"
