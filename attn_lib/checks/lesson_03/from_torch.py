@@ -6,10 +6,14 @@ import torch
 from torch import nn
 
 import attn_lib
-from attn_lib.checks.lesson_03.steps import Steps
+from attn_lib.checks.lesson_03.steps import with_step
 from attn_lib.checks.task import Case, Result, Wrong, describe, task
 
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj")
+WANTED = [f"{layer}.{kind}" for layer in LAYERS for kind in ("weight", "bias")]
+
+# Named like the learner's own: some messages of PyTorch name the class.
+MultiHeadAttention = with_step()
 
 
 @task(
@@ -36,25 +40,64 @@ class Weights:
     num_heads: int
     tensors: dict[str, torch.Tensor]
 
+    def made(self):
+        """A new one of PyTorch's modules, with these parameters."""
+        embed_dim = self.tensors["in_proj_weight"].shape[1]
+        mha = nn.MultiheadAttention(embed_dim, self.num_heads, batch_first=True)
+        mha.load_state_dict(self.tensors)
+        return mha
 
-def _carry_over(answer, inputs, weights):
-    """Make PyTorch's module with the given weights, convert it, and run what came back."""
-    embed_dim = weights.tensors["in_proj_weight"].shape[1]
-    mha = nn.MultiheadAttention(embed_dim, weights.num_heads, batch_first=True)
-    mha.load_state_dict(weights.tensors)
+
+def _carry_over(answer, weights, inputs):
+    """Convert a module of PyTorch's, then another one, and run what came back first."""
+    mha, another = weights.made(), weights.made()
     module = answer(mha)
     _raise_unless_usable(module, mha)
+    _raise_if_changed(mha, weights)
+    with torch.no_grad():
+        for parameter in another.parameters():
+            parameter.neg_()
+    if answer(another) is module:
+        raise Wrong(
+            "Two calls with two different `mha` gave one and the same module. Make a new one inside "
+            "the function, in every call."
+        )
     x, context, mask = inputs["x"], inputs["context"], inputs["mask"]
     outputs = (module(x), module(x, context), module(x, context, mask=mask))
-    changed = [n for n, t in mha.state_dict().items() if not t.equal(weights.tensors[n])]
-    if changed or dict(mha.named_parameters()).keys() != weights.tensors.keys():
+    _raise_if_changed(mha, weights)
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    return Result(outputs, {name: parameters[name] for name in WANTED})
+
+
+def _raise_if_changed(mha, weights):
+    """Raise `Wrong` if the module that was given is not as it was; name what differs."""
+    new, now = weights.made(), dict(mha.named_parameters())
+    changed = [
+        name
+        for name, was in new.named_parameters()
+        if not (
+            name in now
+            and now[name].dtype == was.dtype
+            and now[name].equal(was)
+            and now[name].requires_grad
+        )
+    ]
+    changed += [name for name in now if name not in weights.tensors]
+    for name in (
+        "training",
+        "batch_first",
+        "num_heads",
+        "embed_dim",
+        "head_dim",
+        "dropout",
+    ):
+        if getattr(mha, name, None) != getattr(new, name):
+            changed.append(name)
+    if changed:
         raise Wrong(
-            f"The given `mha` is not the same after the call: look at its `{(changed or ['parameters'])[0]}`. "
+            f"The given `mha` is not the same after the call: look at its `{changed[0]}`. "
             "It should only be read."
         )
-    parameters = dict(module.named_parameters())
-    wanted = [f"{layer}.{kind}" for layer in LAYERS for kind in ("weight", "bias")]
-    return Result(outputs, {name: parameters[name] for name in wanted})
 
 
 def _raise_unless_usable(module, mha):
@@ -76,14 +119,13 @@ def _raise_unless_usable(module, mha):
             f"It should return a module, one of your own `MultiHeadAttention`, but it returned "
             f"{describe(module)}{extra}."
         )
-    own = dict(module.named_parameters())
-    for layer in LAYERS:
-        for name in (f"{layer}.weight", f"{layer}.bias"):
-            if name not in own:
-                raise Wrong(
-                    f"What came back has no parameter `{name}`: is it one of your own "
-                    f"`MultiHeadAttention`? It has: {', '.join(own) or 'none'}."
-                )
+    own = dict(module.named_parameters(remove_duplicate=False))
+    for name in WANTED:
+        if name not in own:
+            raise Wrong(
+                f"What came back has no parameter `{name}`: is it one of your own "
+                f"`MultiHeadAttention`? It has: {', '.join(own) or 'none'}."
+            )
 
 
 @from_torch.cases
@@ -106,7 +148,7 @@ def _(rng):
             mask = (torch.rand(L, S, generator=rng) < 0.6).scatter(-1, keep, True)
         inputs = {"x": randn(B, L, E), "context": randn(B, S, E), "mask": mask}
         about = f"an `nn.MultiheadAttention({E}, {H})`{also}"
-        return Case(about, (inputs, Weights(H, weights)), _carry_over, **options)
+        return Case(about, (Weights(H, weights), inputs), _carry_over, **options)
 
     # Three matrices that are easy to tell apart.
     eye = torch.eye(4)
@@ -124,7 +166,7 @@ def _(rng):
         "mask": torch.tensor([[True, False, True, False], [True, True, False, True]]),
     }
     about = "an `nn.MultiheadAttention(4, 2)` with simple weights"
-    yield Case(about, (inputs, Weights(2, weights)), _carry_over)
+    yield Case(about, (Weights(2, weights), inputs), _carry_over)
     yield case(2, 5, 7, 3, 6)
     yield case(2, 5, 7, 6, 3)
     yield case(2, 5, 7, 6, 3, also=", other weights", grad=False)
@@ -140,7 +182,7 @@ def _copied(mha, weights, biases, heads=None):
 
     None leaves the numbers that the layer was made with.
     """
-    module = Steps(mha.embed_dim, heads or mha.num_heads)
+    module = MultiHeadAttention(mha.embed_dim, heads or mha.num_heads)
     with torch.no_grad():
         for name, weight, bias in zip(LAYERS, weights, biases, strict=True):
             layer = getattr(module, name)
@@ -299,7 +341,7 @@ def _(mha):
     "match are skipped in silence.",
 )
 def _(mha):
-    return Steps(mha.embed_dim, mha.num_heads)
+    return MultiHeadAttention(mha.embed_dim, mha.num_heads)
 
 
 @from_torch.mistake(
@@ -308,7 +350,7 @@ def _(mha):
     "heads?",
 )
 def _(mha):
-    module = Steps(mha.num_heads, mha.embed_dim)
+    module = MultiHeadAttention(mha.num_heads, mha.embed_dim)
     with torch.no_grad():
         module.q_proj.weight.copy_(mha.in_proj_weight[: mha.embed_dim])
     return module
@@ -319,7 +361,7 @@ def _(mha):
     "Which names has `mha.state_dict()`, and which has that of your module? Three of yours are one of theirs.",
 )
 def _(mha):
-    module = Steps(mha.embed_dim, mha.num_heads)
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
     module.load_state_dict(mha.state_dict())
     return module
 
@@ -330,8 +372,32 @@ def _(mha):
     "there?",
 )
 def _(mha):
-    module = Steps(mha.embed_dim, mha.num_heads)
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
     module.q_proj.weight = mha.in_proj_weight[: mha.embed_dim]
+    return module
+
+
+@from_torch.mistake(
+    "tensor-assigned-as-layer",
+    "`q_proj` is a layer, and a matrix is one of its two parameters. What is that parameter called, and "
+    "which method writes new numbers into it?",
+)
+def _(mha):
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
+    module.q_proj = mha.in_proj_weight[: mha.embed_dim]
+    return module
+
+
+@from_torch.mistake(
+    "parameters-zipped",
+    "How many parameters has `mha`, and how many has your module? Print the names and shapes of both, side "
+    "by side.",
+)
+def _(mha):
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
+    with torch.no_grad():
+        for mine, theirs in zip(module.parameters(), mha.parameters(), strict=False):
+            mine.copy_(theirs)
     return module
 
 
@@ -340,7 +406,7 @@ def _(mha):
     "Should copying be part of what autograd records? Under which `with` does it record nothing?",
 )
 def _(mha):
-    module = Steps(mha.embed_dim, mha.num_heads)
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
     module.q_proj.weight.copy_(mha.in_proj_weight[: mha.embed_dim])
     return module
 
@@ -360,11 +426,34 @@ def _(mha):
     "the two receives the numbers?",
 )
 def _(mha):
-    module = Steps(mha.embed_dim, mha.num_heads)
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
     with torch.no_grad():
         for name, weight, bias in zip(LAYERS, _weights(mha), _biases(mha), strict=True):
             weight.copy_(getattr(module, name).weight)
             bias.copy_(getattr(module, name).bias)
+    return module
+
+
+@from_torch.mistake(
+    "mha-changed",
+    "The given module should only be read. Which line of yours sets something in it? `eval()`, `double()` "
+    "and `requires_grad_()` change a module in place, whatever they return.",
+)
+def _(mha):
+    return _copied(mha.eval(), _weights(mha), _biases(mha))
+
+
+_MADE: dict = {}
+
+
+@from_torch.mistake(
+    "one-module-for-all",
+    "Is your module made inside the function or outside, once for all calls?",
+)
+def _(mha):
+    sizes = mha.embed_dim, mha.num_heads
+    module = _MADE.setdefault(sizes, MultiHeadAttention(*sizes))
+    module.load_state_dict(_copied(mha, _weights(mha), _biases(mha)).state_dict())
     return module
 
 
@@ -381,7 +470,7 @@ def _(mha):
     "A class is a plan. Which call makes a module from it, and with which two numbers?",
 )
 def _(mha):
-    return Steps
+    return MultiHeadAttention
 
 
 class _Wrapper(nn.Module):
