@@ -1,16 +1,12 @@
 """The task `from_torch`: the weights of PyTorch's own module, carried over into the learner's."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import nn
 
 import attn_lib
+from attn_lib.checks.lesson_03.runs import LAYERS, Weights, carry_over
 from attn_lib.checks.lesson_03.steps import with_step
-from attn_lib.checks.task import Case, Result, Wrong, describe, task
-
-LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj")
-WANTED = [f"{layer}.{kind}" for layer in LAYERS for kind in ("weight", "bias")]
+from attn_lib.checks.task import Case, task
 
 # Named like the learner's own: some messages of PyTorch name the class.
 MultiHeadAttention = with_step()
@@ -33,101 +29,6 @@ def from_torch(mha):
     return attn_lib.MultiHeadAttention.from_torch(mha)
 
 
-@dataclass(frozen=True)
-class Weights:
-    """The parameters of PyTorch's module. An object of its own, so that no verdict lists them."""
-
-    num_heads: int
-    tensors: dict[str, torch.Tensor]
-
-    def made(self):
-        """A new one of PyTorch's modules, with these parameters."""
-        embed_dim = self.tensors["in_proj_weight"].shape[1]
-        mha = nn.MultiheadAttention(embed_dim, self.num_heads, batch_first=True)
-        mha.load_state_dict(self.tensors)
-        return mha
-
-
-def _carry_over(answer, weights, inputs):
-    """Convert a module of PyTorch's, then another one, and run what came back first."""
-    mha, another = weights.made(), weights.made()
-    module = answer(mha)
-    _raise_unless_usable(module, mha)
-    _raise_if_changed(mha, weights)
-    with torch.no_grad():
-        for parameter in another.parameters():
-            parameter.neg_()
-    if answer(another) is module:
-        raise Wrong(
-            "Two calls with two different `mha` gave one and the same module. Make a new one inside "
-            "the function, in every call."
-        )
-    x, context, mask = inputs["x"], inputs["context"], inputs["mask"]
-    outputs = (module(x), module(x, context), module(x, context, mask=mask))
-    _raise_if_changed(mha, weights)
-    parameters = dict(module.named_parameters(remove_duplicate=False))
-    return Result(outputs, {name: parameters[name] for name in WANTED})
-
-
-def _raise_if_changed(mha, weights):
-    """Raise `Wrong` if the module that was given is not as it was; name what differs."""
-    new, now = weights.made(), dict(mha.named_parameters())
-    changed = [
-        name
-        for name, was in new.named_parameters()
-        if not (
-            name in now
-            and now[name].dtype == was.dtype
-            and now[name].equal(was)
-            and now[name].requires_grad
-        )
-    ]
-    changed += [name for name in now if name not in weights.tensors]
-    for name in (
-        "training",
-        "batch_first",
-        "num_heads",
-        "embed_dim",
-        "head_dim",
-        "dropout",
-    ):
-        if getattr(mha, name, None) != getattr(new, name):
-            changed.append(name)
-    if changed:
-        raise Wrong(
-            f"The given `mha` is not the same after the call: look at its `{changed[0]}`. "
-            "It should only be read."
-        )
-
-
-def _raise_unless_usable(module, mha):
-    if module is None or module is Ellipsis:
-        raise NotImplementedError
-    if module is mha:
-        raise Wrong(
-            "It returned the `nn.MultiheadAttention` that it was given. It should return one of your own "
-            "`MultiHeadAttention`, with the same weights."
-        )
-    if isinstance(module, nn.MultiheadAttention):
-        raise Wrong(
-            "It returned an `nn.MultiheadAttention`. It should return one of your own "
-            "`MultiHeadAttention` (with a small h), with the same weights."
-        )
-    if not isinstance(module, nn.Module):
-        extra = " without parentheses" if isinstance(module, type) else ""
-        raise Wrong(
-            f"It should return a module, one of your own `MultiHeadAttention`, but it returned "
-            f"{describe(module)}{extra}."
-        )
-    own = dict(module.named_parameters(remove_duplicate=False))
-    for name in WANTED:
-        if name not in own:
-            raise Wrong(
-                f"What came back has no parameter `{name}`: is it one of your own "
-                f"`MultiHeadAttention`? It has: {', '.join(own) or 'none'}."
-            )
-
-
 @from_torch.cases
 def _(rng):
     def randn(*shape):
@@ -148,7 +49,7 @@ def _(rng):
             mask = (torch.rand(L, S, generator=rng) < 0.6).scatter(-1, keep, True)
         inputs = {"x": randn(B, L, E), "context": randn(B, S, E), "mask": mask}
         about = f"an `nn.MultiheadAttention({E}, {H})`{also}"
-        return Case(about, (Weights(H, weights), inputs), _carry_over, **options)
+        return Case(about, (Weights(H, weights), inputs), carry_over, **options)
 
     # Three matrices that are easy to tell apart.
     eye = torch.eye(4)
@@ -166,7 +67,7 @@ def _(rng):
         "mask": torch.tensor([[True, False, True, False], [True, True, False, True]]),
     }
     about = "an `nn.MultiheadAttention(4, 2)` with simple weights"
-    yield Case(about, (Weights(2, weights), inputs), _carry_over)
+    yield Case(about, (Weights(2, weights), inputs), carry_over)
     yield case(2, 5, 7, 3, 6)
     yield case(2, 5, 7, 6, 3)
     yield case(2, 5, 7, 6, 3, also=", other weights", grad=False)
