@@ -209,6 +209,15 @@ def _(q_len, kv_len):
 
 
 @causal_mask.mistake(
+    "queries-not-a-column",
+    "You compare (L,) with (S,), entry by entry. Every query must meet every key: which of the two "
+    "index ranges has to stand upright, as a column?",
+)
+def _(q_len, kv_len):
+    return torch.arange(kv_len) <= torch.arange(q_len) + (kv_len - q_len)
+
+
+@causal_mask.mistake(
     "always-square",
     "Where do you use `kv_len`? How many columns do 2 queries and 5 keys need?",
 )

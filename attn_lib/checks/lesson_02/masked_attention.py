@@ -209,8 +209,8 @@ def _(q, k, v, mask=None):
 
 @masked_attention.mistake(
     "full-row-nan",
-    "In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? What should "
-    "that query get?",
+    "In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? If you "
+    "multiply by the mask afterwards: what is NaN * 0?",
 )
 def _(q, k, v, mask=None):
     return _filled(q, k, mask, -torch.inf).softmax(-1) @ v
@@ -433,6 +433,26 @@ def _(q, k, v, mask=None):
     return _filled(q, k, ~mask, -torch.inf).softmax(-1) @ v
 
 
+@masked_attention.mistake(
+    "inverted",
+    "True means 'may look' here. Does your output come from the allowed or the forbidden keys? Then "
+    "look at a query that may see nothing: in which line does the NaN arise?",
+)
+def _(q, k, v, mask=None):
+    scores = _filled(q, k, None if mask is None else ~mask, -torch.inf)
+    return (scores.softmax(-1) @ v).nan_to_num(0.0)
+
+
+@masked_attention.mistake(
+    "made-up-mask-not-boolean",
+    "Without a mask you make one yourself. Which dtype does `torch.ones` give, and which one has a mask "
+    "that is given?",
+)
+def _(q, k, v, mask=None):
+    mask = torch.ones(q.shape[-2], k.shape[-2]) if mask is None else mask
+    return _attend(q, k, v, mask)
+
+
 _NONE_AND_EMPTY = _NONE + " Then: what does a query get that may see nothing?"
 
 
@@ -570,7 +590,7 @@ def _(q, k, v, mask=None):
     "by side, again and again. Whose mask does the second entry get? Try `expand`.",
 )
 def _(q, k, v, mask=None):
-    B, H, L, S = *q.shape[:3], k.shape[2]
+    (B, H, L, _), S = q.shape, k.shape[2]
     if mask is not None and mask.ndim == 4:
         mask = mask.expand(-1, -1, L, S)
         mask = mask[:, 0].repeat(H, 1, 1) if mask.shape[1] == 1 else mask.flatten(0, 1)
@@ -709,6 +729,14 @@ def _(q, k, v, mask=None):
     return _attend(q, k, v, mask, q @ turned / math.sqrt(q.shape[-1]))
 
 
+@masked_attention.mistake(
+    "all-axes-reversed",
+    "Print `k.shape` and `k.T.shape`: `.T` reverses all four axes. Which two should change places?",
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, q @ k.permute(3, 2, 1, 0) / math.sqrt(q.shape[-1]))
+
+
 _COUNT_FROM_THE_END = "In lesson 01 the axes 1 and 2 of k changed places. What are they now? Count from the end."
 
 
@@ -777,6 +805,16 @@ def _(q, k, v, mask=None):
 )
 def _(q, k, v, mask=None):
     return _attend(q.float(), k.float(), v.float(), mask)
+
+
+@masked_attention.mistake(
+    "dtype-changed",
+    "You write the output into a tensor that you made yourself. Which dtype has it, if q is float16?",
+)
+def _(q, k, v, mask=None):
+    output = torch.zeros(*q.shape[:3], v.shape[-1])
+    output[:] = _attend(q, k, v, mask)
+    return output
 
 
 @masked_attention.mistake(

@@ -162,6 +162,15 @@ def _(scores, mask):
 
 @masked_softmax.mistake(
     "inverted",
+    "`masked_fill` changes the entries where its condition is True. Which weights does your last step "
+    "remove, the allowed or the forbidden ones?",
+)
+def _(scores, mask):
+    return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(mask, 0.0)
+
+
+@masked_softmax.mistake(
+    "inverted",
     "True means 'may look' here. `masked_fill` changes the entries where its condition is True: "
     "which ones do you hide? And what is the largest number float16 can hold?",
 )
@@ -171,10 +180,20 @@ def _(scores, mask):
 
 @masked_softmax.mistake(
     "full-row-nan",
-    "In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? What should "
-    "such a row be?",
+    "In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? If you "
+    "multiply by the mask afterwards: what is NaN * 0?",
 )
 def _(scores, mask):
+    return scores.masked_fill(~mask, -torch.inf).softmax(-1)
+
+
+@masked_softmax.mistake(
+    "full-row-nan",
+    "You ask whether everything is forbidden, in all rows. What if it is so in one row only?",
+)
+def _(scores, mask):
+    if not mask.any():
+        return torch.zeros_like(scores)
     return scores.masked_fill(~mask, -torch.inf).softmax(-1)
 
 
@@ -304,6 +323,16 @@ def _(scores, mask):
     e = scores.exp() * mask
     total = e.sum(-1, keepdim=True)
     return e / total.masked_fill(total == 0, 1.0)
+
+
+@masked_softmax.mistake(
+    "axis-lost",
+    "`max` and `sum` take the last axis away. With which axis of the scores do they line up then? Look "
+    "for `keepdim`. And what is 0 / 0, in a row that may see nothing?",
+)
+def _(scores, mask):
+    e = (scores - scores.amax(-1)).exp() * mask
+    return e / e.sum(-1)
 
 
 @masked_softmax.mistake(

@@ -261,6 +261,28 @@ def _(q_len, kv_len, window):
 
 
 @sliding_window_mask.mistake(
+    "negative-slice",
+    "Where does the slice of row 0 begin in yours, if W = 2? What does Python make of a start below "
+    "0? And at which of 6 keys does one new query stand?",
+)
+def _(q_len, kv_len, window):
+    mask = ~ones(q_len, kv_len)
+    for i in range(q_len):
+        mask[i, i - window + 1 : i + 1] = True
+    return mask
+
+
+@sliding_window_mask.mistake(
+    "queries-not-a-column",
+    "You compare (L,) with (S,), entry by entry. Every query must meet every key: which of the two "
+    "index ranges has to stand upright, as a column?",
+)
+def _(q_len, kv_len, window):
+    steps = torch.arange(q_len) + (kv_len - q_len) - torch.arange(kv_len)
+    return (steps >= 0) & (steps < window)
+
+
+@sliding_window_mask.mistake(
     "always-full",
     "With W = 2, how many keys lie at or before query 0? How many does yours see, and which one does "
     "not lie there?",
