@@ -799,18 +799,18 @@ def _(q, k, v, mask=None):
     return _attend(q, k, v, mask).transpose(1, 2).flatten(2)
 
 
-@masked_attention.mistake(
-    "dtype-changed",
-    "Give it float16, then float64: which dtype comes out? Which one should?",
+_OUTPUT_DTYPE = (
+    "Give it float16, then float64: which dtype comes out? If you write the output into a tensor that "
+    "you made yourself, which dtype has that?"
 )
+
+
+@masked_attention.mistake("dtype-changed", _OUTPUT_DTYPE)
 def _(q, k, v, mask=None):
     return _attend(q.float(), k.float(), v.float(), mask)
 
 
-@masked_attention.mistake(
-    "dtype-changed",
-    "You write the output into a tensor that you made yourself. Which dtype has it, if q is float16?",
-)
+@masked_attention.mistake("dtype-changed", _OUTPUT_DTYPE)
 def _(q, k, v, mask=None):
     output = torch.zeros(*q.shape[:3], v.shape[-1])
     output[:] = _attend(q, k, v, mask)
