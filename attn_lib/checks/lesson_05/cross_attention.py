@@ -91,12 +91,12 @@ def _(rng):
         "the middle sentence is all padding", 3, 2, 4, 5, 6, 7, ["xxx.", "....", "xxxx"]
     )
     yield case("L = S and d_context = d_model, no mask", 3, 5, 5, 2, 6, 12, **light)
-    rows = ["xxxx", "xxx.", "x...", "...."]
+    rows = ["xxxx", "xxx.", "x...", "..x."]
     yield case("B = H = L = S = D = 4", 4, 4, 4, 4, 4, 16, rows, **light)
     yield case(
         "more queries than context tokens", 2, 7, 3, 5, 1, 6, ["xx.", "xxx"], **light
     )
-    yield case("one query, one context token", 2, 1, 1, 3, 6, 4, ["x", "."], **light)
+    yield case("one context token", 2, 3, 1, 3, 6, 4, ["x", "."], **light)
     about = "30 context tokens, none of them a pad, head_dim 32"
     yield case(about, 1, 3, 30, 2, 32, 9, ["x" * 30], **light)
 
@@ -717,6 +717,19 @@ def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
     mask = None if mask is None else mask[:, None, :, None]
     return _finish(self, self.shares(scaled(q, k), mask), v)
+
+
+@_wrong(
+    "hides-queries-instead-of-keys",
+    "Whose words does `context_mask` describe: those that ask, or those that are read? Which axis "
+    "of (B, H, L, S) is that?",
+    BOTH,
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    mask = None if mask is None else mask[:, None, :, None]
+    output = self.shares(scaled(q, k), mask) @ v
+    return self.o_proj(output.transpose(1, 2).reshape(x.shape))
 
 
 # ----------------------------------------------------------------------------- the module

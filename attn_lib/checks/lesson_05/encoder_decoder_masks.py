@@ -402,6 +402,15 @@ def _(src_ids, tgt_ids, pad_id):
 
 
 @encoder_decoder_masks.mistake(
+    "not-boolean",
+    "A mask of this course is made of True and False. What is the matrix made of that hides the future?",
+)
+def _(src_ids, tgt_ids, pad_id):
+    src = _real(src_ids, pad_id)
+    return src, _real(tgt_ids, pad_id) & _causal(tgt_ids).float(), src
+
+
+@encoder_decoder_masks.mistake(
     "head-axis-missing",
     "Write the shape of your mask below (B, H, L, S), lined up from the right. Under which axis does "
     "its B stand?",
@@ -418,6 +427,16 @@ def _(src_ids, tgt_ids, pad_id):
 def _(src_ids, tgt_ids, pad_id):
     src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
     return src[:, 0, 0], decoder, cross[:, 0, 0]
+
+
+@encoder_decoder_masks.mistake(
+    "two-axes-missing",
+    "`ids != pad_id` is (B, S). Write that below (B, H, L, S), lined up from the right. Under which "
+    "axis does its B stand?",
+)
+def _(src_ids, tgt_ids, pad_id):
+    src = src_ids != pad_id
+    return src, (tgt_ids != pad_id) & _causal(tgt_ids), src
 
 
 @encoder_decoder_masks.mistake(

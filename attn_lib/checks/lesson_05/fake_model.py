@@ -11,6 +11,10 @@ from attn_lib.checks.task import Wrong, describe
 Prefix = tuple[int, ...]
 
 
+class WrongCall(Wrong):
+    """Raised by `step` for ids that no model could take."""
+
+
 class FakeModel:
     """Its logits at each position depend on the row and on every id up to there, bos included.
 
@@ -84,23 +88,25 @@ class FakeModel:
 
     def _refuse(self, ids: Tensor, call: int, max_len: int) -> None:
         if call > max_len + 5:
-            raise Wrong(
+            raise WrongCall(
                 f"`step` was called more than {max_len + 5} times, and max_len is {max_len}. What "
                 "ends your loop?"
             )
         if not isinstance(ids, Tensor):
-            raise Wrong(f"`step` needs a tensor of ids, but received {describe(ids)}.")
+            raise WrongCall(f"`step` needs a tensor of ids, but received {describe(ids)}.")
         if ids.dtype != torch.int64:
-            raise Wrong(f"`step` needs ids of dtype torch.int64, but received {ids.dtype}.")
+            raise WrongCall(
+                f"`step` needs ids of dtype torch.int64, but received {ids.dtype}."
+            )
         expected = (len(self.script), call)
         if ids.shape != expected:
             what = "a column of bos_id" if call == 1 else "all ids so far, bos_id first"
-            raise Wrong(
+            raise WrongCall(
                 f"Call {call} of `step` should hand over {what}: shape {expected}. It handed over "
                 f"shape {tuple(ids.shape)}."
             )
         if (ids[:, 0] != self.bos_id).any():
-            raise Wrong(
+            raise WrongCall(
                 f"In call {call} of `step` the rows begin with {ids[:, 0].tolist()}: each should "
                 f"begin with bos_id, which is {self.bos_id}."
             )

@@ -24,6 +24,15 @@ def greedy_decode(step, batch_size, bos_id, eos_id, max_len):
     return attn_lib.greedy_decode(step, batch_size, bos_id, eos_id, max_len)
 
 
+# A mistake is recognized by the kind of its errors too: so each kind has a class.
+class TooLong(Wrong):
+    """Raised for more than max_len columns."""
+
+
+class Unended(Wrong):
+    """Raised for a row that stops without eos, though there is room for it."""
+
+
 def decoded(answer, model, batch_size, bos_id, eos_id, max_len):
     """Decode with a fresh `step`; bring all forms that are allowed to one: (B, max_len), no bos."""
     ids = answer(model.make_step(max_len), batch_size, bos_id, eos_id, max_len)
@@ -64,15 +73,14 @@ def _usable(ids: Tensor, batch_size: int, bos_id: int, max_len: int) -> bool:
     if ids.shape[1] > max_len:
         text = f"It returned {ids.shape[1]} columns, but max_len is {max_len}."
         text += " The column of bos_id counts, if it is returned." if has_bos else ""
-        raise Wrong(text)
+        raise TooLong(text)
     return has_bos
 
 
 def _refuse_unended(written: Tensor, eos_id: int, max_len: int) -> None:
-    """Raise `Wrong` for a row that could go on: it has no eos, and there is room for a token."""
     for row, ids in enumerate(written.tolist()):
         if eos_id not in ids:
-            raise Wrong(
+            raise Unended(
                 f"Row {row} of the result is {ids}: it stops without eos_id, which is {eos_id}, "
                 f"although max_len is {max_len}."
             )
@@ -239,6 +247,17 @@ def _(step, batch_size, bos_id, eos_id, max_len):
         return logits[:, -1].argmin(-1)
 
     return _loop(step, batch_size, bos_id, eos_id, max_len, choose=choose)[:, 1:]
+
+
+@greedy_decode.mistake(
+    "logit-instead-of-its-place",
+    "What do you append: the largest logit, or the place where it stands?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids, _ = _start(batch_size, bos_id)
+    for _ in range(max_len):
+        ids = torch.cat([ids, step(ids)[:, -1].amax(-1, keepdim=True)], dim=1)
+    return ids[:, 1:]
 
 
 @greedy_decode.mistake(
@@ -415,6 +434,20 @@ def _(step, batch_size, bos_id, eos_id, max_len):
 
 
 @greedy_decode.mistake(
+    "last-eos-missing",
+    "The last row writes its eos, and your loop stops. Had it appended that eos before?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids, _ = _start(batch_size, bos_id)
+    for _ in range(max_len):
+        newest = step(ids)[:, -1].argmax(-1)
+        if (newest == eos_id).all():
+            break
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+    return ids[:, 1:]
+
+
+@greedy_decode.mistake(
     "ended-one-step-late",
     "A row writes its eos. What does your loop append in the very next step?",
 )
@@ -494,6 +527,28 @@ def _(step, batch_size, bos_id, eos_id, max_len):
     for _ in range(max_len):
         ids = torch.cat([ids, step(ids)[:, -1].argmax(-1)], dim=1)
     return ids[:, 1:]
+
+
+@greedy_decode.mistake(
+    "every-position-appended",
+    "By how many columns do your ids grow in one step? Which of the positions is new?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids, _ = _start(batch_size, bos_id)
+    for _ in range(max_len):
+        ids = torch.cat([ids, step(ids).argmax(-1)], dim=1)
+    return ids[:, 1:]
+
+
+@greedy_decode.mistake(
+    "every-position-appended",
+    "By how many columns do your ids grow in one step? Which of the positions is new?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids, _ = _start(batch_size, bos_id)
+    for _ in range(max_len):
+        ids = torch.cat([ids, step(ids).argmax(-1)], dim=1)
+    return ids
 
 
 @greedy_decode.mistake(
