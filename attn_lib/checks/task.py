@@ -192,9 +192,10 @@ def run_module(
                 else "It has none. Is there a `self.` before it?"
             )
         )
+    wanted = {id(own[name]) for name in parameters}  # a layer may have a second name
     for name, parameter in own.items():
         if name not in parameters:
-            if name.endswith("bias"):
+            if name.endswith("bias") and id(parameter) not in wanted:
                 rng = torch.Generator().manual_seed(zlib.crc32(name.encode()))
                 nn.init.normal_(parameter, generator=rng)
             continue

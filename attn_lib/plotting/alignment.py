@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attn_lib.plotting.picture import STYLE, Picture
 
-CELL = 0.25  # inches
+CELL = 0.22  # inches
 SPACE = "␣"  # a space that can be seen
 
 
@@ -48,7 +48,7 @@ def alignment(
 def _draw(weights, output, title) -> Figure:
     lengths = [len(text) for text in weights]
     figure = Figure(
-        figsize=(1.3 + sum(0.5 + CELL * n for n in lengths), 0.9 + CELL * len(output)),
+        figsize=(1.4 + sum(0.45 + CELL * n for n in lengths), 0.7 + CELL * len(output)),
         layout="constrained",
     )
     all_axes = figure.subplots(1, len(lengths), squeeze=False, width_ratios=lengths)[0]

@@ -27,7 +27,7 @@ def latent_cache(num_heads: int, num_kv_heads: int) -> Picture:
             f"expected num_kv_heads to divide num_heads, got {num_kv_heads} and {num_heads}"
         )
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5.4, 1.9), layout="constrained")
+        figure = Figure(figsize=(5.4, 2.2), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(2, 3))
         for axes, title in ((left, "GQA"), (right, "MLA, without positions")):
             axes.set(xlim=(0, 2 if axes is left else 3), ylim=(-0.12, 1.0), title=title)
@@ -36,11 +36,11 @@ def latent_cache(num_heads: int, num_kv_heads: int) -> Picture:
         _fan(left, 0.42, num_kv_heads, KEPT, "projected")
         _box(right, 1.25, 0.5, "latent\nvector c", KEPT)
         _line(right, 0.42, 0.5, 0.9, 0.5)
-        right.text(0.66, 0.56, "down", ha="center", fontsize=8)
+        right.text(0.66, 0.56, "down", ha="center", fontsize=10)
         _fan(right, 1.6, num_heads, MADE, "up")
         figure.text(
             0.5, 0.0, "filled: kept in the cache; dashed: made again when needed",
-            ha="center", va="bottom", fontsize=8,
+            ha="center", va="bottom", fontsize=10,
         )  # fmt: skip
     return Picture(
         figure,
@@ -57,12 +57,12 @@ def _fan(axes: Axes, start: float, count: int, style: dict, label: str) -> None:
         y = 0.5 + 0.24 * ((count - 1) / 2 - head)
         _line(axes, start, 0.5, end - 0.27, y)
         _box(axes, end, y, f"K {head}, V {head}", style)
-    axes.text((start + end) / 2 - 0.15, 0.85, label, ha="center", fontsize=8)
+    axes.text((start + end) / 2 - 0.15, 0.85, label, ha="center", fontsize=10)
 
 
 def _box(axes: Axes, x: float, y: float, text: str, style: dict) -> None:
     box = {"boxstyle": "round,pad=0.3", **style}
-    axes.text(x, y, text, ha="center", va="center", fontsize=8, bbox=box, zorder=2)
+    axes.text(x, y, text, ha="center", va="center", fontsize=10, bbox=box, zorder=2)
 
 
 def _line(axes: Axes, x0: float, y0: float, x1: float, y1: float) -> None:

@@ -82,6 +82,9 @@ STRANGE = {
     "numpy": lambda q, k, v: tuple(t.detach().numpy() for t in right(q, k, v)),
     "meta device": lambda q, k, v: tuple(t.to("meta") for t in right(q, k, v)),
     "sparse": lambda q, k, v: tuple(t.to_sparse() for t in right(q, k, v)),
+    "nested": lambda q, k, v: tuple(
+        torch.nested.nested_tensor([t]) for t in right(q, k, v)
+    ),
     "wrong shape": lambda q, k, v: tuple(t[0] for t in right(q, k, v)),
     "no arguments": lambda: None,
     "syntax of a learner": lambda q, k, v: undefined_name,  # noqa: F821
@@ -309,6 +312,18 @@ def test_a_forward_that_takes_other_arguments_is_told_what_it_is_called_with():
     verdict = judge("MultiHeadAttention", WithoutMask)
     assert verdict.status == "error"
     assert "`forward(x, context=None, mask=None)`" in verdict.message
+
+
+def test_a_layer_with_a_second_name_keeps_its_weights():
+    class WithNames(attn_lib.MultiHeadAttention):
+        def __init__(self, d_model, num_heads):
+            super().__init__(d_model, num_heads)
+            self.by_letter = nn.ModuleDict({"q": self.q_proj, "k": self.k_proj})
+
+        def forward(self, x, context=None, mask=None):
+            return super().forward(x, context, mask=mask)
+
+    assert judge("MultiHeadAttention", WithNames).status == "passed"
 
 
 def test_the_inputs_of_a_module_can_be_pasted():

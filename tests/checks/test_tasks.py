@@ -3,6 +3,9 @@
 import pytest
 
 from attn_lib.checks import judge, tasks
+from attn_lib.checks.battery import battery
+from attn_lib.checks.judge import judge_observed
+from attn_lib.checks.observe import observe
 from attn_lib.checks.task import find_task
 from tests.checks.alternatives import ALTERNATIVES
 from tests.checks.unlisted import UNLISTED
@@ -13,7 +16,11 @@ with_seeds = pytest.mark.parametrize(
     [range(2), pytest.param(range(2, 20), marks=pytest.mark.slow)],
     ids=["2 seeds", "18 more"],
 )
-MISTAKES = [(task.name, mistake) for task in tasks() for mistake in task.mistakes]
+MISTAKES = [
+    (task.name, number, mistake)
+    for task in tasks()
+    for number, mistake in enumerate(task.mistakes)
+]
 RIGHT = [(name, answer) for name, answers in ALTERNATIVES.items() for answer in answers]
 
 
@@ -28,13 +35,22 @@ def test_reference_passes_for_every_seed(task, seeds):
 
 @with_seeds
 @pytest.mark.parametrize(
-    ("name", "mistake"),
+    ("name", "number", "mistake"),
     MISTAKES,
-    ids=[f"{name}-{mistake.id}" for name, mistake in MISTAKES],
+    ids=[f"{name}-{mistake.id}" for name, _, mistake in MISTAKES],
 )
-def test_every_mistake_is_recognized_as_itself_for_every_seed(name, mistake, seeds):
+def test_every_mistake_is_recognized_as_itself_for_every_seed(name, number, mistake, seeds):
     for seed in seeds:
-        verdict = judge(name, mistake.answer, seed=seed)
+        tried = battery(name, seed)
+
+        def observed(case, gradients, tried=tried):
+            if gradients:
+                return observe(mistake.answer, tried.cases[case], gradients=True)
+            return tried.mistaken(
+                number, case
+            )  # kept: the other mistakes are compared with it
+
+        verdict = judge_observed(tried, observed)
         assert verdict.status in ("wrong", "error"), (seed, str(verdict))
         assert verdict.mistake == mistake.id, (seed, str(verdict))
         assert verdict.points == 0

@@ -201,6 +201,23 @@ def _(q_len, kv_len):
 
 
 @causal_mask.mistake(
+    "extra-axes",
+    "The mask has one axis for queries and one for keys. Who adds B, if it is needed?",
+)
+def _(q_len, kv_len):
+    return (age(q_len, kv_len) >= 0)[None]
+
+
+@causal_mask.mistake(
+    "queries-not-a-column",
+    "You compare (L,) with (S,), entry by entry. Every query must meet every key: which of the two "
+    "index ranges has to stand upright, as a column?",
+)
+def _(q_len, kv_len):
+    return torch.arange(kv_len) <= torch.arange(q_len) + (kv_len - q_len)
+
+
+@causal_mask.mistake(
     "always-square",
     "Where do you use `kv_len`? How many columns do 2 queries and 5 keys need?",
 )
@@ -246,6 +263,62 @@ def _(q_len, kv_len):
 )
 def _(q_len, kv_len):
     return (age(q_len, kv_len) >= 0) & (torch.arange(kv_len) >= kv_len - q_len)
+
+
+@causal_mask.mistake(
+    "everything-allowed-with-a-cache",
+    "2 new queries, 5 keys: which key is the newest word's own? May the query before it see that "
+    "one?",
+)
+def _(q_len, kv_len):
+    return ones(q_len, kv_len).tril() if q_len == kv_len else ones(q_len, kv_len)
+
+
+@causal_mask.mistake(
+    "top-left",
+    "A single new query is right. Now take 2 new queries and 5 keys: at which keys do they stand, and "
+    "where does your triangle begin?",
+)
+def _(q_len, kv_len):
+    return ones(q_len, kv_len) if q_len == 1 else ones(q_len, kv_len).tril()
+
+
+@causal_mask.mistake(
+    "negative-slice",
+    "Take 5 queries and 3 keys. Where does the slice of row 0 end in yours? What does Python make of "
+    "an end below 0?",
+)
+def _(q_len, kv_len):
+    mask = ~ones(q_len, kv_len)
+    for i in range(q_len):
+        mask[i, : i + 1 + kv_len - q_len] = True
+    return mask
+
+
+@causal_mask.mistake(
+    "past-of-negative-size",
+    "Take 5 queries and 3 keys: by how many columns is the past longer than the triangle? Can a "
+    "tensor have that many?",
+)
+def _(q_len, kv_len):
+    return torch.cat([ones(q_len, kv_len - q_len), ones(q_len, q_len).tril()], 1)
+
+
+_EMPTY = (
+    "Take 5 queries and 3 keys. Query 0 stands before the first key: which keys may it see? A row "
+    "with nothing to see is the softmax's concern, not the mask's."
+)
+
+
+@causal_mask.mistake("empty-rows-opened", _EMPTY)
+def _(q_len, kv_len):
+    mask = age(q_len, kv_len) >= 0
+    return mask | ~mask.any(-1, keepdim=True)
+
+
+@causal_mask.mistake("empty-rows-opened", _EMPTY)
+def _(q_len, kv_len):
+    return (age(q_len, kv_len) >= 0) | (torch.arange(kv_len) == 0)
 
 
 @causal_mask.mistake(

@@ -13,7 +13,7 @@ from attn_lib.checks.lesson_02.steps import (
     scaled,
     weigh,
 )
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import Case, call, task
 
 
 @task(
@@ -73,7 +73,8 @@ def _(rng):
     yield Case("one query, three keys, no mask", tiny)
     yield Case("a query that may see nothing", (*tiny, ~ones(1, 3)), _finite_gradients)
     yield Case("all sizes different, no mask", random(2, 3, 5, 7))
-    yield Case("all sizes different, `mask=None` given", (*random(2, 3, 5, 7), None))
+    given = (*random(2, 3, 5, 7), None)
+    yield Case("all sizes different, `mask=None` given", given, grad=False)
     yield Case("all sizes different, one mask (L, S)", (*random(2, 3, 5, 7), allowed(5, 7)))
     yield Case(
         "unequal padding, a mask (B, 1, 1, S)", (*random(2, 3, 5, 7), padding(7, 4, S=7))
@@ -89,13 +90,16 @@ def _(rng):
         "causal and padded, a mask (B, 1, L, S)",
         (*random(2, 3, 6, 6, Dv=6), ones(6, 6).tril() & padding(4, 6, S=6)),
     )
-    yield Case("B = L, a mask (L, S)", (*random(4, 2, 4, 6), allowed(4, 6)))
-    yield Case("B = H, padding", (*random(3, 3, 5, 4), padding(1, 3, 4, S=4)))
-    yield Case("B = H, a mask (B, 1, L, S)", (*random(3, 3, 2, 4), allowed(3, 1, 2, 4)))
-    yield Case("H = L, a mask (L, S)", (*random(2, 4, 4, 6), allowed(4, 6)))
-    yield Case("every size 3, a mask (L, S)", (*random(3, 3, 3, 3, 3, 3), allowed(3, 3)))
-    yield Case("every size 3, padding", (*random(3, 3, 3, 3, 3, 3), padding(2, 3, 1, S=3)))
-    yield Case("every size 4, no mask", random(4, 4, 4, 4, 4, 4))
+    for about, inputs in (
+        ("B = L, a mask (L, S)", (*random(4, 2, 4, 6), allowed(4, 6))),
+        ("B = H, padding", (*random(3, 3, 5, 4), padding(1, 3, 4, S=4))),
+        ("B = H, a mask (B, 1, L, S)", (*random(3, 3, 2, 4), allowed(3, 1, 2, 4))),
+        ("H = L, a mask (L, S)", (*random(2, 4, 4, 6), allowed(4, 6))),
+        ("every size 3, a mask (L, S)", (*random(3, 3, 3, 3, 3, 3), allowed(3, 3))),
+        ("every size 3, padding", (*random(3, 3, 3, 3, 3, 3), padding(2, 3, 1, S=3))),
+        ("every size 4, no mask", random(4, 4, 4, 4, 4, 4)),
+    ):
+        yield Case(about, inputs, grad=False)
     yield Case(
         "one key, allowed in one of two sentences",
         (*random(2, 3, 4, 1), padding(1, 0, S=1)),
@@ -136,6 +140,14 @@ def _(rng):
         "every allowed score near -30, forbidden ones 0",
         (q * 0.3 + push * 8.6, (k * 0.3 - push * 8.6).masked_fill(far, 0.0), v, hidden),
     )
+    apart = torch.tensor([[20.0, 0.0], [-20.0, 0.0]]).expand(1, 2, 2, 2)
+    near = torch.randn(1, 2, 3, 2, generator=rng) * 0.5 + torch.tensor([10.0, 0.0])
+    v = torch.randn(1, 2, 3, 4, generator=rng)
+    yield Case(
+        "scores near 140 in one row, near -140 in the other",
+        (apart, near, v, ones(2, 3).tril(1)),
+    )
+    q, k, v = random(2, 3, 4, 6)
     # In float32, numbers near 20000 are 0.002 apart: correct answers differ by 1e-3 there.
     for about, sign in (("20000", 1), ("-20000", -1)):
         near = k * 0.1 + sign * push * 221.0
@@ -149,7 +161,8 @@ def _(rng):
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
         half = tuple(t.to(dtype) for t in random(2, 3, 4, 5, scale=1.0))
-        yield Case(about, (*half, some), grad=False)
+        run = _finite_gradients if dtype == torch.float16 else call
+        yield Case(about, (*half, some), run, grad=False)
 
 
 def _attend(q, k, v, mask, scores=None):
@@ -196,8 +209,8 @@ def _(q, k, v, mask=None):
 
 @masked_attention.mistake(
     "full-row-nan",
-    "In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? What should "
-    "that query get?",
+    "In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? If you "
+    "multiply by the mask afterwards: what is NaN * 0?",
 )
 def _(q, k, v, mask=None):
     return _filled(q, k, mask, -torch.inf).softmax(-1) @ v
@@ -311,8 +324,8 @@ def _(q, k, v, mask=None):
 
 @masked_attention.mistake(
     "written-in-place",
-    "Which line changes the weights after the softmax, in place? Look for names that end in `_`, and "
-    "for `weights[...] = `. `masked_fill` without `_` makes a new tensor.",
+    "Which line changes a tensor in place? Look for names that end in `_`, for `weights[...] = `, and "
+    "for `-=`. `masked_fill` without `_` makes a new tensor.",
 )
 def _(q, k, v, mask=None):
     weights = _filled(q, k, mask, -torch.inf).softmax(-1)
@@ -347,6 +360,48 @@ def _(q, k, v, mask=None):
     return _attend(q, k, v, None, scaled(q, k) + (1 - mask) * -1e9)
 
 
+_ADDEND = (
+    "Which dtype has what you add, and which one have the scores after it, if q is float16? Can the "
+    "mask replace a score, instead of being added to it?"
+)
+
+
+@masked_attention.mistake("added-1e9", _ADDEND)
+def _(q, k, v, mask=None):
+    if mask is None:
+        return _attend(q, k, v, None)
+    return ((scaled(q, k) + (~mask) * -1e9).softmax(-1) * mask) @ v
+
+
+@masked_attention.mistake(
+    "added-1e9", _ADDEND + " And what does a query get that may see nothing?"
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, None, scaled(q, k) + (0 if mask is None else (~mask) * -1e9))
+
+
+_OVERFLOW = (
+    "What is the exp of a score of 150, and of -150? Lesson 01 subtracted something first. Your "
+    "`masked_softmax` takes care of it, too."
+)
+
+
+@masked_attention.mistake("maximum-not-subtracted", _OVERFLOW)
+def _(q, k, v, mask=None):
+    e = scaled(q, k).exp() * (True if mask is None else mask)
+    total = e.sum(-1, keepdim=True)
+    return (e / total.masked_fill(total == 0, 1.0)) @ v
+
+
+@masked_attention.mistake(
+    "maximum-not-subtracted",
+    _OVERFLOW + " And what is 0 / 0, in a row that may see nothing?",
+)
+def _(q, k, v, mask=None):
+    e = scaled(q, k).exp() * (True if mask is None else mask)
+    return (e / e.sum(-1, keepdim=True)) @ v
+
+
 _NONE = "What happens without a mask? Which line must not run if `mask is None`?"
 
 
@@ -358,6 +413,44 @@ def _(q, k, v, mask=None):
 @masked_attention.mistake("none-not-handled", _NONE)
 def _(q, k, v, mask=None):
     return weigh(scaled(q, k), mask.bool()) @ v
+
+
+_ALL_TRUE = (
+    "Without a mask yours forbids everything. In the mask you make up for that case, what stands for "
+    "'may look', True or False? And what do you do with it afterwards?"
+)
+
+
+@masked_attention.mistake("inverted", _ALL_TRUE)
+def _(q, k, v, mask=None):
+    mask = ones(q.shape[-2], k.shape[-2]) if mask is None else mask
+    return _attend(q, k, v, ~mask)
+
+
+@masked_attention.mistake("inverted", _ALL_TRUE)
+def _(q, k, v, mask=None):
+    mask = ones(q.shape[-2], k.shape[-2]) if mask is None else mask
+    return _filled(q, k, ~mask, -torch.inf).softmax(-1) @ v
+
+
+@masked_attention.mistake(
+    "inverted",
+    "True means 'may look' here. Does your output come from the allowed or the forbidden keys? Then "
+    "look at a query that may see nothing: in which line does the NaN arise?",
+)
+def _(q, k, v, mask=None):
+    scores = _filled(q, k, None if mask is None else ~mask, -torch.inf)
+    return (scores.softmax(-1) @ v).nan_to_num(0.0)
+
+
+@masked_attention.mistake(
+    "made-up-mask-not-boolean",
+    "Without a mask you make one yourself. Which dtype does `torch.ones` give, and which one has a mask "
+    "that is given?",
+)
+def _(q, k, v, mask=None):
+    mask = torch.ones(q.shape[-2], k.shape[-2]) if mask is None else mask
+    return _attend(q, k, v, mask)
 
 
 _NONE_AND_EMPTY = _NONE + " Then: what does a query get that may see nothing?"
@@ -442,6 +535,67 @@ def _(q, k, v, mask=None):
     if mask is not None and mask.ndim == 2:
         mask = mask[:, None, None, :]
     return _attend(q, k, v, mask)
+
+
+_INDEXED = (
+    "`mask[b, h]` needs a mask of four axes, none of them of size 1. What is `mask[0, 0]` if the mask is "
+    "(L, S)? Which function gives any mask the shape (B, H, L, S), without a copy?"
+)
+
+
+def _loop(q, k, v, mask, output):
+    for b in range(q.shape[0]):
+        for h in range(q.shape[1]):
+            scores = scaled(q[b, h], k[b, h])
+            output[b, h] = weigh(scores, None if mask is None else mask[b, h]) @ v[b, h]
+    return output
+
+
+@masked_attention.mistake("mask-indexed-without-expanding", _INDEXED)
+def _(q, k, v, mask=None):
+    return _loop(q, k, v, mask, q.new_zeros(*q.shape[:3], v.shape[-1]))
+
+
+@masked_attention.mistake(
+    "mask-indexed-without-expanding", _INDEXED + " And which dtype has the output?"
+)
+def _(q, k, v, mask=None):
+    return _loop(q, k, v, mask, torch.zeros(*q.shape[:3], v.shape[-1]))
+
+
+@masked_attention.mistake(
+    "mask-not-cut-by-head",
+    "Inside your loop over heads the scores have three axes, (B, L, S). Which axes has the mask there? "
+    "Give it all four before the loop, then take its part for the head.",
+)
+def _(q, k, v, mask=None):
+    heads = range(q.shape[1])
+    return torch.stack([_attend(q[:, h], k[:, h], v[:, h], mask) for h in heads], 1)
+
+
+_BY_HEAD = (
+    "A mask (B, H, L, S) may differ from head to head. Change the mask of head 1: does the output of "
+    "head 1 move?"
+)
+
+
+@masked_attention.mistake("one-mask-for-all-heads", _BY_HEAD)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask[:, :1] if mask is not None and mask.ndim == 4 else mask)
+
+
+@masked_attention.mistake(
+    "mask-repeated-in-the-wrong-order",
+    "You flatten (B, H): the heads of one sentence lie side by side. `repeat` puts the sentences side "
+    "by side, again and again. Whose mask does the second entry get? Try `expand`.",
+)
+def _(q, k, v, mask=None):
+    (B, H, L, _), S = q.shape, k.shape[2]
+    if mask is not None and mask.ndim == 4:
+        mask = mask.expand(-1, -1, L, S)
+        mask = mask[:, 0].repeat(H, 1, 1) if mask.shape[1] == 1 else mask.flatten(0, 1)
+    q, k, v = (t.flatten(0, 1) for t in (q, k, v))
+    return _attend(q, k, v, mask).unflatten(0, (B, H))
 
 
 @masked_attention.mistake(
@@ -565,6 +719,24 @@ def _(q, k, v, mask=None):
     return _attend(q, k, v, mask, q @ k / math.sqrt(q.shape[-1]))
 
 
+@masked_attention.mistake(
+    "keys-reshaped",
+    "A reshape keeps the numbers in their order. Does one column of your k still hold one key? Print "
+    "a small k before and after.",
+)
+def _(q, k, v, mask=None):
+    turned = k.reshape(*k.shape[:2], k.shape[3], k.shape[2])
+    return _attend(q, k, v, mask, q @ turned / math.sqrt(q.shape[-1]))
+
+
+@masked_attention.mistake(
+    "all-axes-reversed",
+    "Print `k.shape` and `k.T.shape`: `.T` reverses all four axes. Which two should change places?",
+)
+def _(q, k, v, mask=None):
+    return _attend(q, k, v, mask, q @ k.permute(3, 2, 1, 0) / math.sqrt(q.shape[-1]))
+
+
 _COUNT_FROM_THE_END = "In lesson 01 the axes 1 and 2 of k changed places. What are they now? Count from the end."
 
 
@@ -627,12 +799,22 @@ def _(q, k, v, mask=None):
     return _attend(q, k, v, mask).transpose(1, 2).flatten(2)
 
 
-@masked_attention.mistake(
-    "dtype-changed",
-    "Give it float16, then float64: which dtype comes out? Which one should?",
+_OUTPUT_DTYPE = (
+    "Give it float16, then float64: which dtype comes out? If you write the output into a tensor that "
+    "you made yourself, which dtype has that?"
 )
+
+
+@masked_attention.mistake("dtype-changed", _OUTPUT_DTYPE)
 def _(q, k, v, mask=None):
     return _attend(q.float(), k.float(), v.float(), mask)
+
+
+@masked_attention.mistake("dtype-changed", _OUTPUT_DTYPE)
+def _(q, k, v, mask=None):
+    output = torch.zeros(*q.shape[:3], v.shape[-1])
+    output[:] = _attend(q, k, v, mask)
+    return output
 
 
 @masked_attention.mistake(

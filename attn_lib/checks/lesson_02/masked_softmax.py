@@ -8,7 +8,7 @@ from attn_lib.checks.lesson_02.steps import (
     raise_unless_gradients_are_finite,
     weigh,
 )
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import Case, Wrong, call, task
 
 
 @task(
@@ -37,6 +37,18 @@ def _finite_gradients(answer, scores, mask):
     return answer(scores, mask)
 
 
+def _exact_zeros(answer, scores, mask):
+    """Run the answer; a forbidden key with a weight almost 0 is an error of its own."""
+    weights = answer(scores, mask)
+    if isinstance(weights, torch.Tensor) and weights.shape == scores.shape:
+        leak = weights.detach().masked_fill(mask, 0.0).abs().amax().item()
+        if 0 < leak < 1e-3:
+            raise Wrong(
+                f"The weight of a forbidden key should be exactly 0, but is {leak:.2g}."
+            )
+    return weights
+
+
 @masked_softmax.cases
 def _(rng):
     def random(*shape, scale=2.0):
@@ -60,10 +72,16 @@ def _(rng):
         (torch.tensor([[1.0, 2.0], [3.0, 4.0]]), boolean([[1, 1], [0, 0]])),
         _finite_gradients,
     )
-    yield Case("all sizes different", (random(2, 3, 5, 7), allowed(2, 3, 5, 7)))
+    yield Case(
+        "all sizes different", (random(2, 3, 5, 7), allowed(2, 3, 5, 7)), _exact_zeros
+    )
     yield Case("one mask (L, S) for all", (random(2, 3, 5, 7), allowed(5, 7)))
     yield Case("padding (B, 1, 1, S)", (random(2, 3, 5, 7), allowed(2, 1, 1, 7)))
     yield Case("a mask (B, 1, L, S)", (random(3, 2, 4, 6), allowed(3, 1, 4, 6)))
+    yield Case("a mask (H, 1, S)", (random(2, 3, 4, 5), allowed(3, 1, 5)))
+    yield Case(
+        "scores of five axes, a mask (S,)", (random(2, 1, 2, 3, 4), boolean([1, 0, 1, 1]))
+    )
     yield Case("scores (B, L, S), a mask (L, S)", (random(2, 5, 4), allowed(5, 4)))
     yield Case("B = L = S, a mask (L, S)", (random(4, 4, 4), allowed(4, 4)))
     yield Case(
@@ -99,9 +117,14 @@ def _(rng):
     # A softmax over everything, hidden and made to add up to 1 again, is right as well: what is
     # forbidden may be larger, but not so much that nothing is left of the rest.
     few = allowed(3, 4)
+    few[0], few[1, 2] = True, False
+    few[1, 0] = True
     yield Case("forbidden scores of 60", (random(3, 4).masked_fill(~few, 60.0), few))
     low = random(2, 4, 6).masked_fill(~mask, -1e30)
     yield Case("forbidden scores of -1e30", (low, mask))
+    far = torch.tensor([[0.0], [-200.0], [200.0]]).expand(3, 40)
+    two = torch.arange(40) < 2
+    yield Case("rows 200 apart, two of forty equal scores allowed", (far, two))
     for shift in (-30.0, -150.0, 150.0):
         yield Case(
             f"every score near {shift:.0f}", (random(2, 4, 6) + shift, allowed(4, 6))
@@ -115,7 +138,9 @@ def _(rng):
     yield Case("float64", (random(2, 4, 6).double(), mask), _finite_gradients)
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
-        yield Case(about, (random(2, 4, 6, scale=1.0).to(dtype), mask), grad=False)
+        half = random(2, 4, 6, scale=1.0).to(dtype)
+        run = _finite_gradients if dtype == torch.float16 else call
+        yield Case(about, (half, mask), run, grad=False)
 
 
 @masked_softmax.mistake(
@@ -137,6 +162,15 @@ def _(scores, mask):
 
 @masked_softmax.mistake(
     "inverted",
+    "`masked_fill` changes the entries where its condition is True. Which weights does your last step "
+    "remove, the allowed or the forbidden ones?",
+)
+def _(scores, mask):
+    return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(mask, 0.0)
+
+
+@masked_softmax.mistake(
+    "inverted",
     "True means 'may look' here. `masked_fill` changes the entries where its condition is True: "
     "which ones do you hide? And what is the largest number float16 can hold?",
 )
@@ -146,10 +180,20 @@ def _(scores, mask):
 
 @masked_softmax.mistake(
     "full-row-nan",
-    "In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? What should "
-    "such a row be?",
+    "In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? If you "
+    "multiply by the mask afterwards: what is NaN * 0?",
 )
 def _(scores, mask):
+    return scores.masked_fill(~mask, -torch.inf).softmax(-1)
+
+
+@masked_softmax.mistake(
+    "full-row-nan",
+    "You ask whether everything is forbidden, in all rows. What if it is so in one row only?",
+)
+def _(scores, mask):
+    if not mask.any():
+        return torch.zeros_like(scores)
     return scores.masked_fill(~mask, -torch.inf).softmax(-1)
 
 
@@ -226,14 +270,22 @@ def _(scores, mask):
     return scores.softmax(-1) * mask
 
 
-@masked_softmax.mistake(
-    "epsilon-in-denominator",
+_EPSILON = (
     "Let a forbidden score be 60, and the others near 0. How large is what your mask leaves over, "
-    "beside your epsilon? Can the mask act before the softmax?",
+    "beside your epsilon? Can the mask act before the softmax?"
 )
+
+
+@masked_softmax.mistake("epsilon-in-denominator", _EPSILON)
 def _(scores, mask):
     weights = scores.softmax(-1) * mask
     return weights / (weights.sum(-1, keepdim=True) + 1e-9)
+
+
+@masked_softmax.mistake("epsilon-in-denominator", _EPSILON)
+def _(scores, mask):
+    weights = scores.softmax(-1) * mask
+    return weights / (weights.sum(-1, keepdim=True) + 1e-6)
 
 
 _OVERFLOW = (
@@ -258,6 +310,40 @@ def _(scores, mask):
 def _(scores, mask):
     e = scores.exp().masked_fill(~mask, 0.0)
     return e / (e.sum(-1, keepdim=True) + 1e-9)
+
+
+@masked_softmax.mistake("maximum-not-subtracted", _OVERFLOW)
+def _(scores, mask):
+    e = scores.exp() * mask
+    return e / (e.sum(-1, keepdim=True) + 1e-6)
+
+
+@masked_softmax.mistake("maximum-not-subtracted", _OVERFLOW)
+def _(scores, mask):
+    e = scores.exp() * mask
+    total = e.sum(-1, keepdim=True)
+    return e / total.masked_fill(total == 0, 1.0)
+
+
+@masked_softmax.mistake(
+    "axis-lost",
+    "`max` and `sum` take the last axis away. With which axis of the scores do they line up then? Look "
+    "for `keepdim`. And what is 0 / 0, in a row that may see nothing?",
+)
+def _(scores, mask):
+    e = (scores - scores.amax(-1)).exp() * mask
+    return e / e.sum(-1)
+
+
+@masked_softmax.mistake(
+    "one-maximum-for-all",
+    "Take two rows, one with scores near 0, the other near -200. Which maximum do you subtract from "
+    "the second, and what is left of its exponentials?",
+)
+def _(scores, mask):
+    e = (scores - scores.max()).exp() * mask
+    total = e.sum(-1, keepdim=True)
+    return e / total.masked_fill(total == 0, 1.0)
 
 
 _WRONG_AXIS = (
@@ -306,8 +392,8 @@ def _(scores, mask):
 
 @masked_softmax.mistake(
     "written-in-place",
-    "Which line changes the weights after the softmax, in place? Look for names that end in `_`, and "
-    "for `weights[...] = `. `masked_fill` without `_` makes a new tensor.",
+    "Which line changes a tensor in place? Look for names that end in `_`, for `weights[...] = `, and "
+    "for `-=`. `masked_fill` without `_` makes a new tensor.",
 )
 def _(scores, mask):
     return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill_(~mask, 0.0)
@@ -344,6 +430,24 @@ def _(scores, mask):
 
 
 @masked_softmax.mistake(
+    "added-1e9",
+    "Give it float16 scores: which dtype has what you add, and which one comes out? Can the mask "
+    "replace a score, instead of being added to it?",
+)
+def _(scores, mask):
+    return (scores + (~mask) * -1e9).softmax(-1) * mask
+
+
+@masked_softmax.mistake(
+    "added-1e9",
+    "What is the largest number float16 can hold, and what becomes of -1e9 there? Then look at a row "
+    "that may see nothing: what does your last step make of NaN?",
+)
+def _(scores, mask):
+    return (scores + (1 - mask.to(scores)) * -1e9).softmax(-1) * mask
+
+
+@masked_softmax.mistake(
     "mask-added",
     "As numbers, True is 1 and False is 0. What does adding them to a score do, and is the forbidden "
     "key hidden?",
@@ -353,11 +457,28 @@ def _(scores, mask):
 
 
 @masked_softmax.mistake(
+    "mask-added",
+    "As numbers, True is 1 and False is 0. What does adding them to a score do? And what do your "
+    "weights of one row add up to?",
+)
+def _(scores, mask):
+    return (scores + mask).softmax(-1) * mask
+
+
+@masked_softmax.mistake(
     "dtype-changed",
     "Give it float16, then float64: which dtype comes out? Which one should?",
 )
 def _(scores, mask):
     return weigh(scores.float(), mask)
+
+
+@masked_softmax.mistake(
+    "dtype-changed",
+    "You compute in float64, which is fine. But which dtype should the result have?",
+)
+def _(scores, mask):
+    return weigh(scores.double(), mask)
 
 
 @masked_softmax.mistake("mask-ignored", "Where do you use the mask? Flip one entry of it.")
@@ -426,6 +547,27 @@ def _(scores, mask):
     scores = scores.clone()
     scores[~mask] = -torch.inf
     return scores.softmax(-1).nan_to_num(0.0)
+
+
+@masked_softmax.mistake(
+    "mask-as-index",
+    "`weights[...] = 0` needs an index of the very shape of the weights, and it writes into a tensor "
+    "that the way back still needs. Which function makes a new one, of a mask that is broadcast?",
+)
+def _(scores, mask):
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+    weights[~mask.any(-1)] = 0.0
+    return weights
+
+
+@masked_softmax.mistake(
+    "axis-of-the-row-test-lost",
+    "You ask for each row whether any key is allowed. Print the shape of that: which axis is lost, and "
+    "with which axes of the weights does it line up now? Look for `keepdim`.",
+)
+def _(scores, mask):
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+    return weights.masked_fill(~mask.any(-1), 0.0)
 
 
 @masked_softmax.mistake(

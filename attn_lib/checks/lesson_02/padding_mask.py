@@ -33,6 +33,7 @@ def _(rng):
     yield case("no padding at all", [4, 4, 4], 4)
     yield case("as many sentences as positions", [3, 1, 4, 2], 4)
     yield case("lengths that rise", [1, 2, 3], 3)
+    yield case("the same lengths in another order", [3, 1, 2], 3)
     yield case("sentences of one word", [1, 1], 1)
     yield case("an empty sentence", [3, 0, 2], 5)
     yield case("nothing but an empty sentence", [0], 2)
@@ -61,6 +62,15 @@ def _(lengths, max_len):
 
 
 @padding_mask.mistake(
+    "inverted",
+    "What does True mean here: a real word, or a position to be ignored? And in a sentence of length "
+    "2, what stands at position 2?",
+)
+def _(lengths, max_len):
+    return _axes(torch.arange(max_len) > lengths[:, None])
+
+
+@padding_mask.mistake(
     "one-pad-visible",
     "A sentence of length 2 has words at positions 0 and 1. Is position 2 real?",
 )
@@ -68,12 +78,47 @@ def _(lengths, max_len):
     return _axes(torch.arange(max_len) <= lengths[:, None])
 
 
-@padding_mask.mistake(
-    "last-word-hidden",
-    "How many True does a sentence of length 2 need? How many does yours have?",
-)
+_ONE_SHORT = "How many True does a sentence of length 2 need? How many does yours have?"
+
+
+@padding_mask.mistake("last-word-hidden", _ONE_SHORT)
 def _(lengths, max_len):
     return _axes(torch.arange(max_len) < lengths[:, None] - 1)
+
+
+@padding_mask.mistake("last-word-hidden", _ONE_SHORT)
+def _(lengths, max_len):
+    mask = torch.zeros(len(lengths), 1, 1, max_len, dtype=torch.bool)
+    for row, length in zip(mask, lengths.tolist(), strict=True):
+        row[..., : length - 1] = True
+    return mask
+
+
+@padding_mask.mistake(
+    "negative-slice",
+    "A full sentence has 0 pads. What does `x[-0:]` select: nothing, or everything?",
+)
+def _(lengths, max_len):
+    mask = torch.ones(len(lengths), 1, 1, max_len, dtype=torch.bool)
+    for row, length in zip(mask, lengths.tolist(), strict=True):
+        row[..., -(max_len - length) :] = False
+    return mask
+
+
+_NO_WORD = (
+    "A sentence of length 0 has no word. How many True does its row need, and how many has yours? "
+    "An empty row is the softmax's concern, not the mask's."
+)
+
+
+@padding_mask.mistake("empty-sentence-opened", _NO_WORD)
+def _(lengths, max_len):
+    return _axes(_real(lengths.clamp(min=1), max_len))
+
+
+@padding_mask.mistake("empty-sentence-opened", _NO_WORD)
+def _(lengths, max_len):
+    return _axes(_real(lengths.masked_fill(lengths == 0, max_len), max_len))
 
 
 @padding_mask.mistake(

@@ -39,6 +39,7 @@ def _(rng):
     yield case("three new queries, a window that reaches the first key", 3, 6, 5)
     yield case("more queries than keys", 6, 3, 2)
     yield case("more queries than keys, a long window", 5, 2, 4)
+    yield case("two new queries, a window longer than the text", 2, 5, 9)
     yield case("one query, one key", 1, 1, 1)
     yield case("one step from a full window", 5, 5, 4)
     a, b, c = torch.randint(9, 20, (3,), generator=rng).tolist()
@@ -128,7 +129,8 @@ def _(q_len, kv_len, window):
 
 @sliding_window_mask.mistake(
     "window-ignored",
-    "Where do you use `window`? With four words and W = 2, may the last see the first?",
+    "Where do you use `window`? With four words and W = 2, may the last see the first? If you join "
+    "two conditions with `&`, does each stand in parentheses?",
 )
 def _(q_len, kv_len, window):
     return age(q_len, kv_len) >= 0
@@ -212,6 +214,95 @@ def _(q_len, kv_len, window):
 def _(q_len, kv_len, window):
     steps = age(q_len, kv_len)
     return (steps > 0) & (steps <= window)
+
+
+@sliding_window_mask.mistake(
+    "own-key-excluded",
+    "The window holds the query's own key, too. How many keys do your queries see, with W = 2?",
+)
+def _(q_len, kv_len, window):
+    steps = age(q_len, kv_len)
+    return (steps > 0) & (steps < window)
+
+
+@sliding_window_mask.mistake(
+    "whole-tensor-as-truth-value",
+    "`a < b < c` and `and` ask whether a whole tensor is true. Which sign joins two conditions entry "
+    "by entry? It binds tighter than `<`: does each condition stand in parentheses?",
+)
+def _(q_len, kv_len, window):
+    return 0 <= age(q_len, kv_len) < window
+
+
+@sliding_window_mask.mistake(
+    "negative-slice",
+    "Where does the slice of row 0 begin in yours, if W = 2? What does Python make of a start below "
+    "0?",
+)
+def _(q_len, kv_len, window):
+    mask = ~ones(q_len, kv_len)
+    for i in range(q_len):
+        p = i + kv_len - q_len
+        mask[i, p - window + 1 : p + 1] = True
+    return mask
+
+
+@sliding_window_mask.mistake(
+    "negative-slice",
+    "Take 6 queries and 3 keys. Where does the slice of row 0 end in yours? What does Python make of "
+    "an end below 0?",
+)
+def _(q_len, kv_len, window):
+    mask = ~ones(q_len, kv_len)
+    for i in range(q_len):
+        p = i + kv_len - q_len
+        mask[i, max(0, p - window + 1) : p + 1] = True
+    return mask
+
+
+@sliding_window_mask.mistake(
+    "negative-slice",
+    "Where does the slice of row 0 begin in yours, if W = 2? What does Python make of a start below "
+    "0? And at which of 6 keys does one new query stand?",
+)
+def _(q_len, kv_len, window):
+    mask = ~ones(q_len, kv_len)
+    for i in range(q_len):
+        mask[i, i - window + 1 : i + 1] = True
+    return mask
+
+
+@sliding_window_mask.mistake(
+    "queries-not-a-column",
+    "You compare (L,) with (S,), entry by entry. Every query must meet every key: which of the two "
+    "index ranges has to stand upright, as a column?",
+)
+def _(q_len, kv_len, window):
+    steps = torch.arange(q_len) + (kv_len - q_len) - torch.arange(kv_len)
+    return (steps >= 0) & (steps < window)
+
+
+@sliding_window_mask.mistake(
+    "always-full",
+    "With W = 2, how many keys lie at or before query 0? How many does yours see, and which one does "
+    "not lie there?",
+)
+def _(q_len, kv_len, window):
+    mask = ~ones(q_len, kv_len)
+    for i in range(q_len):
+        first = max(0, i + kv_len - q_len - window + 1)
+        mask[i, first : first + window] = True
+    return mask
+
+
+@sliding_window_mask.mistake(
+    "empty-rows-opened",
+    "Take 6 queries and 3 keys. Query 0 stands before the first key: which keys may it see? A row "
+    "with nothing to see is the softmax's concern, not the mask's.",
+)
+def _(q_len, kv_len, window):
+    mask = _band(q_len, kv_len, window)
+    return mask | ~mask.any(-1, keepdim=True)
 
 
 @sliding_window_mask.mistake(

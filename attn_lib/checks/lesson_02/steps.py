@@ -46,6 +46,8 @@ def raise_unless_gradients_are_finite(result, leaves):
         return
     if not result.isfinite().all():
         return
+    if result.dtype not in (leaf.dtype for leaf in leaves.values()):
+        return  # the wrong dtype is to be reported first
     try:
         found = torch.autograd.grad(
             result.square().sum(), list(leaves.values()), allow_unused=True

@@ -1,15 +1,15 @@
 """The task `from_torch`: the weights of PyTorch's own module, carried over into the learner's."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import nn
 
 import attn_lib
-from attn_lib.checks.lesson_03.steps import Steps
-from attn_lib.checks.task import Case, Result, Wrong, describe, task
+from attn_lib.checks.lesson_03.runs import LAYERS, Weights, carry_over
+from attn_lib.checks.lesson_03.steps import with_step
+from attn_lib.checks.task import Case, task
 
-LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj")
+# Named like the learner's own: some messages of PyTorch name the class.
+MultiHeadAttention = with_step()
 
 
 @task(
@@ -27,63 +27,6 @@ LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj")
 )
 def from_torch(mha):
     return attn_lib.MultiHeadAttention.from_torch(mha)
-
-
-@dataclass(frozen=True)
-class Weights:
-    """The parameters of PyTorch's module. An object of its own, so that no verdict lists them."""
-
-    num_heads: int
-    tensors: dict[str, torch.Tensor]
-
-
-def _carry_over(answer, inputs, weights):
-    """Make PyTorch's module with the given weights, convert it, and run what came back."""
-    embed_dim = weights.tensors["in_proj_weight"].shape[1]
-    mha = nn.MultiheadAttention(embed_dim, weights.num_heads, batch_first=True)
-    mha.load_state_dict(weights.tensors)
-    module = answer(mha)
-    _raise_unless_usable(module, mha)
-    x, context, mask = inputs["x"], inputs["context"], inputs["mask"]
-    outputs = (module(x), module(x, context), module(x, context, mask=mask))
-    changed = [n for n, t in mha.state_dict().items() if not t.equal(weights.tensors[n])]
-    if changed or dict(mha.named_parameters()).keys() != weights.tensors.keys():
-        raise Wrong(
-            f"The given `mha` is not the same after the call: look at its `{(changed or ['parameters'])[0]}`. "
-            "It should only be read."
-        )
-    parameters = dict(module.named_parameters())
-    wanted = [f"{layer}.{kind}" for layer in LAYERS for kind in ("weight", "bias")]
-    return Result(outputs, {name: parameters[name] for name in wanted})
-
-
-def _raise_unless_usable(module, mha):
-    if module is None or module is Ellipsis:
-        raise NotImplementedError
-    if module is mha:
-        raise Wrong(
-            "It returned the `nn.MultiheadAttention` that it was given. It should return one of your own "
-            "`MultiHeadAttention`, with the same weights."
-        )
-    if isinstance(module, nn.MultiheadAttention):
-        raise Wrong(
-            "It returned an `nn.MultiheadAttention`. It should return one of your own "
-            "`MultiHeadAttention` (with a small h), with the same weights."
-        )
-    if not isinstance(module, nn.Module):
-        extra = " without parentheses" if isinstance(module, type) else ""
-        raise Wrong(
-            f"It should return a module, one of your own `MultiHeadAttention`, but it returned "
-            f"{describe(module)}{extra}."
-        )
-    own = dict(module.named_parameters())
-    for layer in LAYERS:
-        for name in (f"{layer}.weight", f"{layer}.bias"):
-            if name not in own:
-                raise Wrong(
-                    f"What came back has no parameter `{name}`: is it one of your own "
-                    f"`MultiHeadAttention`? It has: {', '.join(own) or 'none'}."
-                )
 
 
 @from_torch.cases
@@ -106,7 +49,7 @@ def _(rng):
             mask = (torch.rand(L, S, generator=rng) < 0.6).scatter(-1, keep, True)
         inputs = {"x": randn(B, L, E), "context": randn(B, S, E), "mask": mask}
         about = f"an `nn.MultiheadAttention({E}, {H})`{also}"
-        return Case(about, (inputs, Weights(H, weights)), _carry_over, **options)
+        return Case(about, (Weights(H, weights), inputs), carry_over, **options)
 
     # Three matrices that are easy to tell apart.
     eye = torch.eye(4)
@@ -124,7 +67,7 @@ def _(rng):
         "mask": torch.tensor([[True, False, True, False], [True, True, False, True]]),
     }
     about = "an `nn.MultiheadAttention(4, 2)` with simple weights"
-    yield Case(about, (inputs, Weights(2, weights)), _carry_over)
+    yield Case(about, (Weights(2, weights), inputs), carry_over)
     yield case(2, 5, 7, 3, 6)
     yield case(2, 5, 7, 6, 3)
     yield case(2, 5, 7, 6, 3, also=", other weights", grad=False)
@@ -140,7 +83,7 @@ def _copied(mha, weights, biases, heads=None):
 
     None leaves the numbers that the layer was made with.
     """
-    module = Steps(mha.embed_dim, heads or mha.num_heads)
+    module = MultiHeadAttention(mha.embed_dim, heads or mha.num_heads)
     with torch.no_grad():
         for name, weight, bias in zip(LAYERS, weights, biases, strict=True):
             layer = getattr(module, name)
@@ -299,7 +242,7 @@ def _(mha):
     "match are skipped in silence.",
 )
 def _(mha):
-    return Steps(mha.embed_dim, mha.num_heads)
+    return MultiHeadAttention(mha.embed_dim, mha.num_heads)
 
 
 @from_torch.mistake(
@@ -308,7 +251,7 @@ def _(mha):
     "heads?",
 )
 def _(mha):
-    module = Steps(mha.num_heads, mha.embed_dim)
+    module = MultiHeadAttention(mha.num_heads, mha.embed_dim)
     with torch.no_grad():
         module.q_proj.weight.copy_(mha.in_proj_weight[: mha.embed_dim])
     return module
@@ -319,7 +262,7 @@ def _(mha):
     "Which names has `mha.state_dict()`, and which has that of your module? Three of yours are one of theirs.",
 )
 def _(mha):
-    module = Steps(mha.embed_dim, mha.num_heads)
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
     module.load_state_dict(mha.state_dict())
     return module
 
@@ -330,8 +273,32 @@ def _(mha):
     "there?",
 )
 def _(mha):
-    module = Steps(mha.embed_dim, mha.num_heads)
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
     module.q_proj.weight = mha.in_proj_weight[: mha.embed_dim]
+    return module
+
+
+@from_torch.mistake(
+    "tensor-assigned-as-layer",
+    "`q_proj` is a layer, and a matrix is one of its two parameters. What is that parameter called, and "
+    "which method writes new numbers into it?",
+)
+def _(mha):
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
+    module.q_proj = mha.in_proj_weight[: mha.embed_dim]
+    return module
+
+
+@from_torch.mistake(
+    "parameters-zipped",
+    "How many parameters has `mha`, and how many has your module? Print the names and shapes of both, side "
+    "by side.",
+)
+def _(mha):
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
+    with torch.no_grad():
+        for mine, theirs in zip(module.parameters(), mha.parameters(), strict=False):
+            mine.copy_(theirs)
     return module
 
 
@@ -340,7 +307,7 @@ def _(mha):
     "Should copying be part of what autograd records? Under which `with` does it record nothing?",
 )
 def _(mha):
-    module = Steps(mha.embed_dim, mha.num_heads)
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
     module.q_proj.weight.copy_(mha.in_proj_weight[: mha.embed_dim])
     return module
 
@@ -360,11 +327,34 @@ def _(mha):
     "the two receives the numbers?",
 )
 def _(mha):
-    module = Steps(mha.embed_dim, mha.num_heads)
+    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
     with torch.no_grad():
         for name, weight, bias in zip(LAYERS, _weights(mha), _biases(mha), strict=True):
             weight.copy_(getattr(module, name).weight)
             bias.copy_(getattr(module, name).bias)
+    return module
+
+
+@from_torch.mistake(
+    "mha-changed",
+    "The given module should only be read. Which line of yours sets something in it? `eval()`, `double()` "
+    "and `requires_grad_()` change a module in place, whatever they return.",
+)
+def _(mha):
+    return _copied(mha.eval(), _weights(mha), _biases(mha))
+
+
+_MADE: dict = {}
+
+
+@from_torch.mistake(
+    "one-module-for-all",
+    "Is your module made inside the function or outside, once for all calls?",
+)
+def _(mha):
+    sizes = mha.embed_dim, mha.num_heads
+    module = _MADE.setdefault(sizes, MultiHeadAttention(*sizes))
+    module.load_state_dict(_copied(mha, _weights(mha), _biases(mha)).state_dict())
     return module
 
 
@@ -381,7 +371,7 @@ def _(mha):
     "A class is a plan. Which call makes a module from it, and with which two numbers?",
 )
 def _(mha):
-    return Steps
+    return MultiHeadAttention
 
 
 class _Wrapper(nn.Module):

@@ -44,12 +44,15 @@ def _(rng):
     yield Case("one head", (random(2, 1, 3, 5),))
     yield Case("D = 1", (random(2, 5, 3, 1),))
     yield Case("one token", (random(2, 3, 1, 4),))
+    yield Case("one head, D = 1", (random(3, 1, 4, 1),))
     yield Case("batch 1", (random(1, 3, 5, 4),))
     yield Case(
         "in memory as `split_heads` leaves it", (random(2, 5, 3, 4).transpose(1, 2),)
     )
     yield Case("not contiguous", (random(2, 3, 4, 5).mT,))
-    yield Case("float64", (random(2, 2, 3, 5).double(),))
+    yield Case(
+        "float64, to its last digits", (random(2, 2, 3, 5).double(),), tolerance=1e-9
+    )
     yield Case("float16", (random(2, 2, 3, 5).half(),))
     yield Case("bfloat16", (random(2, 2, 3, 5).bfloat16(),))
 
@@ -62,6 +65,16 @@ def _(rng):
 def _(x):
     B, H, L, D = x.shape
     return x.reshape(B, L, H * D)
+
+
+@merge_heads.mistake(
+    "merge-view-no-transpose",
+    "Row 0 of your result should hold all heads of token 0. Whose numbers does it hold? `view` only reads "
+    "on in memory order.",
+)
+def _(x):
+    B, H, L, D = x.shape
+    return x.view(B, L, H * D)
 
 
 @merge_heads.mistake(
@@ -79,6 +92,23 @@ def _(x):
 def _(x):
     B, H, L, D = x.shape
     return x.transpose(2, 3).reshape(B, L, H * D)
+
+
+@merge_heads.mistake(
+    "wrong-axes-transposed",
+    "Which axes does your transpose exchange? Heads and tokens are numbers 1 and 2, counted from 0.",
+)
+def _(x):
+    return x.transpose(2, 3).flatten(1, 2)
+
+
+@merge_heads.mistake(
+    "wrong-axes-joined",
+    "Heads and tokens have changed places. At which numbers, counted from 0, do H and D stand now, and "
+    "which two axes do you join?",
+)
+def _(x):
+    return x.transpose(1, 2).flatten(1, 2)
 
 
 @merge_heads.mistake(
@@ -187,3 +217,20 @@ def _(x):
 )
 def _(x):
     return x.flip(1).transpose(1, 2).flatten(2)
+
+
+@merge_heads.mistake(
+    "dtype-not-kept",
+    "x may be float16 or float64. Of which dtype is a new `torch.zeros(...)`, and what does `.float()` "
+    "make? Moving numbers needs neither.",
+)
+def _(x):
+    return x.float().transpose(1, 2).flatten(2)
+
+
+@merge_heads.mistake(
+    "axes-of-size-1-lost",
+    "Three axes are asked for, even if one of them has size 1. Which line of yours drops it?",
+)
+def _(x):
+    return x.transpose(1, 2).flatten(2).squeeze()

@@ -132,12 +132,20 @@ def _(rng):
     yield case("one query", 2, 1, 2, 3, S=4, mask=some(2, 1, 1, 4))
     yield case("a context of one word", 2, 4, 2, 3, S=1)
     far = {"tolerance": 1e-2}
-    yield case("scores in the hundreds", 2, 5, 3, 4, scale=12.0, mask=causal, **far)
+    yield case("scores in the hundreds", 2, 5, 3, 4, scale=12.0, **far)
+    mask = some(2, 1, 5, 6)
+    below = case("every score near -150", 2, 5, 2, 4, S=6, mask=mask, scale=0.5, **far)
+    below.args[1]["q_proj.bias"].fill_(8.7)
+    below.args[1]["k_proj.bias"].fill_(-8.7)
+    yield below
+    nothing = torch.zeros(3, 4).bool()
+    yield case("nobody may see anything", 2, 3, 2, 3, S=4, mask=nothing)
     apart = [randn(2, 6, 4).mT, randn(5, 2, 6).transpose(0, 1)]
     yield case("not contiguous", 2, 4, 3, 2, x=apart, mask=some(4, 5))
     yield case("float64", 2, 4, 2, 3, S=5, mask=some(4, 5), dtype=torch.float64, grad=True)
-    half = {"dtype": torch.bfloat16}
-    yield case("bfloat16", 2, 4, 2, 3, S=5, mask=some(2, 1, 4, 5), scale=0.7, **half)
+    for half in (torch.float16, torch.bfloat16):
+        about, rest = str(half).removeprefix("torch."), {"scale": 0.7, "dtype": half}
+        yield case(about, 2, 4, 2, 3, S=5, mask=some(2, 1, 4, 5), **rest)
 
 
 def _wrong_step(id, question, step):
@@ -199,6 +207,39 @@ def _(self, x):
     return x.reshape(B, L, H * D)
 
 
+class _ReadOnTwice(Steps):
+    def split(self, x):
+        B, L, E = x.shape
+        return x.reshape(B, self.num_heads, L, E // self.num_heads)
+
+    def merge(self, x):
+        B, H, L, D = x.shape
+        return x.reshape(B, L, H * D)
+
+
+multi_head_attention.mistake(
+    "split-view-no-transpose",
+    "Which numbers of word 0 are in head 0? Look at your split: `view` and `reshape` only read on in "
+    "memory order. Does `split_heads` pass its own check?",
+)(_ReadOnTwice)
+
+
+class _FusedThenView(Steps):
+    """The fused kernel leaves its result in an order of its own, and `view` fails."""
+
+    def forward(self, x, context=None, mask=None):
+        q, k, v = map(self.split, self.project(x, x if context is None else context))
+        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.o_proj(heads.view(x.shape))
+
+
+multi_head_attention.mistake(
+    "merge-view-no-transpose",
+    "After attention the axes are (B, H, L, D). Which two must change places before the heads of one word "
+    "stand side by side? `view` alone moves nothing.",
+)(_FusedThenView)
+
+
 @_wrong_step(
     "merge-interleaved-channels",
     "Where should channel 0 of head 1 land in the merged vector?",
@@ -223,6 +264,52 @@ multi_head_attention.mistake(
     _CONSISTENT,
     "Which rows of `q_proj.weight` belong to head 0: the first D, or every H-th?",
 )(_Interleaved)
+
+
+class _NoHeads(Steps):
+    def split(self, x):
+        return x
+
+    def merge(self, x):
+        return x
+
+
+multi_head_attention.mistake(
+    "one-wide-head",
+    "Does your result change when `num_heads` does? Where are the channels cut into heads?",
+)(_NoHeads)
+
+
+class _NoHeadsFused(Steps):
+    def forward(self, x, context=None, mask=None):
+        q, k, v = self.project(x, x if context is None else context)
+        return self.o_proj(F.scaled_dot_product_attention(q, k, v, attn_mask=mask))
+
+
+multi_head_attention.mistake(
+    "one-wide-head",
+    "Does your result change when `num_heads` does? Where are the channels cut into heads?",
+)(_NoHeadsFused)
+
+
+@_wrong_step(
+    "head-dim-is-a-float",
+    "In Python, is 4 / 2 the number 2 or 2.0? Sizes must be whole numbers: which operator divides into "
+    "those?",
+    "split",
+)
+def _(self, x):
+    return x.view(*x.shape[:2], self.num_heads, x.shape[-1] / self.num_heads)
+
+
+@_wrong_step(
+    "head-dim-is-a-float",
+    "In Python, is 4 / 2 the number 2 or 2.0? Sizes must be whole numbers: which operator divides into "
+    "those?",
+    "split",
+)
+def _(self, x):
+    return x.reshape(*x.shape[:2], self.num_heads, x.shape[-1] / self.num_heads)
 
 
 class _AmongHeads(Steps):
@@ -326,6 +413,14 @@ def _softmax(dim):
     return share
 
 
+def _softmax_nan(dim):
+    def share(self, scores, mask):
+        scores = scores if mask is None else scores.masked_fill(~mask, -torch.inf)
+        return scores.softmax(dim)
+
+    return share
+
+
 for _dim, _name, _question in (
     (
         -2,
@@ -336,6 +431,7 @@ for _dim, _name, _question in (
     (0, "batch", "Change sample 1. Does the output of sample 0 move?"),
 ):
     _wrong_step(f"softmax-over-{_name}", _question, "share")(_softmax(_dim))
+    _wrong_step(f"softmax-over-{_name}", _question, "share")(_softmax_nan(_dim))
 
 
 @_wrong_step(
@@ -397,6 +493,52 @@ def _(self, scores, mask):
 
 
 @_wrong_step(
+    "mask-full-row-uniform",
+    "If a query may see nothing, every score of its row is the same large negative number. What does the "
+    "softmax make of equal numbers, and what should the head's output be?",
+    "share",
+)
+def _(self, scores, mask):
+    lowest = torch.finfo(scores.dtype).min
+    return (scores if mask is None else scores.masked_fill(~mask, lowest)).softmax(-1)
+
+
+@_wrong_step(
+    "mask-value-too-large-for-float16",
+    "The largest number of float16 is 65504. Which value do your hidden scores get? Which one fits into "
+    "every float type?",
+    "share",
+)
+def _(self, scores, mask):
+    if mask is None:
+        return scores.softmax(-1)
+    return scores.masked_fill(~mask, -1e9).softmax(-1) * mask
+
+
+@_wrong_step(
+    "hidden-score-not-low-enough",
+    "What if the scores of all allowed keys are lower still than the number that you give to hidden ones?",
+    "share",
+)
+def _(self, scores, mask):
+    if mask is None:
+        return scores.softmax(-1)
+    return scores.masked_fill(~mask, -100.0).softmax(-1) * mask.any(-1, keepdim=True)
+
+
+@_wrong_step(
+    "empty-row-sees-everything",
+    "A row of the mask without any True: which keys does your code let that query see? What should the "
+    "query get instead?",
+    "share",
+)
+def _(self, scores, mask):
+    if mask is None:
+        return scores.softmax(-1)
+    return Steps.share(self, scores, mask | ~mask.any(-1, keepdim=True))
+
+
+@_wrong_step(
     "mask-full-row-nan",
     "If a query may see nothing, every score of its row is -inf. What does the softmax make of that?",
     "share",
@@ -432,6 +574,16 @@ def _(self, scores, mask):
 def _(self, scores, mask):
     causal = torch.ones_like(scores).tril().bool()
     return Steps.share(self, scores, causal if mask is None else causal & mask)
+
+
+@_wrong_step(
+    "causal",
+    "Only the mask that is given counts. May word 0 see word 1 without one?",
+    "share",
+)
+def _(self, scores, mask):
+    causal = torch.ones_like(scores).tril().bool()
+    return Steps.share(self, scores, causal if mask is None else mask)
 
 
 @_wrong_step(
@@ -626,6 +778,33 @@ def _wrong_forward(id, question):
     return keep
 
 
+def _head_by_head(attend):
+    """Make a forward with a loop over the heads, in which the mask stays as it is."""
+
+    def forward(self, x, context=None, mask=None):
+        three = self.project(x, x if context is None else context)
+        pieces = zip(*(t.chunk(self.num_heads, dim=-1) for t in three), strict=True)
+        return self.o_proj(torch.cat([attend(self, *qkv, mask) for qkv in pieces], dim=-1))
+
+    return forward
+
+
+def _attend_step_by_step(self, q, k, v, mask):
+    return self.mix(self.share(self.scores(q, k), mask), v)
+
+
+def _attend_fused(self, q, k, v, mask):
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+for _attend in (_attend_step_by_step, _attend_fused):
+    _wrong_forward(
+        "mask-not-cut-for-its-head",
+        "One head's scores are (B, L, S), a mask may be (B, H, L, S). Which part of it belongs to head h, "
+        "and what if its heads axis has size 1?",
+    )(_head_by_head(_attend))
+
+
 @_wrong_forward(
     "batch-as-tokens",
     "Change sample 1. Does the output of sample 0 move? The first axis of x counts samples.",
@@ -667,6 +846,19 @@ def _(self, x, context=None, mask=None):
 )
 def _(self, x, context=None, mask=None):
     return Steps.forward(self, x, context or x, mask)
+
+
+@_wrong_forward(
+    "context-cut-by-the-length-of-x",
+    "How many words has the context, and which length does your code use when it cuts keys and values?",
+)
+def _(self, x, context=None, mask=None):
+    q, k, v = self.project(x, x if context is None else context)
+    B, L, E = x.shape
+    H, D = self.num_heads, E // self.num_heads
+    q, k, v = (t.view(B, L, H, D).transpose(1, 2) for t in (q, k, v))
+    heads = self.mix(self.share(self.scores(q, k), mask), v)
+    return self.finish(self.merge(heads), mask)
 
 
 @_wrong_forward(
@@ -732,3 +924,15 @@ multi_head_attention.mistake(
     "one-layer-for-all-three",
     "Are `q_proj`, `k_proj` and `v_proj` three layers, or three names of one?",
 )(_OneLayer)
+
+
+class _SizesSwapped(Steps):
+    def __init__(self, num_heads, d_model):
+        super().__init__(d_model, num_heads)
+
+
+multi_head_attention.mistake(
+    "sizes-swapped",
+    "In which order are the two sizes given, `MultiHeadAttention(d_model, num_heads)`, and in which does your "
+    "`__init__` take them?",
+)(_SizesSwapped)

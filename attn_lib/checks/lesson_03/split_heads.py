@@ -52,7 +52,9 @@ def _(rng):
     yield Case(
         "not contiguous, batch second in memory", (random(5, 2, 12).transpose(0, 1), 3)
     )
-    yield Case("float64", (random(2, 3, 10).double(), 2))
+    yield Case(
+        "float64, to its last digits", (random(2, 3, 10).double(), 2), tolerance=1e-9
+    )
     yield Case("float16", (random(2, 3, 10).half(), 2))
     yield Case("bfloat16", (random(2, 3, 10).bfloat16(), 2))
 
@@ -69,6 +71,36 @@ def _sizes(x, num_heads):
 def _(x, num_heads):
     B, L, H, D = _sizes(x, num_heads)
     return x.reshape(B, H, L, D)
+
+
+@split_heads.mistake(
+    "split-view-no-transpose",
+    "Which numbers of token 0 are in head 0? Print your result for `torch.arange(12.)` as two tokens: "
+    "`view` and `reshape` only read on in memory order.",
+)
+def _(x, num_heads):
+    B, L, H, D = _sizes(x, num_heads)
+    return x.view(B, H, L, D)
+
+
+@split_heads.mistake(
+    "head-dim-is-a-float",
+    "In Python, is 4 / 2 the number 2 or 2.0? Sizes must be whole numbers: which operator divides into "
+    "those?",
+)
+def _(x, num_heads):
+    B, L, E = x.shape
+    return x.view(B, L, num_heads, E / num_heads).transpose(1, 2)
+
+
+@split_heads.mistake(
+    "head-dim-is-a-float",
+    "In Python, is 4 / 2 the number 2 or 2.0? Sizes must be whole numbers: which operator divides into "
+    "those?",
+)
+def _(x, num_heads):
+    B, L, E = x.shape
+    return x.reshape(B, L, num_heads, E / num_heads).transpose(1, 2)
 
 
 @split_heads.mistake(
@@ -193,6 +225,33 @@ def _(x, num_heads):
 )
 def _(x, num_heads):
     return torch.cat(x.chunk(num_heads, dim=-1), dim=1)
+
+
+@split_heads.mistake(
+    "heads-before-samples-in-one-axis",
+    "You join heads and samples in one axis, and part them again. Whose rows come first there: all heads "
+    "of sample 0, or head 0 of all samples? And how do you part them?",
+)
+def _(x, num_heads):
+    B, L, H, D = _sizes(x, num_heads)
+    return torch.cat(x.chunk(num_heads, dim=-1), dim=0).reshape(B, H, L, D)
+
+
+@split_heads.mistake(
+    "dtype-not-kept",
+    "x may be float16 or float64. Of which dtype is a new `torch.zeros(...)`, and what does `.float()` "
+    "make? Moving numbers needs neither.",
+)
+def _(x, num_heads):
+    return x.float().reshape(_sizes(x, num_heads)).transpose(1, 2)
+
+
+@split_heads.mistake(
+    "axes-of-size-1-lost",
+    "Four axes are asked for, even if one of them has size 1. Which line of yours drops it?",
+)
+def _(x, num_heads):
+    return x.reshape(_sizes(x, num_heads)).transpose(1, 2).squeeze()
 
 
 @split_heads.mistake("num-heads-ignored", "Does your result change when `num_heads` does?")

@@ -57,18 +57,38 @@ def _sessions(answer, q, k, v, turns, dim):
             x[s][:, :, start : done[s]].clone(memory_format=torch.preserve_format)
             for x in (q, k, v)
         ]
-        chunks.append((s, start, chunk))
+        chunks.append((s, start, done[s], chunk))
         result = answer(*chunk, caches[s])
         if result is None or result is Ellipsis:
             return result
         expected = q[s][:, :, start : done[s]]
         output, caches[s] = checked_pair(result, expected, len(outputs[s]) + 1)
         outputs[s].append(output.clone())  # a buffer may be written to again
-    for s, start, chunk in chunks:  # what was changed in a chunk shows in the whole
+    for s, start, end, chunk in chunks:  # what was changed in a chunk shows in the whole
         for whole, part in zip((q, k, v), chunk, strict=True):
-            if part.shape == whole[s][:, :, start : start + part.shape[2]].shape:
-                whole[s][:, :, start : start + part.shape[2]] = part
+            given = whole[s][:, :, start:end]
+            given[...] = part if part.shape == given.shape else torch.nan
     return torch.cat([torch.cat(session, dim=2) for session in outputs], dim=dim)
+
+
+def _in_turns(answer, q, k, v, turns, dim):
+    """Play each session alone and all of them in turns: the outputs must be the same."""
+    alone = []
+    for s in range(len(q)):
+        sizes = [size for session, size in turns if session == s]
+        result = _one_session(answer, q[s].clone(), k[s].clone(), v[s].clone(), sizes)
+        if not isinstance(result, torch.Tensor):
+            return result
+        alone.append(result)
+    joined = _sessions(answer, q, k, v, turns, dim)
+    if isinstance(joined, torch.Tensor) and not torch.allclose(
+        joined, torch.cat(alone, dim=dim), atol=1e-3, equal_nan=True
+    ):
+        raise Wrong(
+            "Each session gets other outputs when it is alone than in turns with the other one. "
+            "What does your function keep that is not in the cache it returns?"
+        )
+    return joined
 
 
 def _two_beginnings(answer, q, k, v, turns, dim):
@@ -96,7 +116,7 @@ def _(rng):
         args = (*random(*shape, **kwargs), sizes)
         return Case(f"{about} of {sizes_text} tokens", args, _one_session, grad=False)
 
-    def sessions(about, shapes, turns, dim=0, run=_sessions):
+    def sessions(about, shapes, turns, dim=0, run=_in_turns):
         args = tuple(zip(*(random(*shape) for shape in shapes), strict=True))
         return Case(about, (*args, turns, dim), run, grad=False)
 
@@ -159,6 +179,12 @@ def _causal(q, k, v):
     return attend(q, k, v, causal_mask(q.shape[2], k.shape[2]))
 
 
+def _causal_product(q, k, v):
+    """Attend by `@`: parts of a cache that do not fit raise another error than with einsum."""
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    return weigh(scores, causal_mask(q.shape[2], k.shape[2])) @ v
+
+
 def _joined(q, k, v, cache):
     return (k, v) if cache is None else (_join(cache[0], k), _join(cache[1], v))
 
@@ -195,6 +221,17 @@ def _(q, k, v, cache):
     if cache is None:
         return _causal(q, all_k, all_v), (k, v)
     return _causal(q, all_k, all_v), (_join(all_k, k), _join(all_v, v))
+
+
+@cached_attention.mistake(
+    "first-chunk-stored-twice",
+    "How many tokens are in your cache after one call with one token? Which lines of yours put it "
+    "there?",
+)
+def _(q, k, v, cache):
+    old_k, old_v = (k, v) if cache is None else cache
+    k, v = _join(old_k, k), _join(old_v, v)
+    return _causal(q, k, v), (k, v)
 
 
 @cached_attention.mistake(
@@ -265,14 +302,31 @@ _ONLY_K = (
 @cached_attention.mistake("values-not-cached", _ONLY_K)
 def _(q, k, v, cache):
     k, new_v = k if cache is None else _join(cache[0], k), v
-    weights = weigh(scaled(q, k), causal_mask(q.shape[2], k.shape[2]))
-    return weights @ new_v, (k, new_v)
+    return _causal_product(q, k, new_v), (k, new_v)
 
 
 @cached_attention.mistake("values-not-cached", _ONLY_K)
 def _(q, k, v, cache):
     k = k if cache is None else _join(cache[0], k)
     return _causal(q, k, v), (k, v)
+
+
+@cached_attention.mistake("values-not-cached", _ONLY_K)
+def _(q, k, v, cache):
+    all_k, all_v = _joined(q, k, v, cache)
+    return _causal_product(q, all_k, all_v), (all_k, v)
+
+
+@cached_attention.mistake("values-not-cached", _ONLY_K)
+def _(q, k, v, cache):
+    all_k, all_v = _joined(q, k, v, cache)
+    return _causal_product(q, all_k, all_v), (all_k, v if cache is None else cache[1])
+
+
+@cached_attention.mistake("keys-not-cached", _ONLY_K)
+def _(q, k, v, cache):
+    all_k, all_v = _joined(q, k, v, cache)
+    return _causal_product(q, all_k, all_v), (k, all_v)
 
 
 _AXIS = (
@@ -341,6 +395,46 @@ def _(q, k, v, cache):
     k, v = _joined(q, k, v, cache)
     mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril()
     return attend(q, k, v, mask), (k, v)
+
+
+@cached_attention.mistake(
+    "mask-of-the-chunk-only",
+    "Two new tokens, one in the cache: how many keys does each of them meet, and how many columns "
+    "has your mask?",
+)
+def _(q, k, v, cache):
+    k, v = _joined(q, k, v, cache)
+    return attend(q, k, v, causal_mask(q.shape[2], q.shape[2])), (k, v)
+
+
+@cached_attention.mistake(
+    "mask-top-left-in-later-chunks",
+    "One new token is right. Now two new tokens with six in the cache: how many keys does the first "
+    "of them see under your mask? To which rows of the full 8 x 8 mask do the two belong?",
+)
+def _(q, k, v, cache):
+    k, v = _joined(q, k, v, cache)
+    L, S = q.shape[2], k.shape[2]
+    return attend(q, k, v, torch.ones(L, S).tril() > 0 if L > 1 else None), (k, v)
+
+
+@cached_attention.mistake(
+    "mask-multiplied", "A hidden key's score is now 0. What is exp(0)?"
+)
+def _(q, k, v, cache):
+    k, v = _joined(q, k, v, cache)
+    scores = scaled(q, k) * causal_mask(q.shape[2], k.shape[2])
+    return mix(scores.softmax(-1), v), (k, v)
+
+
+@cached_attention.mistake(
+    "mask-after-the-softmax",
+    "What do the weights of one token add up to after you have hidden some?",
+)
+def _(q, k, v, cache):
+    k, v = _joined(q, k, v, cache)
+    weights = scaled(q, k).softmax(-1) * causal_mask(q.shape[2], k.shape[2])
+    return mix(weights, v), (k, v)
 
 
 @cached_attention.mistake(

@@ -81,6 +81,9 @@ def _(rng):
     heads = torch.rand(8, 1, 5, generator=rng) < 0.5
     heads[..., 2] = True
     yield case("a mask (H, 1, S)", 2, 8, 2, 3, 5, 6, mask=heads)
+    one_blind = torch.ones(4, 1, 3) > 0
+    one_blind[1] = False
+    yield case("one of four heads sees nothing", 1, 4, 2, 2, 3, 2, mask=one_blind)
     left = (torch.arange(6) >= torch.tensor([[0], [3]]))[:, None, None]
     both = left & causal_mask(6, 6)
     yield case(
@@ -88,7 +91,7 @@ def _(rng):
         mask=both,
     )  # fmt: skip
     nothing = torch.tensor([[True, True], [False, False]])
-    q = torch.tensor([[1.0, 2.0], [3.0, 1.0]]).view(1, 2, 2, 1)
+    q = torch.tensor([[1.0, 2.0], [3.0, 1.0], [0.0, 1.0], [2.0, 0.0]]).view(1, 4, 2, 1)
     k, v = torch.tensor([[[[1.0], [0.0]]], [[[2.0], [4.0]]]])[:, None]
     yield Case("the second query sees nothing", (q, k, v, nothing), with_mask)
     yield case("no query sees anything", 1, 2, 1, 2, 3, 2, mask=torch.zeros(2, 3) > 0)
@@ -97,6 +100,13 @@ def _(rng):
     v[1, :, 3:] = 1e30
     far = padding_mask(torch.tensor([5, 3]), 5)
     yield Case("huge values behind hidden keys", (q, k, v, far), with_mask, grad=False)
+    q = torch.full((1, 4, 1, 1), 200.0)
+    k = torch.tensor([-100.0, -100.5, -100.0] * 2).view(1, 2, 3, 1)
+    v = torch.tensor([1.0, 2.0, 4.0, 3.0, 5.0, 6.0]).view(1, 2, 3, 1)
+    last = torch.tensor([[True, True, False]])
+    yield Case(
+        "scores near -20000, the last key hidden", (q, k, v, last), with_mask, grad=False
+    )
     yield Case(
         "scores up to thousands apart", random(2, 6, 2, 3, 4, 6, scale=60.0), grad=False,
         tolerance=1e-2,
@@ -233,6 +243,13 @@ def _(q, k, mask):
 
 
 @_weights_mistake(
+    "scale-by-length", "Should more keys change how well a query fits the first one?"
+)
+def _(q, k, mask):
+    return weigh(dots(q, k) / math.sqrt(k.shape[2]), mask)
+
+
+@_weights_mistake(
     "scale-int-sqrt", "What is the square root of 6, as your code computes it?"
 )
 def _(q, k, mask):
@@ -323,6 +340,79 @@ def _(q, k, mask):
     return weigh(scaled(q, k), mask)
 
 
+_FIVE_AXES = (
+    "Your scores have five axes, the mask has four or fewer, and they are lined up from the right. "
+    "Which axis of the scores does the H of a mask (B, H, L, S) meet? Try `mask.expand(B, H, L, S)` "
+    "first, and then cut its heads into groups as you cut those of q."
+)
+
+
+def _grouped_with_mask(q, k, v, mask):
+    """Attend in five axes (B, Hkv, group, L, S), with the mask as it comes."""
+    q, k, v = q.unflatten(1, (k.shape[1], -1)), k.unsqueeze(2), v.unsqueeze(2)
+    return (weigh(q @ k.mT / math.sqrt(q.shape[-1]), mask) @ v).flatten(1, 2)
+
+
+@grouped_query_attention.mistake("mask-not-cut-into-groups", _FIVE_AXES)
+def _(q, k, v, mask=None):
+    return _grouped_with_mask(q, k, v, mask)
+
+
+@grouped_query_attention.mistake("mask-not-cut-into-groups", _FIVE_AXES)
+def _(q, k, v, mask=None):
+    return _grouped_with_mask(q, k, v, None if mask is None else mask.unsqueeze(2))
+
+
+@grouped_query_attention.mistake("mask-not-cut-into-groups", _FIVE_AXES)
+def _(q, k, v, mask=None):
+    if mask is not None and mask.ndim > 2:
+        mask = mask.unsqueeze(2)
+    return _grouped_with_mask(q, k, v, mask)
+
+
+@_weights_mistake(
+    "mask-axis-added",
+    "The mask can already be broadcast to (B, H, L, S). Which axis does your code add to it?",
+)
+def _(q, k, mask):
+    return weigh(scaled(q, k), None if mask is None else mask.unsqueeze(1))
+
+
+@_weights_mistake(
+    "mask-as-index",
+    "Used as an index, a mask needs all sizes of the scores. Which method fills the cells of a mask "
+    "that can only be broadcast to them?",
+)
+def _(q, k, mask):
+    scores = scaled(q, k)
+    if mask is not None:
+        scores[~mask] = -torch.inf
+    return scores.softmax(-1).nan_to_num(0.0)
+
+
+@_weights_mistake(
+    "fill-not-low-enough",
+    "Are all scores larger than the number you fill in? What if they are near -20000?",
+)
+def _(q, k, mask):
+    scores = scaled(q, k)
+    if mask is None:
+        return scores.softmax(-1)
+    return scores.masked_fill(~mask, -1e4).softmax(-1) * mask.any(-1, keepdim=True)
+
+
+@_weights_mistake(
+    "fill-too-large-for-float16",
+    "What is the largest number float16 can hold? Which value fits into every dtype, and is lower "
+    "than every score?",
+)
+def _(q, k, mask):
+    scores = scaled(q, k)
+    if mask is None:
+        return scores.softmax(-1)
+    return scores.masked_fill(~mask, -1e9).softmax(-1) * mask.any(-1, keepdim=True)
+
+
 @_weights_mistake(
     "empty-row-nan", "What does softmax make of a row that holds nothing but -inf?"
 )
@@ -345,6 +435,12 @@ def _(q, k, mask):
     scores = scaled(q, k)
     lowest = torch.finfo(q.dtype).min
     return (scores if mask is None else scores.masked_fill(~mask, lowest)).softmax(-1)
+
+
+@_weights_mistake("empty-row-uniform", _UNIFORM + " And are all scores above -10000?")
+def _(q, k, mask):
+    scores = scaled(q, k)
+    return (scores if mask is None else scores.masked_fill(~mask, -1e4)).softmax(-1)
 
 
 @_weights_mistake("causal", "Without a mask everything is allowed. Who hides keys here?")

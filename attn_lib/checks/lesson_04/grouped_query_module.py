@@ -313,6 +313,14 @@ def _(self, x, mask):
     return _right(self, x, mask if mask is None or mask.ndim < 4 else mask[:, :1])
 
 
+@_mistake(
+    "mask-axis-added",
+    "The mask can already be broadcast to (B, H, L, S). Which axis does your code add to it?",
+)
+def _(self, x, mask):
+    return _right(self, x, None if mask is None else mask.unsqueeze(1))
+
+
 @_mistake("empty-row-nan", "What does softmax make of a row that holds nothing but -inf?")
 def _(self, x, mask):
     def weights(q, k):
@@ -370,3 +378,10 @@ def _(self, x, mask):
 )
 def _(self, x, mask):
     return _with_weights(self, x, lambda q, k: F.dropout(weigh(scaled(q, k), mask), 0.1))
+
+
+@_mistake(
+    "dropout-left-in", "Call the module twice with the same input. Is the answer the same?"
+)
+def _(self, x, mask):
+    return F.dropout(_right(self, x, mask), 0.1)

@@ -35,7 +35,13 @@ def _(rng):
     yield Case("three tokens", (1, 3, 1, 1, 4, torch.float32))
     yield Case("all sizes different", (2, 7, 5, 3, 6, torch.float32))
     yield Case("all sizes different, two bytes a number", (3, 11, 2, 5, 7, torch.bfloat16))
-    for dtype in (torch.float16, torch.float64, torch.float8_e4m3fn, torch.int8):
+    for dtype in (
+        torch.float16,
+        torch.float64,
+        torch.float8_e4m3fn,
+        torch.int8,
+        torch.int32,
+    ):
         sizes = (upto(9), upto(99), upto(40), upto(20), upto(200))
         yield Case("sizes drawn at random", (*sizes, dtype))
     yield Case("a model of 30 layers", (1, 2048, 30, 3, 64, torch.bfloat16))

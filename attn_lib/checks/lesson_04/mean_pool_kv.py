@@ -99,6 +99,16 @@ def _(weight, num_heads, num_kv_heads):
 
 
 @mean_pool_kv.mistake(
+    "columns-pooled",
+    "`nn.Linear` stores (out, in). Which axis of the weight counts the rows of the heads?",
+)
+def _(weight, num_heads, num_kv_heads):
+    rows, D = weight.shape[0], weight.shape[1] // num_heads
+    heads = weight.reshape(rows, num_kv_heads, num_heads // num_kv_heads, D)
+    return heads.mean(2).reshape(rows, num_kv_heads * D)
+
+
+@mean_pool_kv.mistake(
     "summed",
     "If all heads of a group are equal, what should come out? What does yours give?",
 )
@@ -201,6 +211,16 @@ def _(weight, num_heads, num_kv_heads):
 def _(weight, num_heads, num_kv_heads):
     head_dim = weight.shape[1] // num_heads
     groups = weight.view(num_kv_heads, num_heads // num_kv_heads, head_dim, -1)
+    return groups.mean(1).flatten(0, 1)
+
+
+@mean_pool_kv.mistake(
+    "head-dim-from-the-columns",
+    "Which axis of the weight holds the H * D rows, the first or the second? From which do you take D?",
+)
+def _(weight, num_heads, num_kv_heads):
+    E = weight.shape[1]
+    groups = weight.view(num_kv_heads, num_heads // num_kv_heads, E // num_heads, E)
     return groups.mean(1).flatten(0, 1)
 
 

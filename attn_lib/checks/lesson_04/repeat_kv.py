@@ -101,6 +101,14 @@ def _(x, num_heads):
 
 
 @repeat_kv.mistake(
+    "batch-repeated",
+    "Are there more sentences after the call, or more heads? Which axis does `cat` use by itself?",
+)
+def _(x, num_heads):
+    return torch.cat([x] * (num_heads // x.shape[1]))
+
+
+@repeat_kv.mistake(
     "repeated-h-times",
     "Two heads, each copied 8 times: how many are that? How many copies make 8 heads out of 2?",
 )
@@ -133,6 +141,16 @@ def _(x, num_heads):
     return share(x.transpose(1, 2), num_heads * x.shape[2] // x.shape[1]).reshape(
         x.shape[0], num_heads, *x.shape[2:]
     )
+
+
+@repeat_kv.mistake(
+    "copies-among-the-tokens",
+    "The shape is right, the cells are not. In your tensor before the reshape, does the copy axis "
+    "stand right behind the heads, or behind the tokens? Try x = torch.arange(8).view(1, 2, 2, 2).",
+)
+def _(x, num_heads):
+    copies = x.repeat_interleave(num_heads // x.shape[1], dim=2)
+    return copies.reshape(x.shape[0], num_heads, *x.shape[2:])
 
 
 @repeat_kv.mistake(

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_lib import causal_mask, einsum_attention, merge_heads, split_heads
-from attn_lib.checks.lesson_05.steps import merge, on_keys, scaled, shares, split
+from attn_lib.checks.lesson_05.steps import careless, merge, on_keys, scaled, shares, split
 from attn_lib.checks.task import Case, run_module, sharpened_parameters, task
 
 
@@ -51,12 +51,12 @@ def _(rng):
 
     def case(
         about, B, L, S, H, D, d_context,
-        mask=None, dtype=torch.float32, scale=1.0, change=None, **options,
+        mask=None, dtype=torch.float32, change=None, **options,
     ):  # fmt: skip
         init = (H * D, d_context, H)
         parameters = sharpened_parameters(CrossAttention(*init), rng)
         parameters = {name: p.to(dtype) for name, p in parameters.items()}
-        x = (torch.randn(B, L, H * D, generator=rng) * scale).to(dtype)
+        x = torch.randn(B, L, H * D, generator=rng).to(dtype)
         context = torch.randn(B, S, d_context, generator=rng).to(dtype)
         if change:
             x, context = change(parameters, x, context)
@@ -75,73 +75,71 @@ def _(rng):
         "o_proj.bias": torch.tensor([0.5, -1.0]),
     }
     x, context = torch.tensor([[[2.0, 1.0]]]), torch.tensor([[[0.0], [1.0]]])
+    light = {"grad": False}  # the values tell; gradients are compared on the others
+    args = (2, 1, 1), tiny, x, context
+    yield Case("one query, two context tokens, one head", args, run_module, **light)
     for about, row in (
-        ("one query, two context tokens, one head", None),
         ("the second context token is padding", "x."),
         ("all of the context is padding", ".."),
     ):
-        by_name = () if row is None else ({"context_mask": mask_of(row)},)
-        yield Case(about, ((2, 1, 1), tiny, x, context, *by_name), run_module)
+        yield Case(about, (*args, {"context_mask": mask_of(row)}), run_module)
 
     yield case("all sizes different, no mask", 2, 5, 7, 3, 6, 10)
-    yield case("unequal padding", 2, 5, 7, 3, 6, 10, ["xxxxxxx", "xxxx..."])
-    yield case("padding in front and in the middle", 2, 3, 5, 4, 6, 7, ["..xxx", "x.xx."])
+    rows = ["..xxx", "x.xx."]
+    yield case("padding in front and in the middle", 2, 3, 5, 4, 6, 7, rows, **light)
     yield case(
         "the middle sentence is all padding", 3, 2, 4, 5, 6, 7, ["xxx.", "....", "xxxx"]
     )
-    yield case("L = S and d_context = d_model", 2, 6, 6, 3, 4, 12, ["xxxxxx", "xxx..."])
-    yield case("L = S and d_context = d_model, no mask", 3, 5, 5, 2, 6, 12)
-    light = {"grad": False}  # the values tell; gradients are compared on the others
-    yield case("B = L", 3, 3, 5, 2, 6, 8, ["xxxxx", "xxx..", "x...."], **light)
-    yield case("B = H", 3, 2, 5, 3, 6, 8, ["xxxxx", "xx...", ".xxx."], **light)
-    rows = ["xxxx", "xxx.", "x...", "...."]
+    yield case("L = S and d_context = d_model, no mask", 3, 5, 5, 2, 6, 12, **light)
+    rows = ["xxxx", "xxx.", "x...", "..x."]
     yield case("B = H = L = S = D = 4", 4, 4, 4, 4, 4, 16, rows, **light)
     yield case(
-        "more queries than context tokens", 2, 7, 3, 3, 2, 5, ["xx.", "xxx"], **light
+        "more queries than context tokens", 2, 7, 3, 5, 1, 6, ["xx.", "xxx"], **light
     )
-    yield case("one query, one context token", 2, 1, 1, 3, 6, 4, ["x", "."])
-    yield case("batch 1, D = 1", 1, 4, 3, 5, 1, 6, ["xx."], **light)
-    yield case("one head", 2, 3, 4, 1, 6, 5, ["xxxx", "xx.."], **light)
-    yield case("30 context tokens, head_dim 32", 1, 3, 30, 2, 32, 9, **light)
+    yield case("one context token", 2, 3, 1, 3, 6, 4, ["x", "."], **light)
+    about = "30 context tokens, none of them a pad, head_dim 32"
+    yield case(about, 1, 3, 30, 2, 32, 9, ["x" * 30], **light)
 
     def huge_pads(parameters, x, context):
         # Only the values read the last channel, so that the scores stay ordinary.
         parameters["k_proj.weight"][:, -1] = 0
         context[1, 2:, -1] = 1e30
-        return x, context
-
-    mask = ["xxxxx", "xx..."]
-    yield case("pads with huge values", 2, 3, 5, 4, 6, 7, mask, change=huge_pads, **light)
-    far = {"tolerance": 1e-2, **light}
-    yield case("scores in the hundreds", 2, 3, 5, 4, 6, 7, scale=60.0, **far)
-
-    def far_below(parameters, x, context):
-        parameters["q_proj.bias"].fill_(8.0)
-        parameters["k_proj.bias"].fill_(-8.0)
-        return x, context
-
-    about = "every score near -150"
-    yield case(about, 2, 3, 5, 4, 6, 7, mask, change=far_below, **far)
-
-    def other_layout(parameters, x, context):
         return x.mT.contiguous().mT, context.transpose(0, 1).contiguous().transpose(0, 1)
 
-    yield case("not contiguous", 2, 3, 5, 4, 6, 7, mask, change=other_layout)
-    yield case("float64", 2, 3, 5, 4, 6, 7, ["xxxxx", "....."], torch.float64)
-    for dtype in (torch.float16, torch.bfloat16):
-        about = f"{dtype}".removeprefix("torch.")
-        yield case(about, 2, 3, 5, 4, 6, 7, ["xxx..", "....."], dtype, **light)
+    mask = ["xxxxx", "xx..."]
+    about = "pads with huge values, and not contiguous"
+    yield case(about, 2, 3, 5, 4, 6, 7, mask, change=huge_pads, **light)
+
+    def far_off(parameters, x, context):
+        parameters["q_proj.bias"].fill_(8.0)
+        parameters["k_proj.bias"].fill_(-8.0)
+        parameters["k_proj.bias"][:6] = 8.0
+        return x, context
+
+    far = {"tolerance": 1e-2, **light}
+    about = "every score near 150 in head 0, near -150 in the others"
+    yield case(about, 2, 3, 5, 4, 6, 7, mask, change=far_off, **far)
+
+    mask = ["xxx..", "....."]
+    yield case("float64", 2, 3, 5, 4, 6, 7, mask, torch.float64, **light)
+    yield case("float16", 2, 3, 5, 4, 6, 7, mask, torch.float16, **light)
 
 
-def _wrong(id, question):
-    """Register a forward, `(self, x, context, context_mask)`, as a mistake."""
+# Some learners think of empty sentences early, others last: common mistakes come with both softmaxes.
+BOTH = (shares, careless)
+
+
+def _wrong(id, question, softmaxes=(shares,)):
+    """Register a forward, `(self, x, context, mask)`, as a mistake, with `self.shares` to use."""
 
     def keep(forward):
         def with_default(self, x, context, context_mask=None):
             return forward(self, x, context, context_mask)
 
-        made = type("CrossAttention", (CrossAttention,), {"forward": with_default})
-        cross_attention.mistake(id, question)(made)
+        for softmax in softmaxes:
+            body = {"forward": with_default, "shares": staticmethod(softmax)}
+            made = type("CrossAttention", (CrossAttention,), body)
+            cross_attention.mistake(id, question)(made)
         return forward
 
     return keep
@@ -169,13 +167,15 @@ def _finish(self, weights, v):
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, context, x)
-    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask)), v)
 
 
-@_wrong("context-ignored", "Change the context. Which line of `forward` should notice it?")
+@_wrong(
+    "context-ignored", "Change the context. Which line of `forward` should notice it?", BOTH
+)
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, x)
-    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask)), v)
 
 
 @_wrong(
@@ -184,7 +184,7 @@ def _(self, x, context, mask):
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, context, context)
-    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask)), v)
 
 
 @_wrong(
@@ -194,28 +194,32 @@ def _(self, x, context, mask):
 def _(self, x, context, mask):
     q, k, _ = _heads(self, x, context)
     v = split(self.v_proj(x), self.num_heads)
-    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
-
-
-@_wrong("keys-from-x", "With what is a query compared: with words of x, or of the context?")
-def _(self, x, context, mask):
-    q, _, v = _heads(self, x, context)
-    k = split(self.k_proj(x), self.num_heads)
-    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
-
-
-@_wrong("keys-as-values", "Where does `forward` use `v_proj`?")
-def _(self, x, context, mask):
-    q, k, _ = _heads(self, x, context)
-    return _finish(self, shares(scaled(q, k), on_keys(mask)), k)
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask)), v)
 
 
 @_wrong(
-    "keys-and-values-swapped", "What should be compared with the query, and what be mixed?"
+    "keys-from-x",
+    "With what is a query compared: with words of x, or of the context?",
+)
+def _(self, x, context, mask):
+    q, _, v = _heads(self, x, context)
+    k = split(self.k_proj(x), self.num_heads)
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong("keys-as-values", "Where does `forward` use `v_proj`?", BOTH)
+def _(self, x, context, mask):
+    q, k, _ = _heads(self, x, context)
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask)), k)
+
+
+@_wrong(
+    "keys-and-values-swapped",
+    "What should be compared with the query, and what be mixed?",
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(scaled(q, v), on_keys(mask)), k)
+    return _finish(self, self.shares(scaled(q, v), on_keys(mask)), k)
 
 
 @_wrong(
@@ -223,41 +227,70 @@ def _(self, x, context, mask):
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(scaled(k, q), on_keys(mask)), v)
+    return _finish(self, self.shares(scaled(k, q), on_keys(mask)), v)
 
 
-@_wrong("residual-added", "Nobody asked to add x here. Does the formula add it?")
+@_wrong("residual-added", "Nobody asked to add x here. Does the formula add it?", BOTH)
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return x + _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+    return x + _finish(self, self.shares(scaled(q, k), on_keys(mask)), v)
 
 
 @_wrong(
     "causal",
     "The whole context is there before the first word is written. What would a causal mask hide?",
+    BOTH,
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
     causal = causal_mask(x.shape[1], context.shape[1])
     mask = causal if mask is None else causal & on_keys(mask)
-    return _finish(self, shares(scaled(q, k), mask), v)
+    return _finish(self, self.shares(scaled(q, k), mask), v)
+
+
+@_wrong(
+    "causal",
+    "The whole context is there before the first word is written. What would a causal mask hide?",
+    BOTH,
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    causal = torch.ones(x.shape[1], context.shape[1], dtype=torch.bool).tril()
+    mask = causal if mask is None else causal & on_keys(mask)
+    return _finish(self, self.shares(scaled(q, k), mask), v)
+
+
+@_wrong(
+    "keys-and-values-kept",
+    "The next context may be another one. How long do your keys and values live?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    if not hasattr(self, "kept"):
+        self.kept = k.detach(), v.detach()
+    k, v = self.kept
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask)), v)
 
 
 # --------------------------------------------------------------------------- the softmax
 
 
 @_wrong(
-    "scale-missing", "If head_dim grows from 16 to 1024, what happens to the spread of q·k?"
+    "scale-missing",
+    "If head_dim grows from 16 to 1024, what happens to the spread of q·k?",
+    BOTH,
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(q @ k.mT, on_keys(mask)), v)
+    return _finish(self, self.shares(q @ k.mT, on_keys(mask)), v)
 
 
-@_wrong("scale-by-d-model", "How long are the vectors inside the dot product of ONE head?")
+@_wrong(
+    "scale-by-d-model", "How long are the vectors inside the dot product of ONE head?", BOTH
+)
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(q @ k.mT / math.sqrt(x.shape[-1]), on_keys(mask)), v)
+    return _finish(self, self.shares(q @ k.mT / math.sqrt(x.shape[-1]), on_keys(mask)), v)
 
 
 @_wrong(
@@ -266,7 +299,9 @@ def _(self, x, context, mask):
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(q @ k.mT / math.sqrt(context.shape[-1]), on_keys(mask)), v)
+    return _finish(
+        self, self.shares(q @ k.mT / math.sqrt(context.shape[-1]), on_keys(mask)), v
+    )
 
 
 @_wrong(
@@ -275,28 +310,44 @@ def _(self, x, context, mask):
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(q @ k.mT / math.sqrt(k.shape[2]), on_keys(mask)), v)
+    return _finish(self, self.shares(q @ k.mT / math.sqrt(k.shape[2]), on_keys(mask)), v)
 
 
-@_wrong("scale-int-sqrt", "What is the square root of 6, as your code computes it?")
+@_wrong(
+    "scale-int-sqrt",
+    "What is the square root of 6, as your code computes it?",
+)
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(q @ k.mT / math.isqrt(q.shape[-1]), on_keys(mask)), v)
+    return _finish(self, self.shares(q @ k.mT / math.isqrt(q.shape[-1]), on_keys(mask)), v)
 
 
-@_wrong("scale-multiplied", "Does your factor make the scores larger or smaller?")
+@_wrong(
+    "scale-multiplied",
+    "Does your factor make the scores larger or smaller?",
+)
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(q @ k.mT * math.sqrt(q.shape[-1]), on_keys(mask)), v)
+    return _finish(self, self.shares(q @ k.mT * math.sqrt(q.shape[-1]), on_keys(mask)), v)
+
+
+@_wrong(
+    "scale-without-root",
+    "By what do you divide: by D, or by its square root? How large are the two for D = 64?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, self.shares(q @ k.mT / q.shape[-1], on_keys(mask)), v)
 
 
 @_wrong(
     "softmax-over-queries",
     "Over which axis must the shares of one query add up to 1: L or S?",
+    BOTH,
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(scaled(q, k), on_keys(mask), dim=-2), v)
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask), dim=-2), v)
 
 
 @_wrong(
@@ -305,7 +356,7 @@ def _(self, x, context, mask):
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(scaled(q, k), on_keys(mask), dim=1), v)
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask), dim=1), v)
 
 
 @_wrong("softmax-missing", "Where do the scores become shares that add up to 1?")
@@ -318,11 +369,38 @@ def _(self, x, context, mask):
 
 
 @_wrong(
-    "dropout-left-in", "Call the module twice with the same input. Is the answer the same?"
+    "exp-overflows",
+    "How large is exp(150) in float32? Which number may you subtract first?",
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, F.dropout(shares(scaled(q, k), on_keys(mask)), 0.1), v)
+    e = scaled(q, k).exp()
+    if mask is not None:
+        e = e * on_keys(mask)
+    return _finish(self, e / e.sum(-1, keepdim=True), v)
+
+
+@_wrong(
+    "exp-overflows",
+    "How large is exp(150) in float32? Which number may you subtract first?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    e = scaled(q, k).exp()
+    if mask is not None:
+        e = e * on_keys(mask)
+    total = e.sum(-1, keepdim=True)
+    return _finish(self, e / total.masked_fill(total == 0, 1.0), v)
+
+
+@_wrong(
+    "dropout-left-in",
+    "Call the module twice with the same input. Is the answer the same?",
+    BOTH,
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    return _finish(self, F.dropout(self.shares(scaled(q, k), on_keys(mask)), 0.1), v)
 
 
 # ------------------------------------------------------------------------------ the heads
@@ -331,50 +409,94 @@ def _(self, x, context, mask):
 @_wrong(
     "one-head-only",
     "With num_heads = 3, how many sets of weights does a query have? Where do you use num_heads?",
+    BOTH,
 )
 def _(self, x, context, mask):
     q, k, v = self.q_proj(x), self.k_proj(context), self.v_proj(context)
-    weights = shares(scaled(q, k), None if mask is None else mask[:, None, :])
+    weights = self.shares(scaled(q, k), None if mask is None else mask[:, None, :])
     return self.o_proj(weights @ v)
 
 
 @_wrong(
     "split-without-transpose",
     "Which numbers of token 0 end up in head 0? Try it with `torch.arange`.",
+    BOTH,
 )
 def _(self, x, context, mask):
     q, k, v = (
         t.reshape(len(t), self.num_heads, t.shape[1], -1)
         for t in (self.q_proj(x), self.k_proj(context), self.v_proj(context))
     )
-    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong(
+    "split-without-transpose",
+    "Which numbers of token 0 end up in head 0? Try it with `torch.arange`.",
+    BOTH,
+)
+def _(self, x, context, mask):
+    q, k, v = (
+        t.reshape(len(t), self.num_heads, t.shape[1], -1)
+        for t in (self.q_proj(x), self.k_proj(context), self.v_proj(context))
+    )
+    output = self.shares(scaled(q, k), on_keys(mask)) @ v
+    return self.o_proj(output.reshape(x.shape))
+
+
+@_wrong(
+    "heads-among-the-words",
+    "You hand over (B, L, H, D). Which axis does the attention take for the words?",
+)
+def _(self, x, context, mask):
+    q, k, v = (
+        t.unflatten(-1, (self.num_heads, -1))
+        for t in (self.q_proj(x), self.k_proj(context), self.v_proj(context))
+    )
+    mask = on_keys(mask)
+    return self.o_proj(F.scaled_dot_product_attention(q, k, v, attn_mask=mask).flatten(2))
 
 
 @_wrong(
     "merge-without-transpose",
     "After the mixture the axes are (B, H, L, D). Which two have to change places before the heads "
     "are put side by side?",
+    BOTH,
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return self.o_proj((shares(scaled(q, k), on_keys(mask)) @ v).reshape(x.shape))
+    return self.o_proj((self.shares(scaled(q, k), on_keys(mask)) @ v).reshape(x.shape))
 
 
 @_wrong(
-    "channels-interleaved", "Which rows of `q_proj.weight` make head 0: the first D, or every H-th?"
-)  # fmt: skip
+    "channels-interleaved",
+    "Which rows of `q_proj.weight` make head 0: the first D, or every H-th?",
+)
 def _(self, x, context, mask):
     q, k, v = (
         t.unflatten(-1, (-1, self.num_heads)).permute(0, 3, 1, 2)
         for t in (self.q_proj(x), self.k_proj(context), self.v_proj(context))
     )
-    return _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask)), v)
 
 
-@_wrong("o-proj-missing", "What happens to the heads after they are merged?")
+@_wrong(
+    "channels-interleaved",
+    "Which rows of `q_proj.weight` make head 0: the first D, or every H-th?",
+)
+def _(self, x, context, mask):
+    q, k, v = (
+        t.unflatten(-1, (-1, self.num_heads)).permute(0, 3, 1, 2)
+        for t in (self.q_proj(x), self.k_proj(context), self.v_proj(context))
+    )
+    output = self.shares(scaled(q, k), on_keys(mask)) @ v
+    return self.o_proj(output.permute(0, 2, 3, 1).flatten(2))
+
+
+@_wrong("o-proj-missing", "What happens to the heads after they are merged?", BOTH)
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return merge(shares(scaled(q, k), on_keys(mask)) @ v)
+    return merge(self.shares(scaled(q, k), on_keys(mask)) @ v)
 
 
 # ------------------------------------------------------------------------------- the mask
@@ -392,7 +514,9 @@ def _(self, x, context, mask):
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(scaled(q, k), None if mask is None else ~on_keys(mask)), v)
+    return _finish(
+        self, self.shares(scaled(q, k), None if mask is None else ~on_keys(mask)), v
+    )
 
 
 @_wrong(
@@ -416,6 +540,18 @@ def _(self, x, context, mask):
     scores = scaled(q, k)
     return _finish(
         self, (scores if mask is None else scores * on_keys(mask)).softmax(-1), v
+    )
+
+
+@_wrong(
+    "mask-added-as-0-and-1",
+    "Adding 1 to a score, or 0: does either of them hide a context word? Which number would?",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    scores = scaled(q, k)
+    return _finish(
+        self, (scores if mask is None else scores + on_keys(mask).to(q)).softmax(-1), v
     )
 
 
@@ -476,12 +612,62 @@ def _(self, x, context, mask):
 
 
 @_wrong(
+    "lowest-number-too-low",
+    "What is the lowest number of float16? `torch.finfo(scores.dtype)` knows.",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    scores = scaled(q, k)
+    if mask is None:
+        return _finish(self, scores.softmax(-1), v)
+    weights = scores.masked_fill(~on_keys(mask), -1e9).softmax(-1)
+    return _finish(self, weights.masked_fill(~on_keys(mask), 0), v)
+
+
+@_wrong(
+    "mask-of-another-dtype",
+    "Print the dtype of your scores before and after the mask is added, for a float16 input.",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    scores = scaled(q, k)
+    if mask is None:
+        return _finish(self, scores.softmax(-1), v)
+    weights = (scores + (1.0 - on_keys(mask).float()) * -1e9).softmax(-1)
+    return _finish(self, weights * on_keys(mask), v)
+
+
+@_wrong(
+    "asks-the-whole-batch",
+    "One sentence is all padding, and the one beside it is not. Does your `if` ask each of them, or "
+    "both at once?",
+)
+def _(self, x, context, mask):
+    if mask is not None and not mask.any():
+        return self.o_proj(torch.zeros_like(x))
+    q, k, v = _heads(self, x, context)
+    return _finish(self, careless(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong(
+    "empty-sentence-opened",
+    "You let a sentence of pads be read, so that nothing is divided by zero. What keeps its words "
+    "out of the result?",
+)
+def _(self, x, context, mask):
+    if mask is not None:
+        mask = mask | ~mask.any(-1, keepdim=True)
+    q, k, v = _heads(self, x, context)
+    return _finish(self, self.shares(scaled(q, k), on_keys(mask)), v)
+
+
+@_wrong(
     "bias-of-o-proj-hidden-too",
     "Each head gives zero where all is padding. What does `o_proj` make of zeros?",
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    output = _finish(self, shares(scaled(q, k), on_keys(mask)), v)
+    output = _finish(self, self.shares(scaled(q, k), on_keys(mask)), v)
     if mask is not None:
         output = output.masked_fill(~mask.any(-1)[:, None, None], 0)
     return output
@@ -491,21 +677,35 @@ def _(self, x, context, mask):
     "mask-meets-the-heads",
     "Your mask has three axes, (B, 1, S). Lined up from the right with (B, H, L, S), which axis "
     "does its B meet?",
+    BOTH,
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
     mask = None if mask is None else mask[:, None, :]
-    return _finish(self, shares(scaled(q, k), mask), v)
+    return _finish(self, self.shares(scaled(q, k), mask), v)
 
 
 @_wrong(
     "mask-meets-the-queries",
     "Your mask has two axes, (B, S). Lined up from the right with (B, H, L, S), which axis does its "
     "B meet?",
+    BOTH,
 )
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    return _finish(self, shares(scaled(q, k), mask), v)
+    return _finish(self, self.shares(scaled(q, k), mask), v)
+
+
+@_wrong(
+    "mask-repeated-in-the-wrong-order",
+    "B sentences and H heads in one axis: which comes first there? `repeat` and `repeat_interleave` "
+    "differ in that.",
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    if mask is not None:
+        mask = mask.repeat(self.num_heads, 1).view(len(x), self.num_heads, 1, -1)
+    return _finish(self, self.shares(scaled(q, k), mask), v)
 
 
 @_wrong(
@@ -516,16 +716,29 @@ def _(self, x, context, mask):
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
     mask = None if mask is None else mask[:, None, :, None]
-    return _finish(self, shares(scaled(q, k), mask), v)
+    return _finish(self, self.shares(scaled(q, k), mask), v)
+
+
+@_wrong(
+    "hides-queries-instead-of-keys",
+    "Whose words does `context_mask` describe: those that ask, or those that are read? Which axis "
+    "of (B, H, L, S) is that?",
+    BOTH,
+)
+def _(self, x, context, mask):
+    q, k, v = _heads(self, x, context)
+    mask = None if mask is None else mask[:, None, :, None]
+    output = self.shares(scaled(q, k), mask) @ v
+    return self.o_proj(output.transpose(1, 2).reshape(x.shape))
 
 
 # ----------------------------------------------------------------------------- the module
 
 
-@_wrong("weights-returned-too", "What does `forward` promise: one thing, or two?")
+@_wrong("weights-returned-too", "What does `forward` promise: one thing, or two?", BOTH)
 def _(self, x, context, mask):
     q, k, v = _heads(self, x, context)
-    weights = shares(scaled(q, k), on_keys(mask))
+    weights = self.shares(scaled(q, k), on_keys(mask))
     return _finish(self, weights, v), weights
 
 

@@ -45,6 +45,8 @@ def expanded(answer, src_ids, tgt_ids, pad_id, num_heads):
 def _expanded(name: str, mask: Tensor, shape: tuple) -> Tensor:
     if not isinstance(mask, Tensor):
         raise Wrong(f"The {name} should be a tensor, but is {describe(mask)}.")
+    if mask.layout != torch.strided:
+        raise Wrong(f"The {name} should be an ordinary tensor, but is {mask.layout}.")
     if mask.dtype != torch.bool:
         raise Wrong(
             f"The {name} should be boolean, True = may attend, but its dtype is {mask.dtype}."
@@ -94,8 +96,9 @@ def _(rng):
     yield case("all sizes different", padded(2, 7, 0), padded(2, 5, 0), 0, 3)
     yield case("output longer than input", padded(3, 4, 2), padded(3, 6, 2), 2, 5)
     yield case(
-        "pad_id larger than every id", padded(2, 4, 50256), padded(2, 3, 50256), 50256, 5
-    )
+        "pad_id larger than every id",
+        [[9, 50255, 50256, 50256], [50255, 4, 6, 50256]], [[3, 50255, 50256]] * 2, 50256, 5,
+    )  # fmt: skip
     yield case("pad_id -1", padded(2, 3, -1), padded(2, 5, -1), -1, 4)
     yield case(
         "padding in front", padded(2, 5, 0, front=True), padded(2, 4, 0, front=True), 0, 3
@@ -175,6 +178,14 @@ def _(src_ids, tgt_ids, pad_id):
 def _(src_ids, tgt_ids, pad_id):
     src = _real(src_ids, pad_id)
     return src, _real(tgt_ids, pad_id) & _causal(tgt_ids).T, src
+
+
+@encoder_decoder_masks.mistake(
+    "causal-upside-down", "Row 0 of your decoder mask: does it see what comes first, or last?"
+)  # fmt: skip
+def _(src_ids, tgt_ids, pad_id):
+    src = _real(src_ids, pad_id)
+    return src, _real(tgt_ids, pad_id) & ~_causal(tgt_ids), src
 
 
 @encoder_decoder_masks.mistake(
@@ -275,6 +286,22 @@ def _(src_ids, tgt_ids, pad_id):
 
 
 @encoder_decoder_masks.mistake(
+    "hides-pad-queries-too", "Does the output of a pad query matter to anyone?"
+)
+def _(src_ids, tgt_ids, pad_id):
+    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
+    return src & src.mT, decoder, cross
+
+
+@encoder_decoder_masks.mistake(
+    "hides-pad-queries-too", "Does the output of a pad query matter to anyone?"
+)
+def _(src_ids, tgt_ids, pad_id):
+    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
+    return src, decoder & _real(tgt_ids, pad_id).mT, cross
+
+
+@encoder_decoder_masks.mistake(
     "hides-queries-instead-of-keys",
     "Should a pad not ask, or should it not be read? Is the last axis of a mask queries or keys?",
 )
@@ -290,6 +317,15 @@ def _(src_ids, tgt_ids, pad_id):
 def _(src_ids, tgt_ids, pad_id):
     src, tgt = _real(src_ids, pad_id), _real(tgt_ids, pad_id)
     return src.mT, tgt.mT & _causal(tgt_ids), tgt.mT & torch.ones_like(src)
+
+
+@encoder_decoder_masks.mistake(
+    "hides-queries-instead-of-keys",
+    "Should a pad not ask, or should it not be read? Is the last axis of a mask queries or keys?",
+)
+def _(src_ids, tgt_ids, pad_id):
+    src, _, cross = _right(src_ids, tgt_ids, pad_id)
+    return src, _real(tgt_ids, pad_id).mT & _causal(tgt_ids), cross
 
 
 @encoder_decoder_masks.mistake(
@@ -366,6 +402,15 @@ def _(src_ids, tgt_ids, pad_id):
 
 
 @encoder_decoder_masks.mistake(
+    "not-boolean",
+    "A mask of this course is made of True and False. What is the matrix made of that hides the future?",
+)
+def _(src_ids, tgt_ids, pad_id):
+    src = _real(src_ids, pad_id)
+    return src, _real(tgt_ids, pad_id) & _causal(tgt_ids).float(), src
+
+
+@encoder_decoder_masks.mistake(
     "head-axis-missing",
     "Write the shape of your mask below (B, H, L, S), lined up from the right. Under which axis does "
     "its B stand?",
@@ -385,6 +430,16 @@ def _(src_ids, tgt_ids, pad_id):
 
 
 @encoder_decoder_masks.mistake(
+    "two-axes-missing",
+    "`ids != pad_id` is (B, S). Write that below (B, H, L, S), lined up from the right. Under which "
+    "axis does its B stand?",
+)
+def _(src_ids, tgt_ids, pad_id):
+    src = src_ids != pad_id
+    return src, (tgt_ids != pad_id) & _causal(tgt_ids), src
+
+
+@encoder_decoder_masks.mistake(
     "decoder-mask-as-long-as-the-input",
     "In the decoder's own attention, how many queries are there, and how many keys?",
 )
@@ -399,6 +454,14 @@ def _(src_ids, tgt_ids, pad_id):
 def _(src_ids, tgt_ids, pad_id):
     src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
     return decoder, src, cross
+
+
+@encoder_decoder_masks.mistake(
+    "results-out-of-order", "In which order are the three masks asked for?"
+)
+def _(src_ids, tgt_ids, pad_id):
+    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
+    return src, cross, decoder
 
 
 @encoder_decoder_masks.mistake(

@@ -11,6 +11,10 @@ from attn_lib.checks.task import Wrong, describe
 Prefix = tuple[int, ...]
 
 
+class WrongCall(Wrong):
+    """Raised by `step` for ids that no model could take."""
+
+
 class FakeModel:
     """Its logits at each position depend on the row and on every id up to there, bos included.
 
@@ -21,9 +25,10 @@ class FakeModel:
     Args:
         script: the tokens of each row, with the eos where one is to be written.
         vocabulary_size: V.
-        bos_id: the id that each row begins with; the model never writes it.
+        bos_id: the id that each row begins with; written only where the script says so.
         eos_id: the id that ends a row.
         shift: added to all logits; a large negative one makes all of them negative.
+        spread: how far apart the logits are: the likeliest is ahead by 0.3 of it, at least.
     """
 
     def __init__(
@@ -33,8 +38,9 @@ class FakeModel:
         bos_id: int,
         eos_id: int,
         shift: float = 0.0,
+        spread: float = 1.0,
     ):
-        self.script, self.shift = script, shift
+        self.script, self.shift, self.spread = script, shift, spread
         self.bos_id, self.eos_id = bos_id, eos_id
         self.vocabulary_size = vocabulary_size
         self.others = [t for t in range(vocabulary_size) if t not in (bos_id, eos_id)]
@@ -47,7 +53,7 @@ class FakeModel:
             rng = torch.Generator().manual_seed(number)
             values = torch.rand(self.vocabulary_size, generator=rng) * 4 - 3  # -3 to 1
             values[self._following(row, prefix, number)] = 1.3
-            self._known[row, prefix] = values + self.shift
+            self._known[row, prefix] = values * self.spread + self.shift
         return self._known[row, prefix]
 
     def _following(self, row: int, prefix: Prefix, number: int) -> int:
@@ -77,27 +83,30 @@ class FakeModel:
             ]
             return torch.stack([torch.stack(row) for row in rows])
 
+        step.__qualname__ = "step"  # as errors call it
         return step
 
     def _refuse(self, ids: Tensor, call: int, max_len: int) -> None:
         if call > max_len + 5:
-            raise Wrong(
+            raise WrongCall(
                 f"`step` was called more than {max_len + 5} times, and max_len is {max_len}. What "
                 "ends your loop?"
             )
         if not isinstance(ids, Tensor):
-            raise Wrong(f"`step` needs a tensor of ids, but received {describe(ids)}.")
+            raise WrongCall(f"`step` needs a tensor of ids, but received {describe(ids)}.")
         if ids.dtype != torch.int64:
-            raise Wrong(f"`step` needs ids of dtype torch.int64, but received {ids.dtype}.")
+            raise WrongCall(
+                f"`step` needs ids of dtype torch.int64, but received {ids.dtype}."
+            )
         expected = (len(self.script), call)
         if ids.shape != expected:
             what = "a column of bos_id" if call == 1 else "all ids so far, bos_id first"
-            raise Wrong(
+            raise WrongCall(
                 f"Call {call} of `step` should hand over {what}: shape {expected}. It handed over "
                 f"shape {tuple(ids.shape)}."
             )
         if (ids[:, 0] != self.bos_id).any():
-            raise Wrong(
+            raise WrongCall(
                 f"In call {call} of `step` the rows begin with {ids[:, 0].tolist()}: each should "
                 f"begin with bos_id, which is {self.bos_id}."
             )

@@ -24,6 +24,15 @@ def greedy_decode(step, batch_size, bos_id, eos_id, max_len):
     return attn_lib.greedy_decode(step, batch_size, bos_id, eos_id, max_len)
 
 
+# A mistake is recognized by the kind of its errors too: so each kind has a class.
+class TooLong(Wrong):
+    """Raised for more than max_len columns."""
+
+
+class Unended(Wrong):
+    """Raised for a row that stops without eos, though there is room for it."""
+
+
 def decoded(answer, model, batch_size, bos_id, eos_id, max_len):
     """Decode with a fresh `step`; bring all forms that are allowed to one: (B, max_len), no bos."""
     ids = answer(model.make_step(max_len), batch_size, bos_id, eos_id, max_len)
@@ -32,6 +41,8 @@ def decoded(answer, model, batch_size, bos_id, eos_id, max_len):
     has_bos = _usable(ids, batch_size, bos_id, max_len)
     written = ids[:, 1:] if has_bos else ids
     length = max_len - 1 if has_bos else max_len
+    if written.shape[1] < length:
+        _refuse_unended(written, eos_id, max_len)
     filler = written.new_full((batch_size, length - written.shape[1]), eos_id)
     written = torch.cat([written, filler], dim=1).long()
     if not has_bos:
@@ -48,6 +59,9 @@ def _usable(ids: Tensor, batch_size: int, bos_id: int, max_len: int) -> bool:
     """Raise `Wrong` for what cannot be ids; say whether the first column holds bos."""
     if not isinstance(ids, Tensor):
         raise Wrong(f"It should return one tensor of ids, but it returned {describe(ids)}.")
+    if ids.layout != torch.strided or ids.device.type != "cpu":
+        kind = ids.layout if ids.layout != torch.strided else f"on device {ids.device}"
+        raise Wrong(f"The ids should be an ordinary tensor on cpu, but are {kind}.")
     if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
         raise Wrong(f"Ids are integers, but it returned a tensor of dtype {ids.dtype}.")
     if ids.ndim != 2 or len(ids) != batch_size:
@@ -59,8 +73,17 @@ def _usable(ids: Tensor, batch_size: int, bos_id: int, max_len: int) -> bool:
     if ids.shape[1] > max_len:
         text = f"It returned {ids.shape[1]} columns, but max_len is {max_len}."
         text += " The column of bos_id counts, if it is returned." if has_bos else ""
-        raise Wrong(text)
+        raise TooLong(text)
     return has_bos
+
+
+def _refuse_unended(written: Tensor, eos_id: int, max_len: int) -> None:
+    for row, ids in enumerate(written.tolist()):
+        if eos_id not in ids:
+            raise Unended(
+                f"Row {row} of the result is {ids}: it stops without eos_id, which is {eos_id}, "
+                f"although max_len is {max_len}."
+            )
 
 
 @greedy_decode.cases
@@ -68,7 +91,7 @@ def _(rng):
     def integer(high):
         return int(torch.randint(high, (), generator=rng))
 
-    def case(about, lengths, V, bos_id, eos_id, max_len, shift=0.0):
+    def case(about, lengths, V, bos_id, eos_id, max_len, **logits):
         """One row for each length: so many tokens, then eos; None = without end."""
         others = [t for t in range(V) if t not in (bos_id, eos_id)]
         script = []
@@ -79,10 +102,10 @@ def _(rng):
                 if row[-1:] != [token]:  # so that each position says something else
                     row.append(token)
             script.append(row if length is None else [*row, eos_id])
-        return told(about, script, V, bos_id, eos_id, max_len, shift)
+        return told(about, script, V, bos_id, eos_id, max_len, **logits)
 
-    def told(about, script, V, bos_id, eos_id, max_len, shift=0.0):
-        model = FakeModel(script, V, bos_id, eos_id, shift)
+    def told(about, script, V, bos_id, eos_id, max_len, **logits):
+        model = FakeModel(script, V, bos_id, eos_id, **logits)
         args = (model, len(script), bos_id, eos_id, max_len)
         return Case(about, args, decoded, grad=False)
 
@@ -92,6 +115,8 @@ def _(rng):
     yield told(two, [[3, 2], [5, 4, 3, 2]], 6, 1, 2, 5)
     no_end = "two rows, and the model writes 4, 5, 4, 5, ... without an end"
     yield told(no_end, [[4, 5] * 5, [5, 4] * 5], 6, 1, 2, 3)
+    again = "the model writes a token again and again, and bos in the middle"
+    yield told(again, [[4, 4, 1, 4, 2], [3, 3, 1, 1, 3, 3, 3]], 6, 1, 2, 7)
     yield case("rows that end at different times", [2, 5, 1, 3], 11, 1, 2, 8)
     yield case("the first row ends last", [5, 1, 3], 10, 3, 7, 9)
     yield case("one row ends at once, one never", [3, 0, None], 9, 2, 0, 6)
@@ -102,12 +127,13 @@ def _(rng):
     yield case("max_len 1", [None, 0, None], 7, 1, 2, 1)
     yield case("max_len 2", [1, None, 0], 7, 4, 0, 2)
     yield case("batch 1", [4], 9, 5, 8, 7)
-    yield case("batch 1, without an end", [None], 9, 0, 4, 5)
+    yield case("batch 1, 18 tokens without an end", [None], 9, 0, 4, 18)
     yield case("B = V", [2, None, 3, 1, 0, None], 6, 1, 5, 4)
     yield case("B = V = max_len", [3, None, 0, 1, 4], 5, 0, 2, 5)
     yield case("B = max_len", [1, None, 3, 2], 9, 0, 1, 4)
-    yield case("all logits negative", [3, None, 1], 8, 6, 5, 5, shift=-20.0)
-    yield case("all logits positive", [2, 4, None], 8, 3, 0, 6, shift=20.0)
+    yield case("all logits near -200", [3, None, 1], 8, 6, 5, 5, shift=-200.0)
+    close = {"shift": 200.0, "spread": 0.1}
+    yield case("all logits near 200, close together", [2, 4, None], 8, 3, 0, 6, **close)
     yield case("1200 tokens to choose from", [3, 2], 1200, 1, 1199, 5)
 
 
@@ -224,6 +250,17 @@ def _(step, batch_size, bos_id, eos_id, max_len):
 
 
 @greedy_decode.mistake(
+    "logit-instead-of-its-place",
+    "What do you append: the largest logit, or the place where it stands?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids, _ = _start(batch_size, bos_id)
+    for _ in range(max_len):
+        ids = torch.cat([ids, step(ids)[:, -1].amax(-1, keepdim=True)], dim=1)
+    return ids[:, 1:]
+
+
+@greedy_decode.mistake(
     "ended-rows-go-on",
     "What does the model say about a row that has ended? Who stops that row?",
 )
@@ -317,6 +354,14 @@ def _(step, batch_size, bos_id, eos_id, max_len):
 
 
 @greedy_decode.mistake(
+    "filled-with-zeros", "What should stand after the end of a row: 0, or eos_id?"
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids = _loop(step, batch_size, bos_id, eos_id, max_len)[:, 1:]
+    return torch.nn.functional.pad(ids, (0, max_len - ids.shape[1]))
+
+
+@greedy_decode.mistake(
     "filled-with-bos", "What should stand after the end of a row: bos_id, or eos_id?"
 )
 def _(step, batch_size, bos_id, eos_id, max_len):
@@ -371,6 +416,48 @@ def _(step, batch_size, bos_id, eos_id, max_len):
 )
 def _(step, batch_size, bos_id, eos_id, max_len):
     return _loop(step, batch_size, bos_id, eos_id, max_len - 1)[:, 1:]
+
+
+@greedy_decode.mistake(
+    "last-eos-missing",
+    "The last row writes its eos, and your loop stops. Had it appended that eos before?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids, ended = _start(batch_size, bos_id)
+    for _ in range(max_len):
+        newest = step(ids)[:, -1].argmax(-1).masked_fill(ended, eos_id)
+        ended = ended | (newest == eos_id)
+        if ended.all():
+            break
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+    return ids[:, 1:]
+
+
+@greedy_decode.mistake(
+    "last-eos-missing",
+    "The last row writes its eos, and your loop stops. Had it appended that eos before?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids, _ = _start(batch_size, bos_id)
+    for _ in range(max_len):
+        newest = step(ids)[:, -1].argmax(-1)
+        if (newest == eos_id).all():
+            break
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+    return ids[:, 1:]
+
+
+@greedy_decode.mistake(
+    "ended-one-step-late",
+    "A row writes its eos. What does your loop append in the very next step?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids, ended = _start(batch_size, bos_id)
+    for _ in range(max_len):
+        newest = step(ids)[:, -1].argmax(-1).masked_fill(ended, eos_id)
+        ended = ended | (ids[:, -1] == eos_id)
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+    return ids[:, 1:]
 
 
 @greedy_decode.mistake(
@@ -440,6 +527,28 @@ def _(step, batch_size, bos_id, eos_id, max_len):
     for _ in range(max_len):
         ids = torch.cat([ids, step(ids)[:, -1].argmax(-1)], dim=1)
     return ids[:, 1:]
+
+
+@greedy_decode.mistake(
+    "every-position-appended",
+    "By how many columns do your ids grow in one step? Which of the positions is new?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids, _ = _start(batch_size, bos_id)
+    for _ in range(max_len):
+        ids = torch.cat([ids, step(ids).argmax(-1)], dim=1)
+    return ids[:, 1:]
+
+
+@greedy_decode.mistake(
+    "every-position-appended",
+    "By how many columns do your ids grow in one step? Which of the positions is new?",
+)
+def _(step, batch_size, bos_id, eos_id, max_len):
+    ids, _ = _start(batch_size, bos_id)
+    for _ in range(max_len):
+        ids = torch.cat([ids, step(ids).argmax(-1)], dim=1)
+    return ids
 
 
 @greedy_decode.mistake(

@@ -87,6 +87,63 @@ def causal_by_vmap(n, m):
     return may(torch.arange(n), torch.arange(m))
 
 
+def causal_by_past_and_triangle(q_len, kv_len):
+    past = torch.ones(q_len, max(kv_len - q_len, 0), dtype=torch.bool)
+    triangle = torch.ones(q_len, q_len, dtype=torch.bool).tril()
+    return torch.cat([past, triangle], dim=1)[:, -kv_len:]
+
+
+def causal_out_of_a_large_square(q_len, kv_len):
+    size = q_len + kv_len
+    return torch.ones(size, size, dtype=torch.bool).tril()[kv_len:, q_len:]
+
+
+def causal_by_indices(q_len, kv_len):
+    mask = torch.zeros(q_len, kv_len, dtype=torch.bool)
+    rows, columns = torch.tril_indices(q_len, kv_len, kv_len - q_len)
+    mask[rows, columns] = True
+    return mask
+
+
+def causal_by_bytes(q_len, kv_len):
+    return torch.ones(q_len, kv_len, dtype=torch.int8).tril(kv_len - q_len).view(torch.bool)
+
+
+def causal_by_where(q_len, kv_len):
+    ahead = torch.arange(kv_len) - torch.arange(kv_len - q_len, kv_len)[:, None]
+    return torch.where(ahead > 0, False, True)
+
+
+def causal_by_rows_joined(q_len, kv_len):
+    def row(seen):
+        return torch.cat([torch.ones(seen), torch.zeros(kv_len - seen)])
+
+    first = kv_len - q_len + 1
+    return torch.stack([row(max(0, first + i)) for i in range(q_len)]).bool()
+
+
+def causal_by_counting(q_len, kv_len):
+    """Of the keys up to key j, S - L + i + 1 belong to the past of query i."""
+    count = torch.ones(q_len, kv_len).cumsum(1)
+    return count <= kv_len - q_len + torch.ones(q_len, kv_len).cumsum(0)
+
+
+def causal_from_the_keys(q_len, kv_len):
+    return torch.ones(q_len, kv_len).logical_and(
+        torch.ones(kv_len, q_len).triu(q_len - kv_len).T
+    )
+
+
+@functools.lru_cache
+def causal_kept(q_len, kv_len):
+    return causal_by_tril(q_len, kv_len)
+
+
+class CausalModule(nn.Module):
+    def forward(self, q_len, kv_len, device=None):
+        return causal_by_comparison(q_len, kv_len).to(device)
+
+
 # ----------------------------------------------------------------------- padding_mask
 
 
@@ -156,6 +213,66 @@ def padding_by_floats(lengths, max_len):
 
 def padding_by_einsum_like_names(sizes, n):
     return (torch.arange(n) + 1 <= sizes[..., None])[:, None, None]
+
+
+def padding_by_pad_sequence(lengths, max_len):
+    rows = [torch.ones(n, dtype=torch.bool) for n in (*lengths.tolist(), max_len)]
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True)[:-1, None, None]
+
+
+def padding_by_index_select(lengths, max_len):
+    every_length = torch.arange(max_len) < torch.arange(max_len + 1)[:, None]
+    return every_length.index_select(0, lengths)[:, None, None]
+
+
+def padding_by_vmap(lengths, max_len):
+    return torch.vmap(lambda n: torch.arange(max_len) < n)(lengths).view(-1, 1, 1, max_len)
+
+
+def padding_by_map(lengths, max_len):
+    rows = list(map(torch.arange(max_len).__lt__, lengths))
+    return torch.stack(rows).unflatten(0, (-1, 1, 1))
+
+
+def padding_by_scatter(lengths, max_len):
+    ends = torch.zeros(len(lengths), max_len + 1)
+    ends.scatter_(1, lengths.long()[:, None], 1.0)
+    return ends.cumsum(1)[:, None, None, :-1] == 0
+
+
+def padding_by_hiding_the_end(lengths, max_len):
+    mask = torch.ones(len(lengths), 1, 1, max_len).bool()
+    for b, n in enumerate(lengths):
+        mask[b, ..., n:] = False
+    return mask
+
+
+def padding_by_sign(lengths, max_len):
+    return (lengths[:, None, None, None] - torch.arange(max_len)).sign() == 1
+
+
+def padding_by_counting(lengths, max_len):
+    ones = torch.ones(len(lengths), 1, 1, max_len, dtype=torch.int64)
+    return ones.cumsum(-1).le(lengths.reshape(-1, 1, 1, 1))
+
+
+def padding_by_concatenation(lengths, max_len):
+    rows = [
+        torch.cat([torch.full((n,), True), torch.full((max_len - n,), False)])
+        for n in lengths.tolist()
+    ]
+    return torch.stack(rows).unsqueeze(-2).unsqueeze(-2)
+
+
+def padding_by_repeat(lengths, max_len):
+    position = torch.arange(max_len).repeat(len(lengths))
+    real = position < lengths.repeat_interleave(max_len)
+    return real.view(len(lengths), 1, 1, max_len)
+
+
+class PaddingModule(nn.Module):
+    def forward(self, lengths, max_len):
+        return padding_by_view(lengths, max_len)
 
 
 # ---------------------------------------------------------------- sliding_window_mask
@@ -243,6 +360,67 @@ def window_from_the_last_rows(q_len, kv_len, window):
     n = max(q_len, kv_len)
     full = torch.ones(n, n, dtype=torch.bool).tril().triu(-window + 1)
     return full[-q_len:, -kv_len:]
+
+
+def window_between_two_edges(q_len, kv_len, window):
+    end = torch.arange(kv_len - q_len, kv_len)[:, None] + 1
+    key = torch.arange(kv_len)
+    return (key >= end - window) & (key < end)
+
+
+def window_by_floor_division(q_len, kv_len, window):
+    steps = torch.arange(q_len)[:, None] + (kv_len - q_len) - torch.arange(kv_len)
+    return torch.div(steps, window, rounding_mode="floor") == 0
+
+
+def window_by_distance_from_its_middle(q_len, kv_len, window):
+    steps = torch.arange(q_len)[:, None] + (kv_len - q_len) - torch.arange(kv_len)
+    return (2 * steps - (window - 1)).abs() < window
+
+
+def window_never_longer_than_the_keys(q_len, kv_len, window):
+    return window_by_steps(q_len, kv_len, min(window, kv_len))
+
+
+def window_by_shifting_the_causal_mask(q_len, kv_len, window):
+    """A key is too old if the key W places after it may be seen as well."""
+    causal = causal_by_tril(q_len, kv_len)
+    shift = min(window, kv_len)
+    return causal & ~F.pad(causal[:, shift:], (0, shift))
+
+
+def window_by_vmap(q_len, kv_len, window):
+    key = torch.arange(kv_len)
+    rows = torch.vmap(lambda p: (key <= p) & (key + window > p))
+    return rows(torch.arange(kv_len - q_len, kv_len))
+
+
+def window_by_where(q_len, kv_len, window):
+    steps = torch.arange(q_len)[:, None] + (kv_len - q_len) - torch.arange(kv_len)
+    return torch.where(steps < 0, False, steps < window)
+
+
+def window_by_range(q_len, kv_len, window):
+    allowed = range(window)
+    rows = [
+        [i + kv_len - q_len - j in allowed for j in range(kv_len)] for i in range(q_len)
+    ]
+    return torch.tensor(rows)
+
+
+def window_out_of_a_large_square(q_len, kv_len, window):
+    size = q_len + kv_len
+    band = torch.ones(size, size).tril().triu(1 - window)
+    return band[kv_len:, q_len:].bool()
+
+
+def window_turned_around(q_len, kv_len, window):
+    return torch.ones(q_len, kv_len).triu().tril(window - 1).flip(0, 1) == 1
+
+
+class WindowModule(nn.Module):
+    def forward(self, q_len, kv_len, window=4):
+        return window_by_xor(q_len, kv_len, window)
 
 
 # --------------------------------------------------------------------- masked_softmax
@@ -368,6 +546,89 @@ class SoftmaxModule(nn.Module):
     def forward(self, scores, mask):
         w = nn.Softmax(-1)(scores.masked_fill(~mask, -torch.inf))
         return torch.nan_to_num(w, nan=0.0)
+
+
+def softmax_with_a_sink(scores, mask):
+    """One more key, seen only where nothing else may be, takes the whole share of empty rows."""
+    none = ~mask.expand_as(scores).any(-1, keepdim=True)
+    sink = torch.zeros_like(scores[..., :1]).masked_fill(~none, -torch.inf)
+    filled = torch.cat([scores.masked_fill(~mask, -torch.inf), sink], -1)
+    return filled.softmax(-1)[..., :-1]
+
+
+def softmax_with_a_low_sink(scores, mask):
+    lowest = torch.finfo(scores.dtype).min
+    filled = F.pad(scores.masked_fill(~mask, -torch.inf), (0, 1), value=lowest)
+    return filled.softmax(-1)[..., :-1]
+
+
+def softmax_by_log_softmax(scores, mask):
+    filled = scores.masked_fill(~mask, -torch.inf)
+    return filled.log_softmax(-1).exp().masked_fill(~mask, 0.0)
+
+
+def softmax_in_base_two(scores, mask):
+    filled = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    scores = scores - filled.amax(-1, keepdim=True)
+    e = torch.exp2(scores.masked_fill(~mask, -torch.inf) * math.log2(math.e))
+    total = e.sum(-1, keepdim=True)
+    return e / (total + (total == 0))
+
+
+def softmax_where_not_nan(scores, mask):
+    w = torch.softmax(torch.where(mask, scores, float("-inf")), dim=-1)
+    return torch.where(w.isnan(), torch.zeros_like(w), w)
+
+
+def softmax_sentence_by_sentence(scores, mask):
+    mask = mask.expand(scores.shape)
+    if scores.ndim == 1:
+        return softmax_filled_twice(scores, mask)
+    rows = zip(scores.unbind(0), mask.unbind(0), strict=True)
+    return torch.stack([softmax_sentence_by_sentence(s, m) for s, m in rows])
+
+
+def softmax_of_torch_masked(scores, mask):
+    mask = mask.expand_as(scores)
+    return torch.masked.softmax(scores, -1, mask=mask).masked_fill(~mask, 0.0)
+
+
+def softmax_in_float64(scores, mask):
+    filled = scores.masked_fill(~mask, -torch.inf)
+    return F.softmax(filled, -1, dtype=torch.float64).nan_to_num(0.0).to(scores.dtype)
+
+
+def softmax_on_the_first_axis(scores, mask):
+    hidden = ~mask.expand_as(scores).movedim(-1, 0)
+    filled = scores.movedim(-1, 0).masked_fill(hidden, -torch.inf)
+    return filled.softmax(0).masked_fill(hidden, 0.0).movedim(0, -1)
+
+
+def softmax_scattered_rows(scores, mask):
+    """Nothing but the allowed scores ever meets the softmax."""
+    rows = []
+    mask = mask.expand_as(scores).reshape(-1, scores.shape[-1])
+    for row, keep in zip(scores.reshape(mask.shape), mask, strict=True):
+        shares = row[keep].softmax(0)
+        rows.append(torch.zeros_like(row).masked_scatter(keep, shares))
+    return torch.stack(rows).view_as(scores)
+
+
+class _OwnWayBack(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scores, mask):
+        weights = softmax_filled_twice(scores, mask)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    def backward(ctx, above):
+        (weights,) = ctx.saved_tensors
+        return weights * (above - (weights * above).sum(-1, keepdim=True)), None
+
+
+def softmax_with_its_own_way_back(scores, mask):
+    return _OwnWayBack.apply(scores, mask)
 
 
 # ------------------------------------------------------------------- masked_attention
@@ -549,6 +810,96 @@ def attention_vmapped(q, k, v, mask=None):
     return torch.vmap(torch.vmap(attention_matmul))(q, k, v, mask)
 
 
+def attention_sdpa_guarded(q, k, v, mask=None):
+    if mask is None:
+        return F.scaled_dot_product_attention(q, k, v)
+    some = mask.any(-1, keepdim=True)
+    output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | ~some)
+    return torch.where(some, output, torch.zeros_like(output))
+
+
+def attention_sdpa_head_by_head(q, k, v, mask=None):
+    if mask is not None:
+        mask = mask.expand(*q.shape[:3], k.shape[2]).flatten(0, 1)
+    q3, k3, v3 = (t.flatten(0, 1) for t in (q, k, v))
+    output = F.scaled_dot_product_attention(q3, k3, v3, mask, dropout_p=0.0)
+    return output.unflatten(0, q.shape[:2])
+
+
+def attention_with_a_value_of_zero(q, k, v, mask=None):
+    """One more key, lower than all others, whose value is 0."""
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    scores = F.pad(scores, (0, 1), value=torch.finfo(q.dtype).min)
+    return scores.softmax(-1) @ F.pad(v, (0, 0, 0, 1))
+
+
+def attention_in_another_layout(q, k, v, mask=None):
+    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+    scores = torch.einsum("blhd,bshd->bhls", q, k) / math.sqrt(q.shape[-1])
+    w = scores.softmax(-1) if mask is None else softmax_with_where(scores, mask)
+    return torch.einsum("bhls,bshe->blhe", w, v).transpose(1, 2)
+
+
+def attention_by_queries_in_chunks(q, k, v, mask=None):
+    outputs = []
+    for start in range(0, q.shape[2], 2):
+        some = slice(start, start + 2)
+        part = mask
+        if mask is not None and mask.shape[-2] > 1:
+            part = mask[..., some, :]
+        outputs.append(attention_matmul(q[:, :, some], k, v, part))
+    return torch.cat(outputs, dim=2)
+
+
+def attention_without_matmul(q, k, v, mask=None):
+    scores = (q.unsqueeze(3) * k.unsqueeze(2)).sum(-1) * q.shape[-1] ** -0.5
+    w = scores.softmax(-1) if mask is None else softmax_filled_twice(scores, mask)
+    return (w.unsqueeze(-1) * v.unsqueeze(2)).sum(3)
+
+
+def attention_heads_split_and_joined(q, k, v, mask=None):
+    H = q.shape[1]
+    masks = [mask] * H
+    if mask is not None and mask.ndim == 4 and mask.shape[1] > 1:
+        masks = mask.split(1, dim=1)
+    parts = zip(q.split(1, 1), k.split(1, 1), v.split(1, 1), masks, strict=True)
+    return torch.cat([attention_matmul(*part) for part in parts], 1)
+
+
+def attention_hiding_keys_and_values_too(q, k, v, mask=None):
+    if mask is not None and mask.ndim == 4 and mask.shape[1:3] == (1, 1):
+        k, v = k.masked_fill(~mask.mT, 0.0), v.masked_fill(~mask.mT, 0.0)
+    return attention_matmul(q, k, v, mask)
+
+
+def attention_transposed_product(q, k, v, mask=None):
+    scores = (k @ q.mT).mT / math.sqrt(q.shape[-1])
+    w = scores.softmax(-1) if mask is None else softmax_by_log_softmax(scores, mask)
+    return (v.mT @ w.mT).mT
+
+
+def attention_with_its_own_way_back(q, k, v, mask=None):
+    mask = torch.ones(1, 1, dtype=torch.bool) if mask is None else mask
+    return softmax_with_its_own_way_back(q @ k.mT / math.sqrt(q.shape[-1]), mask) @ v
+
+
+class Attention:
+    def __init__(self, softmax):
+        self.softmax = softmax
+
+    def __call__(self, q, k, v, mask=None):
+        scores = torch.matmul(q, k.transpose(2, 3)).div(math.sqrt(q.size(3)))
+        if mask is None:
+            mask = torch.ones_like(scores, dtype=torch.bool)
+        return torch.matmul(self.softmax(scores, mask), v)
+
+
+def attention_of(softmax, q, k, v, mask=None):
+    return Attention(softmax)(q, k, v, mask=mask)
+
+
 ALTERNATIVES = {
     "causal_mask": [
         causal_by_tril,
@@ -566,6 +917,16 @@ ALTERNATIVES = {
         causal_not_contiguous,
         causal_by_vmap,
         functools.partial(attn_lib.sliding_window_mask, window=10_000),
+        causal_by_past_and_triangle,
+        causal_out_of_a_large_square,
+        causal_by_indices,
+        causal_by_bytes,
+        causal_by_where,
+        causal_by_rows_joined,
+        causal_by_counting,
+        causal_from_the_keys,
+        causal_kept,
+        CausalModule(),
     ],
     "padding_mask": [
         padding_by_view,
@@ -582,6 +943,17 @@ ALTERNATIVES = {
         padding_by_numpy,
         padding_by_floats,
         padding_by_einsum_like_names,
+        padding_by_pad_sequence,
+        padding_by_index_select,
+        padding_by_vmap,
+        padding_by_map,
+        padding_by_scatter,
+        padding_by_hiding_the_end,
+        padding_by_sign,
+        padding_by_counting,
+        padding_by_concatenation,
+        padding_by_repeat,
+        PaddingModule(),
     ],
     "sliding_window_mask": [
         window_from_causal,
@@ -598,6 +970,17 @@ ALTERNATIVES = {
         window_by_clamp,
         window_by_absolute_distance,
         window_from_the_last_rows,
+        window_between_two_edges,
+        window_by_floor_division,
+        window_by_distance_from_its_middle,
+        window_never_longer_than_the_keys,
+        window_by_shifting_the_causal_mask,
+        window_by_vmap,
+        window_by_where,
+        window_by_range,
+        window_out_of_a_large_square,
+        window_turned_around,
+        WindowModule(),
     ],
     "masked_softmax": [
         softmax_filled_twice,
@@ -620,6 +1003,17 @@ ALTERNATIVES = {
         softmax_row_by_row,
         softmax_on_the_transposed,
         SoftmaxModule(),
+        softmax_with_a_sink,
+        softmax_with_a_low_sink,
+        softmax_by_log_softmax,
+        softmax_in_base_two,
+        softmax_where_not_nan,
+        softmax_sentence_by_sentence,
+        softmax_of_torch_masked,
+        softmax_in_float64,
+        softmax_on_the_first_axis,
+        softmax_scattered_rows,
+        softmax_with_its_own_way_back,
     ],
     "masked_attention": [
         attention_matmul,
@@ -644,5 +1038,17 @@ ALTERNATIVES = {
         attention_hidden_afterwards,
         attention_with_1e9_added,
         attention_vmapped,
+        attention_sdpa_guarded,
+        attention_sdpa_head_by_head,
+        attention_with_a_value_of_zero,
+        attention_in_another_layout,
+        attention_by_queries_in_chunks,
+        attention_without_matmul,
+        attention_heads_split_and_joined,
+        attention_hiding_keys_and_values_too,
+        attention_transposed_product,
+        attention_with_its_own_way_back,
+        Attention(softmax_in_base_two),
+        functools.partial(attention_of, softmax_with_a_sink),
     ],
 }

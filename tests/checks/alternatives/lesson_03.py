@@ -1,6 +1,7 @@
 """Right answers to the tasks of lesson 03, by task name."""
 
 import copy
+import functools
 import math
 
 import torch
@@ -103,6 +104,65 @@ def split_into_new_buffer(x, num_heads):
     )
 
 
+def split_unfold(x, num_heads):
+    """A window of D channels that moves on by D."""
+    D = x.shape[-1] // num_heads
+    return x.unfold(2, D, D).transpose(1, 2)
+
+
+def split_gather(x, num_heads):
+    (B, L, E), H = x.shape, num_heads
+    places = torch.arange(E).view(1, H, 1, E // H).expand(B, H, L, -1)
+    return x[:, None].expand(B, H, L, E).gather(3, places)
+
+
+def split_vmap(x, num_heads):
+    def one(sample):
+        return sample.unflatten(-1, (num_heads, -1)).transpose(0, 1)
+
+    return torch.vmap(one)(x)
+
+
+def split_own_strides(x, num_heads):
+    (B, L, E), (b, t, e) = x.shape, x.stride()
+    D = E // num_heads
+    return x.as_strided((B, num_heads, L, D), (b, D * e, t, e), x.storage_offset())
+
+
+def split_recursively(x, num_heads):
+    if num_heads == 1:
+        return x.unsqueeze(1)
+    D = x.shape[-1] // num_heads
+    rest = split_recursively(x[..., D:], num_heads - 1)
+    return torch.cat([x[:, None, :, :D], rest], dim=1)
+
+
+def split_narrow(x, num_heads):
+    def head(h, D=x.shape[-1] // num_heads):
+        return x.narrow(-1, h * D, D)
+
+    return torch.stack(list(map(head, range(num_heads))), dim=1)
+
+
+def split_in_float64(x, num_heads, *, head_dim=None):
+    head_dim = head_dim or x.shape[-1] // num_heads
+    pieces = x.double().view(*x.shape[:-1], num_heads, head_dim)
+    return pieces.transpose(-3, -2).to(x.dtype)
+
+
+def split_by_order_of_rows(x, num_heads):
+    """Cut into small rows, then pick them in the new order."""
+    B, L, _ = x.shape
+    rows = x.reshape(B, L * num_heads, -1)
+    order = torch.arange(L * num_heads).view(L, num_heads).T.reshape(-1)
+    return rows[:, order].reshape(B, num_heads, L, -1)
+
+
+class Splitter:
+    def __call__(self, x, num_heads):
+        return torch.stack(x.dsplit(num_heads)).transpose(0, 1)
+
+
 # ------------------------------------------------------------------------ merge_heads
 
 
@@ -169,6 +229,58 @@ def merge_sample_by_sample(x):
 def merge_sum_of_padded(x):
     H, D = x.shape[1], x.shape[3]
     return sum(F.pad(x[:, h], (h * D, (H - 1 - h) * D)) for h in range(H))
+
+
+def merge_vmap(x):
+    return torch.vmap(lambda sample: sample.transpose(0, 1).flatten(-2))(x)
+
+
+def merge_gather(x):
+    B, H, L, D = x.shape
+    sizes = (torch.arange(L), torch.arange(H), torch.arange(D))
+    t, h, d = torch.meshgrid(*sizes, indexing="ij")
+    places = (h * L * D + t * D + d).reshape(-1)
+    return x.reshape(B, -1)[:, places].view(B, L, H * D)
+
+
+def merge_by_index(x):
+    H, D = x.shape[1], x.shape[3]
+    channel = torch.arange(H * D)
+    return x[:, channel // D, :, channel % D].permute(1, 2, 0)
+
+
+def merge_reduce(x):
+    return functools.reduce(lambda a, b: torch.cat((a, b), dim=-1), x.unbind(1))
+
+
+def merge_copy(x):
+    B, H, L, D = x.shape
+    out = x.new_empty(B, L, H, D)
+    out.transpose(1, 2).copy_(x)
+    return out.view(B, L, H * D)
+
+
+def merge_recursively(x):
+    if x.shape[1] == 1:
+        return x[:, 0]
+    return torch.cat([x[:, 0], merge_recursively(x[:, 1:])], dim=-1)
+
+
+def merge_in_float64(x, num_heads=None):
+    return x.double().swapdims(1, 2).flatten(start_dim=2).to(x.dtype)
+
+
+def merge_split_and_cat(x):
+    return torch.cat(x.split(1, dim=1), dim=3).squeeze(1)
+
+
+def merge_dstack(x):
+    return torch.dstack(tuple(x.movedim(1, 0)))
+
+
+class Merger(nn.Module):
+    def forward(self, x):
+        return x.transpose(1, 2).flatten(-2)
 
 
 # ----------------------------------------------------------------- MultiHeadAttention
@@ -327,7 +439,7 @@ class ByExponentials(WithSdpa):
         s = q @ k.mT / math.sqrt(q.shape[-1])
         e = (s - s.amax(-1, keepdim=True).detach()).exp()
         if mask is not None:
-            s = s.masked_fill(~mask, -1e30)
+            s = s.masked_fill(~mask, torch.finfo(s.dtype).min)
             e = (s - s.amax(-1, keepdim=True).detach()).exp() * mask
         total = e.sum(-1, keepdim=True)
         return self.o_proj(merge_reshape((e @ v) / total.where(total > 0, 1.0)))
@@ -408,6 +520,143 @@ class TorchInside(WithSdpa):
             q_proj_weight=ps[0].weight, k_proj_weight=ps[1].weight, v_proj_weight=ps[2].weight,
         )  # fmt: skip
         return out.transpose(0, 1)
+
+
+class Renormalized(WithSdpa):
+    """Hides after the softmax, and makes what is left add up to 1 again."""
+
+    def forward(self, x, context=None, mask=None):
+        q, k, v = self.qkv(x, context)
+        w = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
+        if mask is not None:
+            w = w * mask
+            total = w.sum(-1, keepdim=True)
+            w = w / total.masked_fill(total == 0, 1.0)
+        return self.o_proj(merge_flatten(w @ v))
+
+
+class WithASink(WithSdpa):
+    """One more key, that only empty rows may see, and that has no value."""
+
+    def forward(self, x, context=None, mask=None):
+        q, k, v = self.qkv(x, context)
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        sink = torch.full_like(scores[..., :1], -torch.inf)
+        if mask is not None:
+            sink = sink.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+        w = torch.cat([scores, sink], dim=-1).softmax(-1)
+        return self.o_proj(merge_flatten(w[..., :-1] @ v))
+
+
+class ByLogsumexp(WithSdpa):
+    def forward(self, x, context=None, mask=None):
+        q, k, v = self.qkv(x, context)
+        scores = torch.einsum("bhld,bhsd->bhls", q, k) / math.sqrt(q.shape[-1])
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, torch.finfo(scores.dtype).min)
+        w = (scores - scores.logsumexp(-1, keepdim=True)).exp()
+        if mask is not None:
+            w = w.masked_fill(mask == 0, 0.0)
+        return self.o_proj(torch.einsum("bhls,bhsd->blhd", w, v).flatten(2))
+
+
+class KeysAsColumns(WithSdpa):
+    """Scores (B, H, S, L), and a softmax over their rows."""
+
+    def forward(self, x, context=None, mask=None):
+        q, k, v = self.qkv(x, context)
+        scores = k @ q.mT / math.sqrt(q.shape[-1])
+        if mask is not None:
+            scores = scores.where(mask.mT, torch.finfo(scores.dtype).min)
+        w = scores.softmax(-2)
+        if mask is not None:
+            w = w * mask.mT
+        return self.o_proj(merge_reshape(w.mT @ v))
+
+
+class WithoutKeys(WithSdpa):
+    """Carries the queries over to the context's side, and never makes a key."""
+
+    def forward(self, x, context=None, mask=None):
+        c = x if context is None else context
+        q, _, v = self.qkv(x, c)
+        to_keys = self.k_proj.weight.unflatten(0, (self.num_heads, -1))
+        bias = self.k_proj.bias.unflatten(0, (self.num_heads, -1))
+        scores = torch.einsum("bhld,hde,bse->bhls", q, to_keys, c)
+        scores = scores + torch.einsum("bhld,hd->bhl", q, bias)[..., None]
+        w = weights_of(scores / math.sqrt(q.shape[-1]), mask)
+        return self.o_proj(merge_cat(w @ v))
+
+
+class WithoutKeyBias(WithSdpa):
+    """It adds the same number to all scores of a row: the softmax does not notice."""
+
+    def qkv(self, x, context):
+        q, _, v = super().qkv(x, context)
+        c = x if context is None else context
+        return q, split_view(c @ self.k_proj.weight.T, self.num_heads), v
+
+
+class SampleBySample(WithSdpa):
+    def forward(self, x, context=None, mask=None):
+        c = x if context is None else context
+        outs = []
+        for b in range(len(x)):
+            own = mask is not None and mask.ndim == 4 and len(mask) > 1
+            m = mask[b : b + 1] if own else mask
+            outs.append(super().forward(x[b : b + 1], c[b : b + 1], m))
+        return torch.cat(outs)
+
+
+class AliasesOfAList(WithSdpa):
+    def __init__(self, d_model, num_heads):
+        nn.Module.__init__(self)
+        self.num_heads = num_heads
+        self.layers = nn.ModuleList(nn.Linear(d_model, d_model) for _ in range(4))
+        self.q_proj, self.k_proj, self.v_proj, self.o_proj = self.layers
+
+
+class WithABuffer(ByHand):
+    def __init__(self, d_model, num_heads, dropout=0.0):
+        super().__init__(d_model, num_heads)
+        assert d_model % num_heads == 0
+        self.register_buffer("scale", torch.tensor((d_model // num_heads) ** -0.5))
+        self.attention = nn.Dropout(dropout)
+        for layer in (self.q_proj, self.k_proj, self.v_proj, self.o_proj):
+            nn.init.xavier_uniform_(layer.weight)
+
+    def forward(self, *args, **kwargs):
+        x, context = (*args, kwargs.get("context"))[:2]
+        q, k, v = self.qkv(x, context)
+        w = self.attention(weights_of(q @ k.mT * self.scale, kwargs.get("mask")))
+        return self.o_proj(merge_flatten(w @ v))
+
+
+class TorchsModuleInside(WithSdpa):
+    """PyTorch's own module, lent the four layers' parameters in every call."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        mha = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+        self.__dict__["mha"] = mha  # not registered: its parameters are not ours
+
+    def forward(self, x, context=None, mask=None):
+        c = x if context is None else context
+        layers = self.q_proj, self.k_proj, self.v_proj
+        lent = {
+            "in_proj_weight": torch.cat([layer.weight for layer in layers]),
+            "in_proj_bias": torch.cat([layer.bias for layer in layers]),
+            "out_proj.weight": self.o_proj.weight,
+            "out_proj.bias": self.o_proj.bias,
+        }
+        if mask is not None:
+            mask = ~mask.expand(len(x), self.num_heads, x.shape[1], c.shape[1]).flatten(
+                0, 1
+            )
+        options = {"attn_mask": mask, "need_weights": False}
+        return torch.func.functional_call(self.mha, lent, (x, c, c), options)[0]
 
 
 def multi_head_factory(d_model, num_heads):
@@ -592,6 +841,95 @@ def from_torch_from_weights_only(mha):
     return module
 
 
+def from_torch_into(kind):
+    """Make a right answer whose module is of another kind."""
+
+    def from_torch(mha):
+        module = kind(mha.embed_dim, mha.num_heads)
+        weights = (*mha.in_proj_weight.chunk(3), mha.out_proj.weight)
+        biases = (*mha.in_proj_bias.chunk(3), mha.out_proj.bias)
+        with torch.no_grad():
+            for name, w, b in zip("qkvo", weights, biases, strict=True):
+                layer = getattr(module, f"{name}_proj")
+                layer.weight.copy_(w)
+                layer.bias.copy_(b)
+        return module
+
+    return from_torch
+
+
+def from_torch_as_one_vector(mha):
+    module = WithSdpa(mha.embed_dim, mha.num_heads)
+    parts = zip(mha.in_proj_weight.chunk(3), mha.in_proj_bias.chunk(3), strict=True)
+    parts = [*parts, (mha.out_proj.weight, mha.out_proj.bias)]
+    numbers = torch.cat([t.detach().reshape(-1) for part in parts for t in part])
+    nn.utils.vector_to_parameters(numbers, module.parameters())
+    return module
+
+
+def from_torch_assigned(mha):
+    """The module is made without memory, and gets PyTorch's."""
+    with torch.device("meta"):
+        module = WithSdpa(mha.embed_dim, mha.num_heads)
+    state = {"o_proj.weight": mha.out_proj.weight, "o_proj.bias": mha.out_proj.bias}
+    for kind, both in (("weight", mha.in_proj_weight), ("bias", mha.in_proj_bias)):
+        for name, part in zip("qkv", both.unflatten(0, (3, -1)), strict=True):
+            state[f"{name}_proj.{kind}"] = part
+    state = {name: t.detach() for name, t in state.items()}
+    module.load_state_dict(state, assign=True)
+    return module.requires_grad_()
+
+
+def from_torch_with_parameters_that_are_views(mha):
+    module = WithSdpa(mha.embed_dim, mha.num_heads)
+    layers = (module.q_proj, module.k_proj, module.v_proj)
+    rows = zip(mha.in_proj_weight.chunk(3), mha.in_proj_bias.chunk(3), strict=True)
+    for layer, (w, b) in zip(layers, rows, strict=True):
+        layer.weight, layer.bias = nn.Parameter(w), nn.Parameter(b)
+    module.o_proj = copy.deepcopy(mha.out_proj)
+    return module
+
+
+def from_torch_through_its_outputs(mha):
+    """What the projection makes of the unit vectors is its matrix; of zero, its bias."""
+    E = mha.embed_dim
+    probes = torch.cat([torch.eye(E), torch.zeros(1, E)])
+    answers = F.linear(probes, mha.in_proj_weight, mha.in_proj_bias).detach()
+    module = WithSdpa(E, mha.num_heads)
+    for i, layer in enumerate((module.q_proj, module.k_proj, module.v_proj)):
+        part = answers[:, i * E : (i + 1) * E]
+        layer.weight.data, layer.bias.data = (part[:-1] - part[-1]).T.clone(), part[-1]
+    module.o_proj.load_state_dict(mha.out_proj.state_dict())
+    return module
+
+
+def from_torch_without_key_bias(mha):
+    """The outputs are the same: the softmax does not notice it."""
+    module = from_torch_chunks(mha)
+    nn.init.zeros_(module.k_proj.bias)
+    return module
+
+
+def from_torch_in_float64_and_back(mha):
+    print("E =", mha.embed_dim)
+    module = from_torch_chunks(mha).double()
+    return module.to(mha.in_proj_weight.dtype).train(mha.training)
+
+
+class LoadedWhenMade(ByHand):
+    def __init__(self, mha):
+        super().__init__(mha.embed_dim, mha.num_heads)
+        self.load_state_dict(from_torch_state_dict(mha).state_dict())
+
+
+class Loader:
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __call__(self, mha):
+        return from_torch_into(self.kind)(mha)
+
+
 ALTERNATIVES = {
     "split_heads": [
         split_view,
@@ -610,6 +948,16 @@ ALTERNATIVES = {
         split_cat_of_unsqueezed,
         split_sample_by_sample,
         split_into_new_buffer,
+        split_unfold,
+        split_gather,
+        split_vmap,
+        split_own_strides,
+        split_recursively,
+        split_narrow,
+        split_in_float64,
+        split_by_order_of_rows,
+        Splitter(),
+        functools.partial(lambda dim, x, num_heads: split_slices(x, num_heads), -1),
     ],
     "merge_heads": [
         merge_reshape,
@@ -626,6 +974,17 @@ ALTERNATIVES = {
         merge_einsum_order,
         merge_sample_by_sample,
         merge_sum_of_padded,
+        merge_vmap,
+        merge_gather,
+        merge_by_index,
+        merge_reduce,
+        merge_copy,
+        merge_recursively,
+        merge_in_float64,
+        merge_split_and_cat,
+        merge_dstack,
+        Merger(),
+        functools.partial(lambda a, b, x: x.transpose(a, b).flatten(2), 1, 2),
     ],
     "MultiHeadAttention": [
         WithSdpa,
@@ -646,6 +1005,17 @@ ALTERNATIVES = {
         FromPieces,
         TorchInside,
         multi_head_factory,
+        Renormalized,
+        WithASink,
+        ByLogsumexp,
+        KeysAsColumns,
+        WithoutKeys,
+        WithoutKeyBias,
+        SampleBySample,
+        AliasesOfAList,
+        WithABuffer,
+        TorchsModuleInside,
+        functools.partial(WithSdpa),
     ],
     "from_torch": [
         from_torch_chunks,
@@ -663,5 +1033,16 @@ ALTERNATIVES = {
         from_torch_decorated,
         FromTorchAsClassmethod.from_torch,
         from_torch_from_weights_only,
+        from_torch_into(AliasesOfAList),
+        from_torch_into(WithABuffer),
+        from_torch_into(TorchsModuleInside),
+        from_torch_as_one_vector,
+        from_torch_assigned,
+        from_torch_with_parameters_that_are_views,
+        from_torch_through_its_outputs,
+        from_torch_without_key_bias,
+        from_torch_in_float64_and_back,
+        LoadedWhenMade,
+        Loader(WithoutKeys),
     ],
 }

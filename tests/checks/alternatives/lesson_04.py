@@ -1,9 +1,13 @@
 """Right answers to the tasks of lesson 04, by task name."""
 
+import collections
 import functools
 import math
 import re
+import types
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -94,6 +98,56 @@ def repeat_in_strides(x, num_heads):
     for place in range(group):
         out[:, place::group] = x
     return out
+
+
+def repeat_along_an_index(x, num_heads):
+    index = torch.arange(num_heads) // (num_heads // x.shape[1])
+    return torch.take_along_dim(x, index[None, :, None, None], dim=1)
+
+
+def repeat_sample_by_sample(x, num_heads):
+    group = num_heads // x.shape[1]
+    return torch.vmap(lambda sample: sample.repeat_interleave(group, 0))(x)
+
+
+def repeat_by_multiplication(x, num_heads):
+    ones = torch.ones(num_heads // x.shape[1], 1, 1, dtype=x.dtype)
+    return (x.unsqueeze(2) * ones).reshape(x.shape[0], num_heads, *x.shape[2:])
+
+
+def repeat_by_counts(x, num_heads):
+    counts = torch.full((x.shape[1],), num_heads // x.shape[1])
+    return x.repeat_interleave(counts, dim=1)
+
+
+def repeat_tiled_and_sorted(x, num_heads):
+    group = num_heads // x.shape[1]
+    order = torch.arange(num_heads).view(group, -1).T.flatten()
+    return x.repeat(1, group, 1, 1)[:, order]
+
+
+def repeat_by_embedding(x, num_heads):
+    which = torch.arange(num_heads) // (num_heads // x.shape[1])
+    rows = F.embedding(which, x.transpose(0, 1).flatten(1))
+    return rows.unflatten(1, (len(x), *x.shape[2:])).transpose(0, 1)
+
+
+def repeat_by_nearest(x, num_heads):
+    flat = F.interpolate(x.flatten(2).mT, size=num_heads, mode="nearest").mT
+    return flat.unflatten(2, x.shape[2:])
+
+
+def repeat_in_float64(x, num_heads, *, group=None):
+    group = group or num_heads // x.shape[1]
+    return x.double().repeat_interleave(group, 1).to(x.dtype)
+
+
+class Repeat:
+    def __init__(self, axis):
+        self.axis = axis
+
+    def __call__(self, x, num_heads):
+        return x.repeat_interleave(num_heads // x.shape[self.axis], self.axis)
 
 
 # ------------------------------------------------------------ grouped_query_attention
@@ -266,6 +320,96 @@ def gqa_by_bmm(q, k, v, mask=None):
     return torch.bmm(weights.masked_fill(~mask, 0), v).view(B, H, L, D)
 
 
+def gqa_with_a_sink(q, k, v, mask=None):
+    """One more score, far below all others, whose weight is thrown away."""
+    k, v = (repeat_by_interleave(x, q.shape[1]) for x in (k, v))
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    scores = F.pad(scores, (0, 1), value=torch.finfo(q.dtype).min / 2)
+    return scores.softmax(-1)[..., :-1] @ v
+
+
+def gqa_two_keys_at_a_time(q, k, v, mask=None):
+    """Online softmax."""
+    B, H, L, D = q.shape
+    dtype = q.dtype
+    q, k, v = (x.float() for x in (q, repeat_by_expand(k, H), repeat_by_expand(v, H)))
+    mask = torch.tensor(True) if mask is None else mask
+    mask = mask.expand(B, H, L, k.shape[2])
+    top, total, output = torch.full((B, H, L, 1), -1e30), torch.zeros(B, H, L, 1), 0.0
+    for j in range(0, k.shape[2], 2):
+        see = mask[..., j : j + 2]
+        scores = q @ k[:, :, j : j + 2].mT / math.sqrt(D)
+        higher = torch.maximum(top, scores.where(see, -1e30).amax(-1, keepdim=True))
+        e = (scores - higher).where(see, -torch.inf).exp()
+        fade = (top - higher).exp()
+        total = total * fade + e.sum(-1, keepdim=True)
+        output, top = output * fade + e @ v[:, :, j : j + 2], higher
+    return (output / total.where(total > 0, 1.0)).to(dtype)
+
+
+def gqa_head_mapped(q, k, v, mask=None):
+    mask = torch.tensor(True) if mask is None else mask
+    mask = mask.expand(*q.shape[:3], k.shape[2])
+
+    def one_head(q, k, v, mask):
+        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+        return weights.masked_fill(~mask, 0.0) @ v
+
+    k, v = (repeat_by_interleave(x, q.shape[1]) for x in (k, v))
+    return torch.vmap(one_head, in_dims=1, out_dims=1)(q, k, v, mask)
+
+
+def gqa_empty_rows_see_all(q, k, v, mask=None):
+    if mask is None:
+        return gqa_by_enable_gqa(q, k, v)
+    some = mask.any(-1, keepdim=True)
+    return torch.where(some, gqa_by_enable_gqa(q, k, v, mask | ~some), 0)
+
+
+def gqa_tokens_first(q, k, v, mask=None):
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    k, v = (x.repeat_interleave(q.shape[2] // k.shape[2], 2) for x in (k, v))
+    scores = torch.einsum("blhd,bshd->bhls", q, k) / q.shape[-1] ** 0.5
+    weights = scores.softmax(-1)
+    if mask is not None:
+        weights = scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0)
+    return torch.einsum("bhls,bshd->blhd", weights, v).transpose(1, 2)
+
+
+def gqa_by_logsumexp(q, k, v, mask=None):
+    k, v = (repeat_by_interleave(x, q.shape[1]).float() for x in (k, v))
+    scores = q.float() @ k.mT / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(torch.float32).min)
+    weights = (scores - scores.logsumexp(-1, keepdim=True)).exp()
+    weights = weights if mask is None else torch.where(mask, weights, 0)
+    return (weights @ v).to(q.dtype)
+
+
+def gqa_divided_at_the_end(q, k, v, mask=None):
+    k, v = (repeat_by_interleave(x, q.shape[1]).float() for x in (k, v))
+    scores = q.float() @ k.mT / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(torch.float32).min)
+    e = (scores - scores.amax(-1, keepdim=True)).exp()
+    e = e if mask is None else e * mask
+    return (e @ v / e.sum(-1, keepdim=True).clamp_min(1e-38)).to(q.dtype)
+
+
+class GroupByGroup:
+    def __call__(self, q, k, v, mask=None):
+        if mask is not None:
+            mask = mask.expand(*q.shape[:3], k.shape[2])
+        parts = [mask] * k.shape[1] if mask is None else mask.chunk(k.shape[1], 1)
+        one_group = zip(
+            q.chunk(k.shape[1], 1), k.split(1, 1), v.split(1, 1), parts, strict=True
+        )
+        return torch.cat([gqa_nan_to_num_in_the_weights(*each) for each in one_group], 1)
+
+
 # -------------------------------------------------------------- GroupedQueryAttention
 
 
@@ -430,6 +574,138 @@ class GroupedByTorchFunction(Grouped):
         return self.o_proj(heads.flatten(2))
 
 
+class GroupedAliases(nn.Module):
+    """A list of layers, each with a name as well."""
+
+    def __init__(self, d_model, num_heads, num_kv_heads):
+        super().__init__()
+        self.counts = num_heads, num_kv_heads, num_kv_heads
+        D = d_model // num_heads
+        self.layers = nn.ModuleList(
+            nn.Linear(d_model, n * D, bias=False) for n in (*self.counts, num_heads)
+        )
+        self.q_proj, self.k_proj, self.v_proj, self.o_proj = self.layers
+
+    def forward(self, x, mask=None):
+        q, k, v = (
+            torch.stack(layer(x).chunk(n, -1), 1)
+            for layer, n in zip(self.layers, self.counts, strict=False)
+        )
+        return self.layers[3](torch.cat(gqa_by_enable_gqa(q, k, v, mask).unbind(1), -1))
+
+
+class GroupedAddedModules(nn.Module):
+    def __init__(self, d_model, num_heads, num_kv_heads):
+        super().__init__()
+        self.D = D = d_model // num_heads
+        for name in "okvq":
+            width = d_model if name in "oq" else num_kv_heads * D
+            self.add_module(f"{name}_proj", nn.Linear(d_model, width, False))
+
+    def forward(self, x, mask=None):
+        layers = dict(self.named_children())
+        q, k, v = (
+            layers[f"{n}_proj"](x).unflatten(-1, (-1, self.D)).movedim(2, 1) for n in "qkv"
+        )
+        output = gqa_head_by_head(q, k, v, mask).movedim(1, 2).flatten(2)
+        return layers["o_proj"](output)
+
+
+class GroupedBuffers(Grouped):
+    def __init__(self, d_model, num_heads, num_kv_heads):
+        super().__init__(d_model, num_heads, num_kv_heads)
+        which = torch.arange(num_heads) // (num_heads // num_kv_heads)
+        self.register_buffer("which", which, persistent=False)
+        self.register_buffer("scale", torch.tensor(self.head_dim**-0.5))
+
+    def forward(self, x, mask=None):
+        q, k, v = self.heads(x)
+        scores = q @ k[:, self.which].mT * self.scale
+        self.weights = (
+            scores.softmax(-1)
+            if mask is None
+            else scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0)
+        )
+        output = self.weights @ v[:, self.which]
+        return self.o_proj(output.transpose(1, 2).flatten(2))
+
+
+class GroupedFromTorch(nn.MultiheadAttention):
+    """Inherits from PyTorch's module, but uses nothing of it."""
+
+    def __init__(self, d_model, num_heads, num_kv_heads):
+        nn.Module.__init__(self)
+        self.D = d_model // num_heads
+        self.q_proj, self.o_proj = (nn.Linear(d_model, d_model, False) for _ in range(2))
+        narrow = num_kv_heads * self.D
+        self.k_proj, self.v_proj = (nn.Linear(d_model, narrow, False) for _ in range(2))
+
+    def forward(self, x, mask=None):
+        q, k, v = (
+            layer(x).unflatten(-1, (-1, self.D)).transpose(1, 2)
+            for layer in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        return self.o_proj(gqa_by_sdpa(q, k, v, mask).transpose(1, 2).flatten(2))
+
+
+class GroupedAbsorbed(Grouped):
+    """Never makes queries, keys or values: x meets products of the weights."""
+
+    def forward(self, x, mask=None):
+        group, D = self.num_heads // self.num_kv_heads, self.head_dim
+        wq, wk, wv = (
+            layer.weight.unflatten(0, (-1, D))
+            for layer in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        wk, wv = (w.repeat_interleave(group, 0) for w in (wk, wv))
+        scores = torch.einsum("ble,hde,hdf,bsf->bhls", x, wq, wk, x) / D**0.5
+        weights = scores.softmax(-1)
+        if mask is not None:
+            weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+            weights = weights.masked_fill(~mask, 0)
+        wo = self.o_proj.weight.unflatten(1, (-1, D))
+        return torch.einsum("bhls,bse,hde,ohd->blo", weights, x, wv, wo)
+
+
+class GroupedPartsOfItsOwn(Grouped):
+    class Core(nn.Module):
+        def forward(self, q, k, v, mask):
+            return gqa_in_float64(q, k, v, mask)
+
+    def __init__(self, d_model, num_heads, num_kv_heads, *, eps=1e-6):
+        super().__init__(d_model, num_heads, num_kv_heads)
+        self.core = self.Core()
+        self.unused = nn.Parameter(torch.zeros(3))
+
+    def forward(self, x, mask=None):
+        output = self.core(*self.heads(x), mask)
+        return self.o_proj(output.transpose(1, 2).flatten(2))
+
+
+class GroupedInDouble(Grouped):
+    def forward(self, x, mask=None):
+        q, k, v = (
+            (x.double() @ layer.weight.double().T).unflatten(-1, (-1, self.head_dim))
+            for layer in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        output = gqa_by_sdpa(*(t.transpose(1, 2) for t in (q, k, v)), mask)
+        output = output.transpose(1, 2).flatten(2) @ self.o_proj.weight.double().T
+        return output.to(x.dtype)
+
+
+class GroupedSkippedInit(Grouped):
+    def __init__(self, d_model, num_heads, num_kv_heads):
+        super().__init__(d_model, num_heads, num_kv_heads)
+        for name, layer in list(self.named_children()):
+            shape = layer.in_features, layer.out_features
+            setattr(self, name, nn.utils.skip_init(nn.Linear, *shape, bias=False))
+
+
+class GroupedFirst(Grouped):
+    def __init__(self, eps, d_model, num_heads, num_kv_heads):
+        super().__init__(d_model, num_heads, num_kv_heads)
+
+
 def grouped_factory(d_model, num_heads, num_kv_heads):
     return GroupedSdpa(d_model, num_heads, num_kv_heads=num_kv_heads)
 
@@ -500,6 +776,47 @@ def bytes_by_one_number(B, L, N, H, D, dtype):
     return int(
         2 * B * L * N * H * D * torch.zeros(1, dtype=dtype).untyped_storage().nbytes()
     )
+
+
+def bytes_by_try(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
+    try:
+        size = torch.finfo(dtype).bits // 8
+    except TypeError:
+        size = torch.iinfo(dtype).bits // 8
+    return 2 * batch_size * seq_len * num_layers * num_kv_heads * head_dim * size
+
+
+def bytes_by_numpy_objects(*sizes_and_dtype):
+    *sizes, dtype = sizes_and_dtype
+    return int(np.prod(np.array([2, dtype.itemsize, *sizes], dtype=object)))
+
+
+def bytes_by_tensor_of_sizes(*sizes_and_dtype):
+    *sizes, dtype = sizes_and_dtype
+    return torch.tensor([2, dtype.itemsize, *sizes]).prod().item()
+
+
+def bytes_in_a_loop(*sizes_and_dtype):
+    *sizes, dtype = sizes_and_dtype
+    total = dtype.itemsize
+    for size in (2, *sizes):
+        total *= size
+    return total
+
+
+def bytes_by_a_stored_one(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
+    def numbers(tokens):
+        return tokens * num_layers * num_kv_heads * head_dim
+
+    key = value = numbers(batch_size * seq_len)
+    return (key + value) * torch.ones((), dtype=torch.float32).to(dtype).nbytes
+
+
+class Bytes(int):
+    @classmethod
+    def of_cache(cls, *sizes_and_dtype):
+        *sizes, dtype = sizes_and_dtype
+        return cls(2 * math.prod(sizes) * dtype.itemsize)
 
 
 # ------------------------------------------------------------------- cached_attention
@@ -660,6 +977,138 @@ def cached_closure(q, k, v, cache):
     return output, lambda a, b: (torch.cat([k, a], 2), torch.cat([v, b], 2))
 
 
+@dataclass
+class KeysAndValues:
+    k: torch.Tensor
+    v: torch.Tensor
+
+    def extended(self, k, v):
+        return KeysAndValues(torch.cat([self.k, k], 2), torch.cat([self.v, v], 2))
+
+
+def see(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bottom_right(q, k))
+
+
+def cached_dataclass(q, k, v, cache):
+    cache = KeysAndValues(k, v) if cache is None else cache.extended(k, v)
+    return see(q, cache.k, cache.v), cache
+
+
+Answer = collections.namedtuple("Answer", "output cache")
+
+
+def cached_named_tuple(q, k, v, cache):
+    past = (k[:, :, :0], v[:, :, :0]) if cache is None else cache.cache
+    k, v = (torch.cat(pair, 2) for pair in zip(past, (k, v), strict=True))
+    answer = Answer(see(q, k, v), (k, v))
+    return Answer(answer.output, answer)
+
+
+def cached_in_numpy(q, k, v, cache):
+    kept = [x.detach().double().numpy() for x in (k, v)]
+    if cache is not None:
+        kept = [np.concatenate(pair, axis=2) for pair in zip(cache, kept, strict=True)]
+    k, v = (torch.from_numpy(x) for x in kept)
+    return see(q.double(), k, v).to(q.dtype), kept
+
+
+def cached_deque(q, k, v, cache):
+    cache = collections.deque() if cache is None else cache
+    cache.extend(zip(k.unbind(2), v.unbind(2), strict=True))
+    k, v = (torch.stack(tokens, 2) for tokens in zip(*cache, strict=True))
+    return see(q, k, v), cache
+
+
+def cached_namespace(q, k, v, cache):
+    cache = cache or types.SimpleNamespace(k=k[:, :, :0], v=v[:, :, :0])
+    cache.k, cache.v = torch.cat([cache.k, k], 2), torch.cat([cache.v, v], 2)
+    return see(q, cache.k, cache.v), cache
+
+
+def cached_linked_chunks(q, k, v, cache):
+    """Cache: the newest chunk, with the cache before it."""
+    cache = chunk = (k, v, cache)
+    while chunk[2] is not None:
+        chunk = chunk[2]
+        k, v = torch.cat([chunk[0], k], 2), torch.cat([chunk[1], v], 2)
+    return see(q, k, v), cache
+
+
+def cached_doubling_buffer(q, k, v, cache):
+    cache = [k[:, :, :1].clone(), v[:, :, :1].clone(), 0] if cache is None else cache
+    start, end = cache[2], cache[2] + k.shape[2]
+    while cache[0].shape[2] < end:
+        cache[:2] = [torch.cat([x, torch.empty_like(x)], 2) for x in cache[:2]]
+    cache[0][:, :, start:end], cache[1][:, :, start:end], cache[2] = k, v, end
+    return see(q, cache[0][:, :, :end], cache[1][:, :, :end]), cache
+
+
+def cached_generator(q, k, v, cache):
+    """Cache: a running generator."""
+
+    def session():
+        keys, values, output = [], [], None
+        while True:
+            q, k, v = yield output
+            keys.append(k)
+            values.append(v)
+            output = see(q, torch.cat(keys, 2), torch.cat(values, 2))
+
+    if cache is None:
+        cache = session()
+        next(cache)
+    return cache.send((q, k, v)), cache
+
+
+@torch.inference_mode()
+def cached_in_inference_mode(q, k, v, cache):
+    return cached_tuple(q, k, v, cache)
+
+
+def cached_everything_again(q, k, v, cache):
+    """Keeps the queries too, and computes all outputs again."""
+    new = torch.stack([q, k, v])
+    cache = new if cache is None else torch.cat([cache, new], dim=3)
+    output = F.scaled_dot_product_attention(*cache, is_causal=True)
+    return output[:, :, -q.shape[2] :], cache
+
+
+def cached_keys_transposed(q, k, v, cache):
+    k = k.mT if cache is None else torch.cat([cache[0], k.mT], dim=-1)
+    v = v if cache is None else torch.cat([cache[1], v], dim=-2)
+    scores = q @ k / math.sqrt(q.shape[-1])
+    scores = scores.where(bottom_right(q, v), -torch.inf)
+    return scores.softmax(-1) @ v, (k, v)
+
+
+_by_session: dict = {}
+
+
+def cached_by_ticket(q, k, v, cache):
+    """Cache: a number, by which the keys and values are found; each session has its own."""
+    ticket = len(_by_session) if cache is None else cache
+    output, _by_session[ticket] = cached_tuple(q, k, v, _by_session.get(ticket))
+    return output, ticket
+
+
+class Unfriendly:
+    """Can be neither copied nor compared nor printed."""
+
+    def __init__(self, kept):
+        self.kept = kept
+
+    def _refuse(self, *_):
+        raise RuntimeError("Leave me alone.")
+
+    __deepcopy__ = __eq__ = __repr__ = __bool__ = __len__ = __hash__ = _refuse
+
+
+def cached_unfriendly(q, k, v, cache):
+    output, kept = cached_tuple(q, k, v, None if cache is None else cache.kept)
+    return output, Unfriendly(kept)
+
+
 class CachedModule(nn.Module):
     @torch.no_grad()
     def forward(self, q, k, v, cache):
@@ -769,6 +1218,74 @@ def pool_transposed(weight, num_heads, num_kv_heads):
     return columns.mean(2).flatten(1).T
 
 
+def pool_by_numpy(weight, num_heads, num_kv_heads):
+    rows = weight.detach().double().numpy()
+    heads = np.stack(np.split(rows, num_heads))
+    groups = [g.mean(axis=0) for g in np.split(heads, num_kv_heads)]
+    return torch.from_numpy(np.concatenate(groups)).to(weight.dtype)
+
+
+def pool_by_convolution(weight, num_heads, num_kv_heads):
+    group = num_heads // num_kv_heads
+    kernel = torch.full((1, group, 1), 1 / group, dtype=torch.float64)
+    heads = weight.double().reshape(num_kv_heads, group, -1)
+    return F.conv1d(heads, kernel).reshape(-1, weight.shape[1]).to(weight.dtype)
+
+
+def pool_by_adaptive_pool(weight, num_heads, num_kv_heads):
+    heads = weight.float().unflatten(0, (num_kv_heads, num_heads // num_kv_heads, -1))
+    pooled = F.adaptive_avg_pool3d(heads, (1, None, None))
+    return pooled.flatten(0, 2).to(weight.dtype)
+
+
+def pool_group_mapped(weight, num_heads, num_kv_heads):
+    def one(group):
+        return group.unflatten(0, (num_heads // num_kv_heads, -1)).mean(0)
+
+    return torch.vmap(one)(weight.unflatten(0, (num_kv_heads, -1))).flatten(0, 1)
+
+
+def pool_by_row_numbers(weight, num_heads, num_kv_heads):
+    D, group = len(weight) // num_heads, num_heads // num_kv_heads
+    first = torch.arange(num_kv_heads)[:, None] * group * D + torch.arange(D)
+    return sum(weight[first.flatten() + i * D] for i in range(group)) / group
+
+
+def pool_divided_before(weight, num_heads, num_kv_heads):
+    group = num_heads // num_kv_heads
+    if group == 1:
+        return weight
+    halves = (weight / group).unflatten(0, (num_heads, -1)).split(group)
+    return torch.cat([functools.reduce(torch.add, heads) for heads in halves])
+
+
+def pool_by_product_of_groups(weight, num_heads, num_kv_heads):
+    group = num_heads // num_kv_heads
+    heads = weight.reshape(num_kv_heads, group, -1)
+    share = torch.full((1, group), 1 / group, dtype=weight.dtype)
+    return (share @ heads).reshape(-1, weight.shape[1])
+
+
+def pool_by_nested_loops(weight, num_heads, num_kv_heads):
+    D, group = len(weight) // num_heads, num_heads // num_kv_heads
+    rows = []
+    for g in range(num_kv_heads):
+        for d in range(D):
+            same = [weight[(g * group + i) * D + d] for i in range(group)]
+            rows.append(torch.stack(same).mean(0))
+    return torch.stack(rows)
+
+
+def pool_by_position(w, H, Hkv):
+    mean = functools.partial(torch.mean, dim=1)
+    return mean(w.reshape(Hkv, H // Hkv, len(w) // H, -1)).reshape(-1, w.shape[1])
+
+
+class Pool:
+    def __call__(self, weight, num_heads, num_kv_heads):
+        return nn.Parameter(pool_by_split(weight, num_heads, num_kv_heads))
+
+
 ALTERNATIVES = {
     "repeat_kv": [
         repeat_by_interleave,
@@ -786,6 +1303,16 @@ ALTERNATIVES = {
         repeat_in_another_layout,
         repeat_into_a_buffer,
         repeat_in_strides,
+        repeat_along_an_index,
+        repeat_sample_by_sample,
+        repeat_by_multiplication,
+        repeat_by_counts,
+        repeat_tiled_and_sorted,
+        repeat_by_embedding,
+        repeat_by_nearest,
+        repeat_in_float64,
+        Repeat(axis=1),
+        functools.partial(Repeat(axis=1)),
     ],
     "grouped_query_attention": [
         gqa_by_sdpa,
@@ -806,6 +1333,16 @@ ALTERNATIVES = {
         gqa_mask_by_position,
         gqa_mask_by_keyword_only,
         gqa_by_bmm,
+        gqa_with_a_sink,
+        gqa_two_keys_at_a_time,
+        gqa_head_mapped,
+        gqa_empty_rows_see_all,
+        gqa_tokens_first,
+        gqa_by_logsumexp,
+        gqa_divided_at_the_end,
+        GroupByGroup(),
+        functools.partial(gqa_in_groups),
+        lambda q, k, v, mask=None: gqa_by_bmm(q, k, v, mask),
     ],
     "GroupedQueryAttention": [
         Grouped,
@@ -821,6 +1358,16 @@ ALTERNATIVES = {
         GroupedBatchByBatch,
         GroupedByTorchFunction,
         grouped_factory,
+        GroupedAliases,
+        GroupedAddedModules,
+        GroupedBuffers,
+        GroupedFromTorch,
+        GroupedAbsorbed,
+        GroupedPartsOfItsOwn,
+        GroupedInDouble,
+        GroupedSkippedInit,
+        functools.partial(GroupedFirst, 1e-6),
+        lambda d_model, num_heads, num_kv_heads: Grouped(d_model, num_heads, num_kv_heads),
     ],
     "kv_cache_bytes": [
         bytes_by_itemsize,
@@ -835,6 +1382,12 @@ ALTERNATIVES = {
         bytes_by_name,
         bytes_shifted,
         bytes_by_one_number,
+        bytes_by_try,
+        bytes_by_numpy_objects,
+        bytes_by_tensor_of_sizes,
+        bytes_in_a_loop,
+        bytes_by_a_stored_one,
+        Bytes.of_cache,
     ],
     "cached_attention": [
         cached_tuple,
@@ -852,6 +1405,19 @@ ALTERNATIVES = {
         cached_scaled_keys,
         cached_closure,
         CachedModule(),
+        cached_dataclass,
+        cached_named_tuple,
+        cached_in_numpy,
+        cached_deque,
+        cached_namespace,
+        cached_linked_chunks,
+        cached_doubling_buffer,
+        cached_generator,
+        cached_in_inference_mode,
+        cached_everything_again,
+        cached_keys_transposed,
+        cached_by_ticket,
+        cached_unfriendly,
     ],
     "mean_pool_kv": [
         pool_by_unflatten,
@@ -868,5 +1434,15 @@ ALTERNATIVES = {
         pool_running_mean,
         pool_without_gradients,
         pool_transposed,
+        pool_by_numpy,
+        pool_by_convolution,
+        pool_by_adaptive_pool,
+        pool_group_mapped,
+        pool_by_row_numbers,
+        pool_divided_before,
+        pool_by_product_of_groups,
+        pool_by_nested_loops,
+        pool_by_position,
+        Pool(),
     ],
 }

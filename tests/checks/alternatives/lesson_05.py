@@ -1,5 +1,7 @@
 """Right answers to the tasks of lesson 05, by task name."""
 
+import functools
+import itertools
 import math
 from typing import NamedTuple
 
@@ -301,6 +303,158 @@ class CrossKeyByKey(CrossByHand):
         return self.merged(mixture / torch.where(total > 0, total, 1.0)[..., None])
 
 
+class CrossNamedInALoop(nn.Module):
+    def __init__(self, d_model, d_context, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        for letter, width in zip(
+            "ovkq", (d_model, d_context, d_context, d_model), strict=True
+        ):
+            setattr(self, f"{letter}_proj", nn.Linear(width, d_model))
+        self.register_buffer("scale", torch.tensor((d_model // num_heads) ** -0.5))
+
+    def forward(self, x, context, context_mask=None):
+        q, k, v = (
+            torch.stack(layer(c).chunk(self.num_heads, dim=-1), dim=1)
+            for layer, c in (
+                (self.q_proj, x), (self.k_proj, context), (self.v_proj, context)
+            )
+        )  # fmt: skip
+        scores = torch.einsum("bhld,bhsd->bhls", q, k) * self.scale
+        if context_mask is not None:
+            hidden = context_mask.logical_not()[:, None, None].expand_as(scores)
+            scores[hidden] = torch.finfo(scores.dtype).min
+        weights = (scores - scores.logsumexp(-1, keepdim=True)).exp()
+        if context_mask is not None:
+            weights = weights * ~hidden
+        return self.o_proj(torch.cat((weights @ v).unbind(1), dim=-1))
+
+
+class CrossModuleList(nn.Module):
+    """The four names are second names."""
+
+    def __init__(self, d_model, d_context, num_heads):
+        super().__init__()
+        widths = d_model, d_context, d_context, d_model
+        self.layers = nn.ModuleList(nn.Linear(width, d_model) for width in widths)
+        self.q_proj, self.k_proj, self.v_proj, self.o_proj = self.layers
+        self.num_heads = num_heads
+
+    def forward(self, x, context, context_mask=None):
+        inputs = x, context, context
+        q, k, v = (
+            layer(c).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            for layer, c in zip(self.layers, inputs, strict=False)
+        )
+        mask = None if context_mask is None else context_mask[:, None, None]
+        output = F.scaled_dot_product_attention(q, k, v, mask)
+        return self.layers[3](output.transpose(1, 2).flatten(-2))
+
+
+class CrossWrapped(nn.Module):
+    """Only hands on to another module, whose layers it shares."""
+
+    def __init__(self, *sizes, **named):
+        super().__init__()
+        self.inner = CrossByHand(*sizes, **named)
+        for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
+            setattr(self, name, getattr(self.inner, name))
+
+    def forward(self, *args, **named):
+        return self.inner(*args, **named)
+
+
+class CrossRealTokensFirst(CrossByHand):
+    """Sorts the real tokens to the front and cuts the rest off."""
+
+    def forward(self, x, context, context_mask=None):
+        if context_mask is None:
+            return super().forward(x, context)
+        order = context_mask.int().argsort(dim=1, descending=True, stable=True)
+        order = order[:, : int(context_mask.sum(1).max())]
+        context = context.gather(1, order[..., None].expand(-1, -1, context.shape[-1]))
+        return super().forward(x, context, context_mask.gather(1, order))
+
+
+class CrossExtraKey(CrossByHand):
+    """A key with the value zero, to be seen by nobody but empty sentences."""
+
+    def forward(self, x, context, context_mask=None):
+        if context_mask is None:
+            return super().forward(x, context)
+        q, k, v = self.heads(x, context)
+        k, v = F.pad(k, (0, 0, 0, 1)), F.pad(v, (0, 0, 0, 1))
+        mask = torch.cat([context_mask, ~context_mask.any(1, keepdim=True)], dim=1)
+        scores = (q @ k.mT / self.head_dim**0.5).masked_fill(
+            ~mask[:, None, None], -math.inf
+        )
+        return self.merged(scores.softmax(-1) @ v)
+
+
+class CrossOneLongSequence(CrossByHand):
+    """All sentences in one row; a mask keeps them apart."""
+
+    def forward(self, x, context, context_mask=None):
+        B, L, S = len(x), x.shape[1], context.shape[1]
+        q, k, v = (t.transpose(0, 1).flatten(1, 2) for t in self.heads(x, context))
+        of_query, of_key = torch.arange(B * L) // L, torch.arange(B * S) // S
+        mask = of_query[:, None] == of_key
+        if context_mask is not None:
+            mask = mask & context_mask.flatten()
+        weights = attn_lib.masked_softmax(q @ k.mT / self.head_dim**0.5, mask)
+        return self.merged((weights @ v).unflatten(1, (B, L)).transpose(0, 1))
+
+
+class CrossByVmap(CrossByHand):
+    def forward(self, x, context, context_mask=None):
+        if context_mask is None:
+            context_mask = torch.ones(context.shape[:2], dtype=torch.bool)
+
+        def one_sentence(x, context, mask):
+            return CrossByHand.forward(self, x[None], context[None], mask[None])[0]
+
+        return torch.vmap(one_sentence)(x, context, context_mask)
+
+
+class CrossOnlyFullSentences(CrossByHand):
+    """Only sentences with a real word are computed."""
+
+    def forward(self, x, context, context_mask=None):
+        if context_mask is None:
+            return super().forward(x, context)
+        full = context_mask.sum(dim=1) > 0
+        output = self.o_proj(torch.zeros_like(x))
+        if full.any():
+            output[full] = super().forward(x[full], context[full], context_mask[full])
+        return output
+
+
+class CrossInBase2(CrossByHand):
+    """Powers of two, and the division comes last."""
+
+    def forward(self, x, context, context_mask=None):
+        q, k, v = self.heads(x, context)
+        scores = q @ k.mT * (math.log2(math.e) / math.sqrt(self.head_dim))
+        if context_mask is not None:
+            scores = scores.masked_fill(~context_mask[:, None, None], -6e4)
+        e = torch.exp2(scores - scores.detach().amax(-1, keepdim=True))
+        if context_mask is not None:
+            e = e * context_mask[:, None, None]
+        return self.merged(e @ v / e.sum(-1, keepdim=True).clamp(min=1e-3))
+
+
+class CrossWithoutKeyBias(CrossByHand):
+    """The softmax does not notice it. The context's pads are zeroed as well, which does no harm."""
+
+    def forward(self, x, context, context_mask=None):
+        if context_mask is None:
+            context_mask = torch.ones(context.shape[:2], dtype=torch.bool)
+        q, k, v = self.heads(x, context.masked_fill(~context_mask[..., None], 0.0))
+        k = k - self.k_proj.bias.view(self.num_heads, 1, -1)
+        mask = context_mask[:, None, None]
+        return self.merged(attn_lib.einsum_attention(q, k, v, mask=mask)[0])
+
+
 def cross_factory(d_model, d_context, num_heads):
     return CrossSdpa(d_model, d_context, num_heads)
 
@@ -414,6 +568,72 @@ def masks_by_signs(src_ids, tgt_ids, pad_id):
     tgt = (tgt_ids - pad_id).bool()[:, None, None]
     row = torch.arange(tgt_ids.shape[1])
     return src, tgt & (row[:, None] - row >= 0), src
+
+
+def masks_in_lists(src_ids, tgt_ids, pad_id):
+    src = torch.tensor([[[[t != pad_id for t in row]]] for row in src_ids.tolist()])
+    decoder = [
+        [[[j <= i and t != pad_id for j, t in enumerate(row)] for i in range(len(row))]]
+        for row in tgt_ids.tolist()
+    ]
+    return [src, torch.tensor(decoder), src]
+
+
+def masks_by_isin(src_ids, tgt_ids, pad_id):
+    src, tgt = (~torch.isin(ids, pad_id)[:, None, None] for ids in (src_ids, tgt_ids))
+    return src, tgt & torch.eye(tgt_ids.shape[1]).cumsum(0).bool(), src
+
+
+def masks_from_additive(src_ids, tgt_ids, pad_id):
+    """Made of 0 and -inf first, as other libraries want them."""
+
+    def additive(ids):
+        return torch.zeros(ids.shape).masked_fill(ids == pad_id, -math.inf)[:, None, None]
+
+    future = torch.full((tgt_ids.shape[1],) * 2, -math.inf).triu(1)
+    parts = additive(src_ids), additive(tgt_ids) + future, additive(src_ids)
+    return tuple(part == 0 for part in parts)
+
+
+def masks_of_full_shape(src_ids, tgt_ids, pad_id):
+    small = masks_by_hand(src_ids, tgt_ids, pad_id)
+    queries = src_ids.shape[1], tgt_ids.shape[1], tgt_ids.shape[1]
+    return tuple(
+        m.expand(-1, -1, n, -1).mT.contiguous().mT
+        for m, n in zip(small, queries, strict=True)
+    )
+
+
+def masks_without_a_batch_of_one(src_ids, tgt_ids, pad_id):
+    small = masks_by_hand(src_ids, tgt_ids, pad_id)
+    return tuple(m[0, 0] if len(m) == 1 else m for m in small)
+
+
+def masks_row_by_row(src_ids, tgt_ids, pad_id):
+    """Each row of the decoder mask shows one word more."""
+    src = (src_ids != pad_id)[:, None, None]
+    length = tgt_ids.shape[1]
+    rows = [
+        F.pad(tgt_ids[:, : i + 1] != pad_id, (0, length - i - 1)) for i in range(length)
+    ]
+    return src, torch.stack(rows, dim=1).unsqueeze(1), src
+
+
+class MasksWithState:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, src_ids, tgt_ids, pad_id):
+        self.calls += 1
+        return masks_by_hand(src_ids, tgt_ids, torch.tensor(pad_id))
+
+
+def masks_with_options(src_ids, tgt_ids, pad_id, *, device="cpu", diagonal=0):
+    ids = torch.arange(tgt_ids.shape[-1], device=device)
+    causal = ids[None, :] - ids[:, None] <= diagonal
+    real = {name: ids.ne(pad_id) for name, ids in (("src", src_ids), ("tgt", tgt_ids))}
+    src, tgt = (mask.view(len(mask), 1, 1, -1) for mask in real.values())
+    return src, torch.logical_and(tgt, causal), src.expand(-1, -1, len(ids), -1)
 
 
 class Masks(NamedTuple):
@@ -596,6 +816,92 @@ def decode_by_forcing_eos(step, batch_size, bos_id, eos_id, max_len):
     return ids[:, 1:]
 
 
+def decode_by_unfinished_as_numbers(step, batch_size, bos_id, eos_id, max_len):
+    """As large libraries write it."""
+    ids = torch.ones((batch_size, 1), dtype=torch.long) * bos_id
+    unfinished = ids.new_ones(batch_size)
+    while ids.shape[1] <= max_len:
+        newest = torch.argmax(step(ids)[:, -1, :], dim=-1)
+        newest = newest * unfinished + eos_id * (1 - unfinished)
+        ids = torch.cat([ids, newest[:, None]], dim=-1)
+        unfinished = unfinished.mul((newest != eos_id).long())
+        if unfinished.max() == 0:
+            break
+    return ids.narrow(1, 1, ids.shape[1] - 1)
+
+
+def decode_looking_at_the_newest_only(step, batch_size, bos_id, eos_id, max_len):
+    """A row has ended if its newest token is eos: it was filled with eos ever since."""
+    ids = torch.tensor([bos_id]).repeat(batch_size, 1)
+    for _ in range(max_len):
+        ended = ids[:, -1] == eos_id
+        if ended.all():
+            break
+        newest = step(ids=ids).select(1, -1).argsort(dim=-1, descending=True)[:, 0]
+        ids = torch.column_stack([ids, torch.where(ended, eos_id, newest)])
+    return ids[:, 1:]
+
+
+def decode_with_a_set(step, batch_size, bos_id, eos_id, max_len):
+    ended, columns = set(), [torch.full((batch_size, 1), bos_id)]
+    while len(columns) <= max_len and len(ended) < batch_size:
+        newest = step(torch.cat(columns, dim=1)).log_softmax(-1).argmax(-1)[:, -1].tolist()
+        newest = [eos_id if row in ended else t for row, t in enumerate(newest)]
+        ended |= {row for row, t in enumerate(newest) if t == eos_id}
+        columns.append(torch.tensor(newest)[:, None])
+    return torch.cat(columns[1:], dim=1)
+
+
+def decode_with_bos_and_without_end(step, batch_size, bos_id, eos_id, max_len):
+    ids = torch.full((batch_size, 1), bos_id)
+    for _ in range(max_len - 1):
+        newest = step(ids)[:, -1:].max(-1).indices
+        newest[(ids == eos_id).any(1)] = eos_id
+        ids = torch.cat([ids, newest], dim=1)
+    return ids
+
+
+def decode_with_bos_if_there_is_room(step, batch_size, bos_id, eos_id, max_len):
+    ids = decode_plain(step, batch_size, bos_id, eos_id, max_len)
+    return F.pad(ids, (1, 0), value=bos_id) if ids.shape[1] < max_len else ids
+
+
+def decode_in_double_precision(step, batch_size, bos_id, eos_id, max_len):
+    def in_double(ids):
+        return step(ids.clone()).double().softmax(-1)
+
+    return decode_plain(in_double, batch_size, bos_id, eos_id, max_len)
+
+
+def decode_as_a_generator(step, batch_size, bos_id, eos_id, max_len):
+    def tokens():
+        ids = torch.full((batch_size, 1), bos_id)
+        while not (ids == eos_id).any(1).all():
+            newest = step(ids)[:, [-1]].argmax(-1)
+            newest = newest.masked_fill((ids == eos_id).any(1, keepdim=True), eos_id)
+            ids = torch.cat([ids, newest], dim=1)
+            yield newest
+
+    return torch.cat(list(itertools.islice(tokens(), max_len)), dim=1)
+
+
+def decode_column_major(step, batch_size, bos_id, eos_id, max_len):
+    """The ids that `step` receives are not contiguous, and neither is the result."""
+    ids = torch.full((1, batch_size), bos_id)
+    ended = torch.zeros(batch_size, dtype=torch.bool)
+    for _ in range(max_len):
+        newest = step(ids.T)[:, -1].argmax(-1)
+        newest[ended] = eos_id
+        ended |= newest == eos_id
+        ids = torch.vstack([ids, newest])
+    return ids[1:].T
+
+
+class Decoder:
+    def __call__(self, step, batch_size, bos_id, eos_id, max_len):
+        return decode_row_lists(step, batch_size, bos_id, eos_id, max_len)
+
+
 ALTERNATIVES = {
     "CrossAttention": [
         CrossByHand,
@@ -618,6 +924,16 @@ ALTERNATIVES = {
         CrossTransposedScores,
         CrossWordByWord,
         CrossKeyByKey,
+        CrossNamedInALoop,
+        CrossModuleList,
+        CrossWrapped,
+        CrossRealTokensFirst,
+        CrossExtraKey,
+        CrossOneLongSequence,
+        CrossByVmap,
+        CrossOnlyFullSentences,
+        CrossInBase2,
+        CrossWithoutKeyBias,
         cross_factory,
         attn_lib.CrossAttention,
     ],
@@ -635,6 +951,15 @@ ALTERNATIVES = {
         masks_sentence_by_sentence,
         masks_by_signs,
         masks_as_named_tuple,
+        masks_in_lists,
+        masks_by_isin,
+        masks_from_additive,
+        masks_of_full_shape,
+        masks_without_a_batch_of_one,
+        masks_row_by_row,
+        MasksWithState(),
+        functools.partial(masks_with_options, diagonal=0),
+        lambda *args: masks_by_hand(*args),
         attn_lib.encoder_decoder_masks,
     ],
     "greedy_decode": [
@@ -654,6 +979,16 @@ ALTERNATIVES = {
         decode_time_first,
         decode_with_numpy,
         decode_by_forcing_eos,
+        decode_by_unfinished_as_numbers,
+        decode_looking_at_the_newest_only,
+        decode_with_a_set,
+        decode_with_bos_and_without_end,
+        decode_with_bos_if_there_is_room,
+        decode_in_double_precision,
+        decode_as_a_generator,
+        decode_column_major,
+        torch.inference_mode()(decode_plain),
+        Decoder(),
         attn_lib.greedy_decode,
     ],
 }

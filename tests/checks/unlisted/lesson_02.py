@@ -122,6 +122,39 @@ def attend_query_rows_only(q, k, v, mask=None):
     return attend(q, k, v, mask)
 
 
+def remembering(function, key):
+    """Compute once for each key, and give back what was computed first."""
+    kept = {}
+
+    def answer(*args):
+        return kept.setdefault(key(*args), function(*args))
+
+    return answer
+
+
+def safe_total(e):
+    total = e.sum(-1, keepdim=True)
+    return total.masked_fill(total == 0, 1.0)
+
+
+def attend_with(weigh):
+    """Attention with another softmax."""
+
+    def answer(q, k, v, mask=None):
+        s = scores(q, k)
+        allowed = torch.ones_like(s, dtype=torch.bool) if mask is None else mask
+        return weigh(s, allowed) @ v
+
+    return answer
+
+
+def attend_mask_by_sentence_only(q, k, v, mask=None):
+    """In a loop over heads, the mask of head 0 for all."""
+    masks = exchange(mask, lambda m: m[:, 0] if m.ndim == 4 else m)
+    parts = zip(q.unbind(1), k.unbind(1), v.unbind(1), strict=True)
+    return torch.stack([attend(*part, masks) for part in parts], 1)
+
+
 UNLISTED = {
     "causal_mask": {
         "a buffer of 1024": causal_from_a_buffer,
@@ -160,6 +193,20 @@ UNLISTED = {
             m - n - (n not in (1, m))
         ),
         "a batch axis": lambda n, m: causal(n, m)[None],
+        "the first result forever": remembering(causal, lambda n, m: None),
+        "one mask for each q_len": remembering(causal, lambda n, m: n),
+        "one mask for each kv_len": remembering(causal, lambda n, m: m),
+        "empty rows cut off": lambda n, m: causal(n, m)[max(0, n - m) :],
+        "all of the last row, a triangle above": lambda n, m: (
+            torch.ones(n, m, dtype=torch.bool).tril().index_fill(0, torch.tensor(n - 1), 1)
+        ),
+        "stretched over the keys": lambda n, m: (
+            torch.arange(n)[:, None] * (m / n) >= torch.arange(m)
+        ),
+        "sizes exchanged, then transposed": lambda n, m: causal(m, n).T,
+        "rows rolled on": lambda n, m: causal(n, m).roll(1, 0),
+        "numpy": lambda n, m: causal(n, m).numpy(),
+        "with its offset": lambda n, m: (causal(n, m), m - n),
     },
     "padding_mask": {
         "writes into lengths": padding_writes_into_lengths,
@@ -190,6 +237,27 @@ UNLISTED = {
         "relative to the longest": lambda n, m: padding(n + m - n.max(), m),
         "causal, too": lambda n, m: padding(n, m) & causal(m, m),
         "a list": lambda n, m: list(padding(n, m)),
+        "one mask for each shape": remembering(padding, lambda n, m: (len(n), m)),
+        "equal lengths once": lambda n, m: padding(n.unique(), m),
+        "the shortest decides": lambda n, m: padding(n.min().expand(len(n)), m),
+        "the last decides": lambda n, m: padding(n[-1:].expand(len(n)), m),
+        "int8 positions": lambda n, m: (
+            torch.arange(m, dtype=torch.int8) < n.to(torch.int8)[:, None, None, None]
+        ),
+        "one pad hidden": lambda n, m: torch.arange(m) != n[:, None, None, None],
+        "lengths repeated in the wrong order": lambda n, m: (
+            torch.arange(m).repeat(len(n)) < n.repeat(m)
+        ).view(len(n), 1, 1, m),
+        "no class for a full sentence": lambda n, m: (
+            F.one_hot(n.long(), m).cumsum(-1) == 0
+        )[:, None, None],
+        "broadcast if square": lambda n, m: (
+            (torch.arange(m) < n).expand(m, 1, 1, m) if len(n) == m else padding(n, m)
+        ),
+        "as long as the lengths differ": lambda n, m: (
+            padding(n, m) if n.min() < n.max() or n.min() == m else padding(n * 0 + m, m)
+        ),
+        "numpy": lambda n, m: padding(n, m).numpy(),
     },
     "sliding_window_mask": {
         "at least two keys": window_grows,
@@ -228,6 +296,33 @@ UNLISTED = {
         "a buffer of 1024": lambda n, m, w: window(1024, 1024, w)[m - n : m, :m],
         "window counted from top-left when short": lambda n, m, w: (
             window(n, m, w) if m >= n else window(n, n, w)[:, :m]
+        ),
+        "one mask for each shape": remembering(window, lambda n, m, w: (n, m)),
+        "one mask for each kv_len and width": remembering(window, lambda n, m, w: (m, w)),
+        "everything if the window is long": lambda n, m, w: (
+            window(n, m, w) | (torch.ones(n, m) * (w >= m and n < m)).bool()
+        ),
+        "causal if the window exceeds the queries": lambda n, m, w: (
+            causal(n, m) if w > n else window(n, m, w)
+        ),
+        "a long window clipped when decoding": lambda n, m, w: window(
+            n, m, min(w, m - 1) if n < m else w
+        ),
+        "two blocks": lambda n, m, w: (
+            causal(n, m)
+            & (torch.arange(m - n, m)[:, None] // w - torch.arange(m) // w <= 1)
+        ),
+        "the last keys for all": lambda n, m, w: (
+            (torch.arange(m) >= m - w).expand(n, m).clone()
+        ),
+        "a window of one sees nothing": lambda n, m, w: window(n, m, w) & (w > 1),
+        "always three": lambda n, m, w: window(n, m, 3),
+        "the far edge on the wrong side": lambda n, m, w: causal(n, m).triu(m - n + w - 1),
+        "distance from the end without a sign": lambda n, m, w: (
+            (s := torch.arange(n)[:, None] + abs(m - n) - torch.arange(m)).ge(0) & (s < w)
+        ),
+        "conditions without parentheses": lambda n, m, w: (
+            steps(n, m) >= 0 & (steps(n, m) < w)
         ),
     },
     "masked_softmax": {
@@ -302,6 +397,48 @@ UNLISTED = {
             else s,
             mask,
         ),
+        "one maximum for each sentence": lambda s, mask: (
+            (e := (s - s.amax((-2, -1), keepdim=True)).exp() * mask) / safe_total(e)
+        ),
+        "ten below the minimum": lambda s, mask: (
+            torch.where(mask, s, s.amin(-1, keepdim=True) - 10).softmax(-1) * mask
+        ),
+        "twelve lower if forbidden": lambda s, mask: (
+            torch.where(mask, s, s - 12).softmax(-1) * mask
+        ),
+        "almost zero": lambda s, mask: (
+            torch.where(mask, s, s.amin(-1, keepdim=True) - 16).softmax(-1)
+            * mask.any(-1, keepdim=True)
+        ),
+        "masks of three axes have no heads": lambda s, mask: softmax(
+            s, mask[:, None] if mask.ndim == 3 and s.ndim == 4 else mask
+        ),
+        "masks of one axis ignored": lambda s, mask: softmax(
+            s, mask if mask.ndim > 1 else mask | True
+        ),
+        "nan behind half precision": lambda s, mask: (
+            softmax(s, mask)
+            if s.dtype.itemsize > 2
+            else (s + mask.to(s).log()).softmax(-1).nan_to_num(0.0)
+        ),
+        "all zero if any row is empty": lambda s, mask: (
+            softmax(s, mask) * mask.expand_as(s).any(-1).all()
+        ),
+        "zero only if everything is forbidden": lambda s, mask: (
+            s.masked_fill(~mask, -torch.inf).softmax(-1) if mask.any() else s * 0.0
+        ),
+        "one total for all": lambda s, mask: (
+            (e := s.masked_fill(~mask, -torch.inf).exp()) / e.sum().clamp(min=1e-9)
+        ),
+        "one more in the total": lambda s, mask: (
+            (e := (s - s.amax(-1, keepdim=True)).exp() * mask)
+            / (1 + e.sum(-1, keepdim=True))
+        ),
+        "rows of a single key are zero": lambda s, mask: softmax(
+            s, mask & (mask.expand_as(s).sum(-1, keepdim=True) > 1)
+        ),
+        "small weights dropped": lambda s, mask: (w := softmax(s, mask)) * (w > 1e-2),
+        "scaled": lambda s, mask: softmax(s / math.sqrt(s.shape[-1]), mask),
     },
     "masked_attention": {
         "q in place": attend_in_place,
@@ -415,6 +552,66 @@ UNLISTED = {
         ),
         "float64 becomes float32": lambda q, k, v, mask=None: attend(q, k, v, mask).to(
             torch.float32 if q.dtype == torch.float64 else q.dtype
+        ),
+        "one maximum for all": attend_with(
+            lambda s, mask: (e := (s - s.max()).exp() * mask) / safe_total(e)
+        ),
+        "ten below the minimum": attend_with(
+            lambda s, mask: (
+                torch.where(mask, s, s.amin(-1, keepdim=True) - 10).softmax(-1) * mask
+            )
+        ),
+        "nan behind half precision": attend_with(
+            lambda s, mask: (
+                softmax(s, mask)
+                if s.dtype.itemsize > 2
+                else (s + mask.to(s).log()).softmax(-1).nan_to_num(0.0)
+            )
+        ),
+        "detached weights": attend_with(lambda s, mask: softmax(s, mask).detach()),
+        "one key alone gets nothing": attend_with(
+            lambda s, mask: softmax(s, mask & (mask.expand_as(s).sum(-1, keepdim=True) > 1))
+        ),
+        "an empty query empties its sentence": attend_with(
+            lambda s, mask: (
+                softmax(s, mask)
+                * mask.expand_as(s).any(-1, keepdim=True).all(-2, keepdim=True)
+            )
+        ),
+        "a mask by sentence only": attend_mask_by_sentence_only,
+        "pads see nothing": lambda q, k, v, mask=None: attend(
+            q, k, v, exchange(mask, lambda m: m & m.mT if q.shape == k.shape else m)
+        ),
+        "padding read as (H, S)": lambda q, k, v, mask=None: attend(
+            q,
+            k,
+            v,
+            exchange(
+                mask,
+                lambda m: (
+                    m.transpose(0, 1)
+                    if m.ndim == 4 and m.shape[:2] == (q.shape[1], 1)
+                    else m
+                ),
+            ),
+        ),
+        "ignores the mask of a single query": lambda q, k, v, mask=None: attend(
+            q, k, v, None if q.shape[2] == 1 else mask
+        ),
+        "any key of any head": lambda q, k, v, mask=None: attend(
+            q, k, v, exchange(mask, lambda m: m.any(1, True) if m.ndim == 4 else m)
+        ),
+        "scaled after the softmax": lambda q, k, v, mask=None: (
+            attend(q * math.sqrt(q.shape[-1]), k, v, mask) / math.sqrt(q.shape[-1])
+        ),
+        "root of H times D": lambda q, k, v, mask=None: attend(
+            q / math.sqrt(q.shape[1]), k, v, mask
+        ),
+        "sdpa, -1e9 added": lambda q, k, v, mask=None: F.scaled_dot_product_attention(
+            q, k, v, exchange(mask, lambda m: torch.where(m, 0.0, -1e9).to(q))
+        ),
+        "keys and values of the first sentence": lambda q, k, v, mask=None: attend(
+            q, k[:1].expand_as(k), v[:1].expand_as(v), mask
         ),
     },
 }

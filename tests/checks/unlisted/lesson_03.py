@@ -1,5 +1,6 @@
 """Wrong answers to the tasks of lesson 03 that its listed mistakes do not foresee, by task name."""
 
+import copy
 import math
 
 import torch
@@ -87,6 +88,33 @@ def strided_view(x, num_heads):
     return x.as_strided((B, num_heads, L, D), (L * E, D, E, 1))
 
 
+def one_head_not_split(x, num_heads):
+    return x if num_heads == 1 else split(x, num_heads)
+
+
+def one_head_beside_the_tokens(x, num_heads):
+    return x.unsqueeze(2) if num_heads == 1 else split(x, num_heads)
+
+
+def untransposed_where_b_is_h(x, num_heads):
+    y = torch.stack(x.chunk(num_heads, -1))
+    return y if len(y) == len(x) else y.transpose(0, 1)
+
+
+def only_as_many_heads_as_places(x, num_heads):
+    """Runs the loop over D, not over H."""
+    (B, L, _), D = x.shape, x.shape[-1] // num_heads
+    result = x.new_zeros(B, num_heads, L, D)
+    for h in range(min(D, num_heads)):
+        result[:, h] = x[:, :, h * D : (h + 1) * D]
+    return result
+
+
+def gradient_of_the_first_head_only(x, num_heads):
+    y = split(x, num_heads)
+    return torch.cat([y[:, :1], y[:, 1:].detach()], 1)
+
+
 # ------------------------------------------------------------------------ merge_heads
 
 
@@ -94,6 +122,36 @@ def merge_in_place(x):
     y = merge(x)
     x.zero_()
     return y
+
+
+_merged: dict = {}
+
+
+def merge_remembers_by_shape(x):
+    key = (x.shape, x.dtype)
+    if key not in _merged:
+        _merged[key] = merge(x)
+    return _merged[key]
+
+
+def merge_fewer_of_two_are_heads(x):
+    """Guesses which axis counts heads: the smaller one."""
+    return merge(x) if x.shape[1] <= x.shape[2] else x.flatten(2)
+
+
+def merge_strides_of_a_split(x):
+    B, H, L, D = x.shape
+    return x.as_strided((B, L, H * D), (L * H * D, H * D, 1))
+
+
+def merge_all_but_the_last(x):
+    heads = [x[:, h] for h in range(x.shape[1] - 1)]
+    return torch.cat([*heads, torch.zeros_like(x[:, 0])], -1)
+
+
+def merge_with_half_the_gradient(x):
+    y = merge(x)
+    return y.detach() + (y - y.detach()) / 2
 
 
 # ----------------------------------------------------------------- MultiHeadAttention
@@ -116,6 +174,34 @@ class CachesTheMask(Heads):
         return Heads.forward(self, x, context, mask)
 
     last = None
+
+
+class CopiesTheWeightsOnce(Heads):
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        self.register_buffer("w", self.q_proj.weight.detach().clone())
+
+    def forward(self, x, context=None, mask=None):
+        c = x if context is None else context
+        q = F.linear(x, self.w, self.q_proj.bias)
+        q, k, v = (split(t, self.num_heads) for t in (q, self.k_proj(c), self.v_proj(c)))
+        return self.o_proj(merge(weights(q, k, mask) @ v))
+
+
+class KeepsTheFirstContext(Heads):
+    def forward(self, x, context=None, mask=None):
+        if context is not None and not hasattr(self, "context"):
+            self.context = context
+        return super().forward(x, None if context is None else self.context, mask)
+
+
+class SizesOfTheFirstModule(Heads):
+    first = None
+
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        type(self).first = type(self).first or num_heads
+        self.num_heads = self.first
 
 
 class FrozenValues(Heads):
@@ -167,6 +253,71 @@ def nan_painted_over_in_the_output(self, x, context=None, mask=None):
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     return self.o_proj(merge(scores.softmax(-1) @ v)).nan_to_num(0.0)
+
+
+def nan_painted_over_per_head(q, k, v, mask):
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return (scores.softmax(-1) @ v).nan_to_num(0.0)
+
+
+def without_a_maximum(q, k, v, mask):
+    """exp overflows in float32 for scores above 88."""
+    e = (q @ k.mT / math.sqrt(q.shape[-1])).exp()
+    e = e if mask is None else e * mask
+    total = e.sum(-1, keepdim=True)
+    return e / total.masked_fill(total == 0, 1.0) @ v
+
+
+def silent_if_any_head_is(q, k, v, mask):
+    y = weights(q, k, mask) @ v
+    if mask is None or mask.ndim < 4:
+        return y
+    return y * mask.any(-1, keepdim=True).all(1, keepdim=True)
+
+
+def each_head_projects_its_own_channels(self, x, context=None, mask=None):
+    c, H = x if context is None else context, self.num_heads
+    D, outs = x.shape[-1] // H, []
+    for h in range(H):
+        p = slice(h * D, (h + 1) * D)
+        layers = ((self.q_proj, x), (self.k_proj, c), (self.v_proj, c))
+        q, k, v = (F.linear(t[..., p], f.weight[p, p], f.bias[p]) for f, t in layers)
+        m = None if mask is None else mask.expand(len(x), H, x.shape[1], c.shape[1])
+        outs.append(weights(q, k, m if m is None else m[:, h]) @ v)
+    return self.o_proj(torch.cat(outs, -1))
+
+
+def output_bias_once_per_head(self, x, context=None, mask=None):
+    y = Heads.forward(self, x, context, mask)
+    return y + (self.num_heads - 1) * self.o_proj.bias
+
+
+def other_where_the_shapes_agree(choose):
+    """Make a module that takes `choose(x, context)` where x and context have one shape."""
+
+    def forward(self, x, context=None, mask=None):
+        if context is not None and context.shape == x.shape:
+            x, context = choose(x, context)
+        return Heads.forward(self, x, context, mask)
+
+    return heads(forward)
+
+
+def values_from_x_where_the_shapes_agree(self, x, context=None, mask=None):
+    q, k, v = self.qkv(x, context)
+    if q.shape == k.shape:
+        v = split(self.v_proj(x), self.num_heads)
+    return self.o_proj(merge(weights(q, k, mask) @ v))
+
+
+def one_distribution_for_all_heads(q, k, v, mask):
+    scores = (q @ k.mT / math.sqrt(q.shape[-1])).mean(1, keepdim=True)
+    scores = scores.expand(-1, q.shape[1], -1, -1)
+    if mask is None:
+        return scores.softmax(-1) @ v
+    return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0.0) @ v
 
 
 def empty_rows_see_everything(mask):
@@ -270,9 +421,101 @@ def opposite_masks(mha):
     return carry_over(mha, with_mask(lambda mask: ~mask))
 
 
+def without_bias_of(layer):
+    return lambda mha: carry_over(mha, change=lambda i, w, b: (w, b * (i != layer)))
+
+
+def freezes_the_given(mha):
+    module = carry_over(mha)
+    mha.requires_grad_(False)
+    return module
+
+
+def doubles_the_given(mha):
+    return carry_over(mha.double())
+
+
+def tokens_first_from_now_on(mha):
+    mha.batch_first = False
+    return carry_over(mha)
+
+
+def adds_a_layer_to_the_given(mha):
+    module = carry_over(mha)
+    mha.q_proj = module.q_proj
+    return module
+
+
+def takes_the_output_layer_away(mha):
+    module = carry_over(mha)
+    module.o_proj = mha.out_proj
+    del mha.out_proj
+    return module
+
+
+_modules: dict = {}
+
+
+def one_module_for_each_size(mha):
+    sizes = mha.embed_dim, mha.num_heads
+    if sizes not in _modules:
+        _modules[sizes] = Heads(*sizes)
+    _modules[sizes].load_state_dict(carry_over(mha).state_dict())
+    return _modules[sizes]
+
+
+def cannot_be_trained(mha):
+    with torch.inference_mode():
+        return carry_over(mha)
+
+
+def keys_and_queries_tied(mha):
+    module = carry_over(mha)
+    module.k_proj = module.q_proj
+    return module
+
+
+def layers_with_plain_tensors(mha):
+    module, E = carry_over(mha), mha.embed_dim
+    for i, layer in enumerate((module.q_proj, module.k_proj, module.v_proj)):
+        del layer.weight
+        layer.weight = mha.in_proj_weight[i * E : (i + 1) * E]
+    return module
+
+
+def asks_a_copy_of_mha(mha):
+    """The eight parameters are there, and never used."""
+    module, inside = carry_over(mha), copy.deepcopy(mha)
+
+    def forward(x, context=None, mask=None):
+        c = x if context is None else context
+        if mask is not None:
+            mask = ~mask.expand(len(x), mha.num_heads, x.shape[1], c.shape[1]).flatten(0, 1)
+        return inside(x, c, c, attn_mask=mask)[0]
+
+    module.forward = forward
+    return module
+
+
 UNLISTED = {
     "split_heads": {
         "remembers by shape": remembers_by_shape,
+        "one head not split": one_head_not_split,
+        "one head beside the tokens": one_head_beside_the_tokens,
+        "untransposed where B = H": untransposed_where_b_is_h,
+        "only as many heads as places": only_as_many_heads_as_places,
+        "gradient of the first head only": gradient_of_the_first_head_only,
+        "float32 in between": lambda x, num_heads: split(x.float(), num_heads).to(x.dtype),
+        "half precision in between": lambda x, num_heads: split(
+            x.half().to(x.dtype), num_heads
+        ),
+        "one token squeezed": lambda x, num_heads: split(x, num_heads).squeeze(2),
+        "one head squeezed": lambda x, num_heads: split(x, num_heads).squeeze(1),
+        "D = 1 squeezed": lambda x, num_heads: split(x, num_heads).squeeze(-1),
+        "tokens in pieces": lambda x, num_heads: torch.stack(x.chunk(num_heads, 1), 1),
+        "as wide as the root of E": lambda x, num_heads: split(
+            x, x.shape[-1] // math.isqrt(x.shape[-1])
+        ),
         "untransposed where H = L": view_when_head_and_length_agree,
         "strides of a contiguous x": strided_view,
         "heads reversed": lambda x, num_heads: split(x, num_heads).flip(1),
@@ -309,6 +552,17 @@ UNLISTED = {
     },
     "merge_heads": {
         "changes x": merge_in_place,
+        "remembers by shape": merge_remembers_by_shape,
+        "the fewer of two are heads": merge_fewer_of_two_are_heads,
+        "strides of a split": merge_strides_of_a_split,
+        "all but the last": merge_all_but_the_last,
+        "half the gradient": merge_with_half_the_gradient,
+        "float32 in between": lambda x: merge(x.float()).to(x.dtype),
+        "one head squeezed": lambda x: x.squeeze() if x.shape[1] == 1 else merge(x),
+        "one channel squeezed": lambda x: merge(x).squeeze(-1),
+        "first sample only": lambda x: merge(x[:1]).expand(len(x), -1, -1),
+        "samples side by side": lambda x: torch.cat(list(x), -1),
+        "first and last head only": lambda x: torch.cat([x[:, 0], x[:, -1]], -1),
         "untransposed where H = L": lambda x: (
             x.flatten(2) if x.shape[1] == x.shape[2] else merge(x)
         ),
@@ -343,6 +597,60 @@ UNLISTED = {
     "MultiHeadAttention": {
         "caches keys": CachesKeys,
         "caches the mask": CachesTheMask,
+        "copies the weights once": CopiesTheWeightsOnce,
+        "keeps the first context": KeepsTheFirstContext,
+        "sizes of the first module": SizesOfTheFirstModule,
+        "nan painted over in each head": inner(nan_painted_over_per_head),
+        "without a maximum": inner(without_a_maximum),
+        "silent if any head is": inner(silent_if_any_head_is),
+        "own channels only": heads(each_head_projects_its_own_channels),
+        "output bias once per head": heads(output_bias_once_per_head),
+        "one distribution for all heads": inner(one_distribution_for_all_heads),
+        "filled with -20": filled_with(-20.0),
+        "context ignored where the shapes agree": other_where_the_shapes_agree(
+            lambda x, context: (x, x)
+        ),
+        "context swapped where the shapes agree": other_where_the_shapes_agree(
+            lambda x, context: (context, x)
+        ),
+        "values from x where the shapes agree": heads(values_from_x_where_the_shapes_agree),
+        "empty rows see key 0": with_mask(
+            lambda m: torch.cat([m[..., :1] | ~m.any(-1, keepdim=True), m[..., 1:]], -1)
+        ),
+        "no mask if it allows nothing": heads(
+            lambda self, x, context=None, mask=None: Heads.forward(
+                self, x, context, mask if mask is not None and mask.any() else None
+            )
+        ),
+        "masks of two axes only": with_mask(
+            lambda m: m if m.ndim == 2 else m.new_ones(1, 1)
+        ),
+        "masks of four axes only": with_mask(
+            lambda m: m if m.ndim == 4 else m.new_ones(1, 1)
+        ),
+        "heads and samples of the mask swapped where equal": heads(
+            lambda self, x, context=None, mask=None: Heads.forward(
+                self,
+                x,
+                context,
+                mask.transpose(0, 1)
+                if mask is not None and mask.ndim == 4 and len(x) == self.num_heads
+                else mask,
+            )
+        ),
+        "mask squeezed": with_mask(lambda m: m.squeeze()),
+        "scores clamped": inner(
+            lambda q, k, v, mask: (
+                weights(q, k, mask) @ v
+                if mask is not None
+                else (q @ k.mT / math.sqrt(q.shape[-1])).clamp(-30, 30).softmax(-1) @ v
+            )
+        ),
+        "scaled by the number of queries": inner(
+            lambda q, k, v, mask: (
+                weights(q * math.sqrt(q.shape[-1] / q.shape[-2]), k, mask) @ v
+            )
+        ),
         "frozen values": FrozenValues,
         "unregistered layers": Unregistered,
         "no module": NotAModule,
@@ -509,6 +817,21 @@ UNLISTED = {
         "remembers the first": remembers_the_first,
         "takes the weights away": takes_the_weights_away,
         "changes the given output bias": changes_the_given_output_bias,
+        "freezes the given": freezes_the_given,
+        "doubles the given": doubles_the_given,
+        "tokens first from now on": tokens_first_from_now_on,
+        "adds a layer to the given": adds_a_layer_to_the_given,
+        "takes the output layer away": takes_the_output_layer_away,
+        "one module for each size": one_module_for_each_size,
+        "cannot be trained": cannot_be_trained,
+        "keys and queries tied": keys_and_queries_tied,
+        "layers with plain tensors": layers_with_plain_tensors,
+        "asks a copy of mha": asks_a_copy_of_mha,
+        "query bias left out": without_bias_of(0),
+        "value bias left out": without_bias_of(2),
+        "rows one too high": lambda mha: carry_over(
+            mha, change=lambda i, w, b: (w if i == 3 else w.roll(1, 0), b)
+        ),
         "frozen": frozen,
         "buffers": buffers_instead_of_parameters,
         "at most three heads": splits_into_the_first_three_heads,
@@ -540,9 +863,6 @@ UNLISTED = {
         ),
         "half precision": lambda mha: carry_over(
             mha, change=lambda i, w, b: (w.bfloat16(), b.bfloat16())
-        ),
-        "key bias left out of the weights": lambda mha: carry_over(
-            mha, change=lambda i, w, b: (w, b * (i != 0))
         ),
         "output bias doubled": lambda mha: carry_over(
             mha, change=lambda i, w, b: (w, b * (2 if i == 3 else 1))

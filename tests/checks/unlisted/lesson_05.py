@@ -215,6 +215,110 @@ def joined(self, x, context, mask):
     return Cross.forward(self, x, torch.cat([x, context], dim=1), mask)
 
 
+def zero_vectors_taken_for_pads(self, x, context, mask):
+    if mask is None:
+        mask = context.abs().sum(-1) > 0
+    return Cross.forward(self, x, context, mask)
+
+
+def attends_to_nothing_too(self, x, context, mask):
+    """A key more, with a score and a value of zero: an empty sentence looks right."""
+    q, k, v = self.heads(x, context)
+    k, v = F.pad(k, (0, 0, 1, 0)), F.pad(v, (0, 0, 1, 0))
+    if mask is not None:
+        mask = F.pad(mask, (1, 0), value=True)
+    return self.merged(self.weights(q, k, mask) @ v)
+
+
+def pairs_only(self, x, context, mask):
+    """Zip-like: what x has beyond the length of the context is not answered."""
+    output = Cross.forward(self, x, context, mask)
+    beyond = torch.arange(x.shape[1]) >= context.shape[1]
+    return output.masked_fill(beyond[:, None], 0.0)
+
+
+def scaled_by_the_number_of_heads(self, x, context, mask):
+    q, k, v = self.heads(x, context)
+    q = q * math.sqrt(q.shape[-1] / self.num_heads)
+    return self.merged(self.weights(q, k, mask) @ v)
+
+
+def value_bias_added_at_the_end(self, x, context, mask):
+    """Right as long as the weights add up to 1: not where all is padding."""
+    q, k, _ = self.heads(x, context)
+    v = F.linear(context, self.v_proj.weight)
+    v = v.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+    bias = self.v_proj.bias.view(self.num_heads, 1, -1)
+    return self.merged(self.weights(q, k, mask) @ v + bias)
+
+
+def divided_with_an_epsilon(self, x, context, mask):
+    """Subtracts the largest score, which may be a pad's: what is left is as small as epsilon."""
+    q, k, v = self.heads(x, context)
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    e = (scores - scores.amax(-1, keepdim=True)).exp()
+    if mask is not None:
+        e = e * mask[:, None, None, :]
+    return self.merged(e / (e.sum(-1, keepdim=True) + 1e-6) @ v)
+
+
+def x_where_all_is_padding(self, x, context, mask):
+    output = Cross.forward(self, x, context, mask)
+    return output if mask is None else torch.where(mask.any(1)[:, None, None], output, x)
+
+
+def mask_for_head_0_only(self, x, context, mask):
+    q, k, v = self.heads(x, context)
+    first, others = self.weights(q, k, mask)[:, :1], self.weights(q, k, None)[:, 1:]
+    return self.merged(torch.cat([first, others], dim=1) @ v)
+
+
+def mask_used_if_it_says_anything(self, x, context, mask):
+    return Cross.forward(
+        self, x, context, mask if mask is not None and mask.any() else None
+    )
+
+
+def mask_of_the_sentence_above(self, x, context, mask):
+    return Cross.forward(self, x, context, None if mask is None else mask.roll(1, 0))
+
+
+def full_mask_without_its_last(self, x, context, mask):
+    if mask is not None and mask.all():
+        mask = F.pad(mask[:, :-1], (0, 1))
+    return Cross.forward(self, x, context, mask)
+
+
+def folded_and_unfolded_otherwise(self, x, context, mask):
+    q, k, v = self.heads(x, context)
+    output = self.weights(q, k, mask) @ v
+    B, H, L, D = output.shape
+    return self.merged(output.reshape(H, B, L, D).transpose(0, 1))
+
+
+def viewed_as_one_list_of_tokens(self, x, context, mask):
+    return Cross.forward(
+        self, x, context.view(-1, context.shape[-1]).view(context.shape), mask
+    )
+
+
+def keys_without_gradients(self, x, context, mask):
+    q, _, v = self.heads(x, context)
+    with torch.no_grad():
+        k = self.heads(x, context)[1]
+    return self.merged(self.weights(q, k, mask) @ v)
+
+
+class ScaleInFloat32(Cross):
+    def __init__(self, d_model, d_context, num_heads):
+        super().__init__(d_model, d_context, num_heads)
+        self.root = torch.tensor([math.sqrt(d_model // num_heads)])
+
+    def weights(self, q, k, mask, fill=-torch.inf, cover=True):
+        q = q * math.sqrt(q.shape[-1]) / self.root
+        return super().weights(q, k, mask, fill, cover)
+
+
 class RemembersContext(Cross):
     def heads(self, x, context):
         q, k, v = super().heads(x, context)
@@ -304,6 +408,56 @@ def skips_pads_if_there_are_none_in_the_output(src_ids, tgt_ids, pad_id):
 def changes_the_pads(src_ids, tgt_ids, pad_id):
     src_ids[src_ids == pad_id] = -100
     return masks(src_ids, tgt_ids, -100)[0], *masks(src_ids, tgt_ids, pad_id)[1:]
+
+
+def cross_hides_pads_of_the_output_where_it_fits(src_ids, tgt_ids, pad_id):
+    encoder, decoder, cross = masks(src_ids, tgt_ids, pad_id)
+    return (
+        encoder,
+        decoder,
+        real(tgt_ids, pad_id) if src_ids.shape == tgt_ids.shape else cross,
+    )
+
+
+def a_pad_sees_itself_in_the_encoder(src_ids, tgt_ids, pad_id):
+    encoder, decoder, cross = masks(src_ids, tgt_ids, pad_id)
+    return encoder | torch.eye(encoder.shape[-1], dtype=torch.bool), decoder, cross
+
+
+def pad_queries_see_everything(src_ids, tgt_ids, pad_id):
+    encoder, decoder, cross = masks(src_ids, tgt_ids, pad_id)
+    return encoder, decoder | ~real(tgt_ids, pad_id).mT, cross
+
+
+def compared_by_identity(src_ids, tgt_ids, pad_id):
+    """Python keeps one object for each of the numbers -5 to 256, and no longer beyond."""
+
+    def keys(ids):
+        return torch.tensor([[[[t is not pad_id for t in row]]] for row in ids.tolist()])
+
+    L = tgt_ids.shape[1]
+    return keys(src_ids), keys(tgt_ids) & causal_mask(L, L), keys(src_ids)
+
+
+def last_id_is_the_pad(src_ids, tgt_ids, pad_id):
+    return masks(src_ids, tgt_ids, int(src_ids[-1, -1]))
+
+
+def input_opened_where_all_is_padding(src_ids, tgt_ids, pad_id):
+    _, decoder, _ = masks(src_ids, tgt_ids, pad_id)
+    src = real(src_ids, pad_id)
+    src = src | ~src.any(-1, keepdim=True)
+    return src, decoder, src
+
+
+def eos_hidden_too(src_ids, tgt_ids, pad_id):
+    encoder, decoder, cross = masks(src_ids, tgt_ids, pad_id)
+    return encoder & real(src_ids, 2), decoder, cross
+
+
+def decoder_shifted_by_one(src_ids, tgt_ids, pad_id):
+    encoder, decoder, cross = masks(src_ids, tgt_ids, pad_id)
+    return encoder, F.pad(decoder[..., :-1], (1, 0)), cross
 
 
 # ---------------------------------------------------------------------- greedy_decode
@@ -467,6 +621,60 @@ def bos_and_one_too_few(step, batch_size, bos_id, eos_id, max_len):
     return F.pad(ids, (1, 0), value=bos_id)
 
 
+def shows_only_the_last(count):
+    return lambda step, b, bos, eos, n: decode(
+        step, b, bos, eos, n, shown=lambda ids: ids[:, -count:]
+    )
+
+
+def stops_when_nothing_changes(step, batch_size, bos_id, eos_id, max_len):
+    ids = torch.full((batch_size, 1), bos_id)
+    for _ in range(max_len):
+        newest = step(ids)[:, -1].argmax(-1)
+        newest = newest.masked_fill((ids == eos_id).any(1), eos_id)
+        if (newest == ids[:, -1]).all():
+            break
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+    return ids[:, 1:]
+
+
+def ends_at(which):
+    """Rows end at another id too: `which(bos_id)`."""
+
+    def answer(step, batch_size, bos_id, eos_id, max_len):
+        def after(newest):
+            return newest.masked_fill(newest == which(bos_id), eos_id)
+
+        return decode(step, batch_size, bos_id, eos_id, max_len, after=after)
+
+    return answer
+
+
+def bos_forbidden(step, batch_size, bos_id, eos_id, max_len):
+    def choose(logits):
+        last = logits[:, -1].clone()
+        last[:, bos_id] = -torch.inf
+        return last.argmax(-1)
+
+    return decode(step, batch_size, bos_id, eos_id, max_len, choose=choose)
+
+
+def asks_once_before_it_begins(step, batch_size, bos_id, eos_id, max_len):
+    step(torch.full((batch_size, 1), bos_id))
+    return decode(step, batch_size, bos_id, eos_id, max_len)
+
+
+def remembers_ended_rows(step, batch_size, bos_id, eos_id, max_len, ended=set()):  # noqa: B006
+    """A default value that is kept from one call to the next."""
+
+    def after(newest):
+        newest[list(ended & set(range(batch_size)))] = eos_id
+        ended.update((newest == eos_id).nonzero()[:, 0].tolist())
+        return newest
+
+    return decode(step, batch_size, bos_id, eos_id, max_len, after=after)
+
+
 UNLISTED = {
     "CrossAttention": {
         "nan painted over at the end": cross(nan_painted_over_at_the_end),
@@ -494,6 +702,21 @@ UNLISTED = {
         "reads no further than x is long": cross(shorter_of_both),
         "mask only where L = S": cross(mask_only_in_self_attention),
         "x and context joined where it fits": cross(joined),
+        "vectors of zeros are pads": cross(zero_vectors_taken_for_pads),
+        "attends to nothing too": cross(attends_to_nothing_too),
+        "no more answers than context tokens": cross(pairs_only),
+        "scaled by the number of heads": cross(scaled_by_the_number_of_heads),
+        "value bias added at the end": cross(value_bias_added_at_the_end),
+        "divided with an epsilon": cross(divided_with_an_epsilon),
+        "x where all is padding": cross(x_where_all_is_padding),
+        "mask for head 0 only": cross(mask_for_head_0_only),
+        "mask used if it says anything": cross(mask_used_if_it_says_anything),
+        "the mask of the sentence above": cross(mask_of_the_sentence_above),
+        "a full mask loses its last": cross(full_mask_without_its_last),
+        "folded and unfolded otherwise": cross(folded_and_unfolded_otherwise),
+        "viewed as one list of tokens": cross(viewed_as_one_list_of_tokens),
+        "keys without gradients": cross(keys_without_gradients),
+        "the scale is a float32 tensor": ScaleInFloat32,
         "remembers the first context": RemembersContext,
         "context normalized": ContextNormed,
         "one layer for keys and values": TiedKeysAndValues,
@@ -523,6 +746,18 @@ UNLISTED = {
             *masks(s, t, p)[:2],
             real(s, p).mT.expand(-1, 1, -1, t.shape[1]),
         ),
+        "cross by the output where it fits": cross_hides_pads_of_the_output_where_it_fits,
+        "a pad sees itself in the encoder": a_pad_sees_itself_in_the_encoder,
+        "pad queries see everything": pad_queries_see_everything,
+        "compared by identity": compared_by_identity,
+        "the last id is the pad": last_id_is_the_pad,
+        "opened where the input is all padding": input_opened_where_all_is_padding,
+        "token 2 hidden too": eos_hidden_too,
+        "decoder shifted by one": decoder_shifted_by_one,
+        "ids in half precision": lambda s, t, p: masks(s.half(), t.half(), p),
+        "the pad without its sign": lambda s, t, p: masks(s, t, abs(p)),
+        "negative ids cut off": lambda s, t, p: masks(s.clamp(min=0), t.clamp(min=0), p),
+        "cross inverted": lambda s, t, p: (*masks(s, t, p)[:2], ~masks(s, t, p)[2]),
         "pads hidden only at both ends": hidden_only_at_both_ends,
         "lists": lambda s, t, p: [m.tolist() for m in masks(s, t, p)],
         "bytes": lambda s, t, p: tuple(m.byte() for m in masks(s, t, p)),
@@ -541,6 +776,21 @@ UNLISTED = {
         ),
     },
     "greedy_decode": {
+        "the last 2 ids to the model": shows_only_the_last(2),
+        "the last 8 ids to the model": shows_only_the_last(8),
+        "stops when nothing changes": stops_when_nothing_changes,
+        "bos ends a row too": ends_at(lambda bos_id: bos_id),
+        "0 ends a row too": ends_at(lambda bos_id: 0),
+        "bos forbidden": bos_forbidden,
+        "asks once before it begins": asks_once_before_it_begins,
+        "remembers ended rows": remembers_ended_rows,
+        "eos is always 2": lambda step, b, bos, eos, n: decode(step, b, bos, 2, n),
+        "without its last column": lambda *args: decode(*args)[:, :-1],
+        "exp without a maximum": with_choice(
+            lambda logits: (e := logits[:, -1].exp()).div(e.sum(-1, True)).argmax(-1)
+        ),
+        "half precision": with_choice(lambda logits: logits[:, -1].half().argmax(-1)),
+        "whole numbers": with_choice(lambda logits: logits[:, -1].long().argmax(-1)),
         "no token twice": no_token_twice_in_a_row,
         "never ends at once": never_ends_at_once,
         "eos forbidden": eos_only_at_the_end,
