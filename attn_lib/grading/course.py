@@ -24,6 +24,9 @@ TAUGHT = {
     "decoding": 5,
 }
 
+# What is shown of a lesson's checks while it is graded: how its cases call an answer.
+WITHOUT_ANSWERS = ("runs.py", "fake_model.py")
+
 
 @cache
 def course_for(lesson: int) -> Path:
@@ -50,9 +53,10 @@ def course_for(lesson: int) -> Path:
     own = inside / "checks" / f"lesson_{lesson:02}"
     own.mkdir()
     (own / "__init__.py").write_text("", encoding="utf-8")
-    runs = PACKAGE / "checks" / own.name / "runs.py"
-    if runs.exists():
-        shutil.copy(runs, own)
+    for name in WITHOUT_ANSWERS:
+        source = PACKAGE / "checks" / own.name / name
+        if source.exists():
+            shutil.copy(source, own)
     return folder
 
 
