@@ -14,9 +14,9 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 # The lesson whose exercise a module of the library answers. It is there from the next lesson on.
 TAUGHT = {
-    "single_head": 1,
     "masks": 2,
     "attention": 2,
+    "single_head": 2,  # it imports attention
     "multi_head": 3,
     "grouped_query": 4,
     "kv_cache": 4,
@@ -49,7 +49,9 @@ def course_for(lesson: int) -> Path:
         shutil.copy(PACKAGE / "grading" / name, inside / "grading")
     for source in sorted((PACKAGE / "checks").glob("lesson_*")):
         if int(source.name[-2:]) < lesson:
-            shutil.copytree(source, inside / "checks" / source.name, ignore=_no_caches)
+            copy = inside / "checks" / source.name
+            shutil.copytree(source, copy, ignore=_no_caches)
+            (copy / "__init__.py").write_text("", encoding="utf-8")
     own = inside / "checks" / f"lesson_{lesson:02}"
     own.mkdir()
     (own / "__init__.py").write_text("", encoding="utf-8")

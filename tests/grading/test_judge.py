@@ -151,6 +151,17 @@ def test_answers_of_earlier_lessons_are_there_and_later_ones_are_not():
     assert "AttributeError" in verdicts["repeat_kv"].message
 
 
+def test_in_lesson_02_the_softmax_of_lesson_01_is_there_and_attention_is_not():
+    cells = [
+        "from attn_lib.checks import mine\nsoftmax = mine('stable_softmax')",
+        "def masked_softmax(scores, mask):\n    raise ValueError(str(softmax(scores).shape))",
+        "def masked_attention(q, k, v, mask=None):\n    return mine('attention')(q, k, v)[0]",
+    ]
+    verdicts = judged(cells, lesson=2)
+    assert "torch.Size" in verdicts["masked_softmax"].message
+    assert 'There is no task named "attention"' in verdicts["masked_attention"].message
+
+
 def test_the_inside_has_no_network_no_secrets_and_no_other_processes(monkeypatch):
     monkeypatch.setenv("SECRET_OF_THE_HOST", "1")
     probe = """
