@@ -123,8 +123,8 @@ def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
         sys.path[:] = search_path
         torch.set_num_threads(threads)
         torch.set_default_dtype(dtype)
-        if torch.get_default_device() != device:
-            torch.set_default_device(device)
+        # None, not "cpu": a device that is set, even this one, stays as a mode around every call.
+        torch.set_default_device(None if device.type == "cpu" else device)
 
 
 def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome:

@@ -206,6 +206,7 @@ def test_a_default_device_set_by_an_answer_does_not_stay():
 
     judge("attention", answer)
     assert torch.get_default_device() == torch.device("cpu")
+    assert torch.overrides._get_current_function_mode_stack() == []
     assert torch.zeros(1).device == torch.device("cpu")
 
 
