@@ -222,7 +222,15 @@ def main() -> None:
     parser.add_argument(
         "--runs", type=int, default=20, help="runs of each side (default 20)"
     )
-    runs = parser.parse_args().runs
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        help="threads of PyTorch (default 1: several wait for each other on a busy machine)",
+    )
+    arguments = parser.parse_args()
+    runs = arguments.runs
+    torch.set_num_threads(arguments.threads)
     print(
         f"PyTorch {torch.__version__}, Python {platform.python_version()}, "
         f"{torch.get_num_threads()} threads, medians of {runs} runs"
