@@ -1,7 +1,7 @@
 # Attention from Scratch. `make` alone lists what there is. Needs a POSIX shell and Python 3.11-3.13.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check quick lint notebooks exercises site bench format models clean
+.PHONY: help lab test check quick lint notebooks exercises site bench bench-grading format models clean
 
 VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
@@ -16,7 +16,7 @@ set_up = @py=$$(PYTHON="$(PYTHON)" sh scripts/find_python.sh) && \
 	CPU="$(CPU)" "$$py" scripts/set_up.py $(1)
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'Options: CPU=1 (torch without CUDA, for Linux), PYTHON=python3.12, LAB_FLAGS="--no-browser"'
 
@@ -65,6 +65,10 @@ site:  ## build the website into _site
 bench:  ## measure how quick the library and the checks are
 	$(call set_up,test)
 	$(ISOLATED) $(VENV) scripts/bench.py
+
+bench-grading:  ## measure how quick grading is, beside nbgrader alone
+	$(call set_up,test)
+	$(ISOLATED) $(VENV) scripts/bench_grading.py
 
 models:  ## fetch the pretrained weights, if they are missing
 	$(call set_up,models)

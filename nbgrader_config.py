@@ -18,3 +18,14 @@ c.CourseDirectory.db_url = "sqlite:///grading/gradebook.db"
 
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError"}
 c.ClearSolutions.text_stub = "*Your answer here.*"
+
+# `nbgrader autograde` starts no kernel: our judge runs each submission in a sandbox. It needs a private
+# seed: set ATTN_GRADING_SEED, or c.SandboxedJudge.seed in a configuration that you do not publish.
+c.Autograde.exporter_class = "attn_lib.grading.nbgrader_plugin.SubmissionExporter"
+c.Autograde.autograde_preprocessors = [
+    "attn_lib.grading.nbgrader_plugin.SandboxedJudge",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]

@@ -1,11 +1,11 @@
 """The task `stable_softmax`: shares from scores of any size."""
 
-import inspect
 import math
 
 import torch
 
-from attn_lib.checks.task import Case, Wrong, task
+from attn_lib.checks.lesson_01.runs import exact_zero, with_dim
+from attn_lib.checks.task import Case, task
 
 
 @task(
@@ -26,38 +26,21 @@ def stable_softmax(x, dim=-1):
     return exponentials / exponentials.sum(dim, keepdim=True)
 
 
-def _with_dim(answer, x, dim):
-    try:
-        by_position = "dim" not in inspect.signature(answer).parameters
-    except (TypeError, ValueError):  # a function built into PyTorch
-        by_position = False
-    return answer(x, dim) if by_position else answer(x, dim=dim)
-
-
-def _exact_zero(answer, x):
-    result = answer(x)
-    if isinstance(result, torch.Tensor) and result.shape == x.shape:
-        largest = result[x == -torch.inf].abs().max().item()
-        if 0 < largest < 1e-3:  # anything larger shows as an ordinary difference
-            raise Wrong(f"A score of -inf should get exactly 0, but gets {largest:.3g}.")
-    return result
-
-
 @stable_softmax.cases
 def _(rng):
     def random(*shape, scale=2.0):
         return torch.randn(*shape, generator=rng) * scale
 
     yield Case("one row", (torch.tensor([[1.0, 2.0, 4.0]]),))
-    yield Case("a vector", (random(5), 0), _with_dim)
+    yield Case("a vector", (random(5), 0), with_dim)
     yield Case("rows of a 3-D tensor", (random(2, 3, 5),))
     yield Case("the same shape, other numbers", (random(2, 3, 5, scale=5.0),))
     for dim in (0, 1, -2):
-        yield Case(f"along dim {dim}", (random(3, 4, 5), dim), _with_dim)
+        yield Case(f"along dim {dim}", (random(3, 4, 5), dim), with_dim)
     yield Case("a square", (random(4, 4),))
-    yield Case("a square along dim 0", (random(4, 4), 0), _with_dim)
-    yield Case("a cube along dim 1", (random(3, 3, 3), 1), _with_dim)
-    yield Case("four axes, along dim -3", (random(2, 3, 4, 5), -3), _with_dim)
+    yield Case("a square along dim 0", (random(4, 4), 0), with_dim)
+    yield Case("a cube along dim 1", (random(3, 3, 3), 1), with_dim)
+    yield Case("four axes, along dim -3", (random(2, 3, 4, 5), -3), with_dim)
     yield Case("one number", (random(1, 1),))
     # In float32, numbers near 1e4 are 0.001 apart: correct answers differ by that much there.
     for about, rows in (
@@ -72,11 +55,11 @@ def _(rng):
     yield Case("everything near -30", (random(3, 4) - 30,))
     yield Case("everything near -100", (random(3, 4) - 100,))
     hidden = random(3, 4).masked_fill(torch.eye(3, 4) == 1, -torch.inf)
-    yield Case("a -inf in each row", (hidden,), _exact_zero)
+    yield Case("a -inf in each row", (hidden,), exact_zero)
     for lowest in (-1.2e4, -3e4):
         row = torch.tensor([[lowest, -torch.inf, lowest - 1]])
         about = f"a -inf beside numbers near {lowest:.0f}"
-        yield Case(about, (row,), _exact_zero, tolerance=1e-2, grad=False)
+        yield Case(about, (row,), exact_zero, tolerance=1e-2, grad=False)
     yield Case("a view that is not contiguous", (random(5, 3).T,))
     yield Case("float64", (random(2, 3).double(),))
     for dtype in (torch.float16, torch.bfloat16):

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib import einsum_attention
+from attn_lib.checks.lesson_02.runs import attention_with_finite_gradients
 from attn_lib.checks.lesson_02.steps import (
     additive,
     ones,
-    raise_unless_gradients_are_finite,
     scaled,
     weigh,
 )
@@ -31,17 +31,6 @@ from attn_lib.checks.task import Case, call, task
 )
 def masked_attention(q, k, v, mask=None):
     return einsum_attention(q, k, v, mask=mask)[0]
-
-
-def _finite_gradients(answer, q, k, v, mask):
-    """Run the answer; a gradient that is not finite is an error of its own."""
-    leaves = {
-        name: t.detach().clone().requires_grad_()
-        for name, t in zip("qkv", (q, k, v), strict=True)
-    }
-    output = answer(*(leaf.clone() for leaf in leaves.values()), mask.clone())
-    raise_unless_gradients_are_finite(output, leaves)
-    return answer(q, k, v, mask)
 
 
 @masked_attention.cases
@@ -71,7 +60,11 @@ def _(rng):
         (*tiny, torch.tensor([[True, True, False]])),
     )
     yield Case("one query, three keys, no mask", tiny)
-    yield Case("a query that may see nothing", (*tiny, ~ones(1, 3)), _finite_gradients)
+    yield Case(
+        "a query that may see nothing",
+        (*tiny, ~ones(1, 3)),
+        attention_with_finite_gradients,
+    )
     yield Case("all sizes different, no mask", random(2, 3, 5, 7))
     given = (*random(2, 3, 5, 7), None)
     yield Case("all sizes different, `mask=None` given", given, grad=False)
@@ -103,7 +96,7 @@ def _(rng):
     yield Case(
         "one key, allowed in one of two sentences",
         (*random(2, 3, 4, 1), padding(1, 0, S=1)),
-        _finite_gradients,
+        attention_with_finite_gradients,
     )
     yield Case("one sentence, one head, D = 1", (*random(1, 1, 3, 5, 1, 2), allowed(3, 5)))
     yield Case(
@@ -114,12 +107,12 @@ def _(rng):
     yield Case(
         "causal, more queries than keys: the first two see nothing",
         (*random(2, 3, 5, 3), empty),
-        _finite_gradients,
+        attention_with_finite_gradients,
     )
     yield Case(
         "an empty sentence beside a full one",
         (*random(2, 3, 4, 5), padding(5, 0, S=5)),
-        _finite_gradients,
+        attention_with_finite_gradients,
     )
     hidden = padding(3, 5, S=6)
     far = ~hidden.mT  # (B, 1, S, 1)
@@ -161,7 +154,7 @@ def _(rng):
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
         half = tuple(t.to(dtype) for t in random(2, 3, 4, 5, scale=1.0))
-        run = _finite_gradients if dtype == torch.float16 else call
+        run = attention_with_finite_gradients if dtype == torch.float16 else call
         yield Case(about, (*half, some), run, grad=False)
 
 

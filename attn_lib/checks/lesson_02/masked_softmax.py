@@ -3,12 +3,12 @@
 import torch
 
 import attn_lib
+from attn_lib.checks.lesson_02.runs import exact_zeros, softmax_with_finite_gradients
 from attn_lib.checks.lesson_02.steps import (
     additive,
-    raise_unless_gradients_are_finite,
     weigh,
 )
-from attn_lib.checks.task import Case, Wrong, call, task
+from attn_lib.checks.task import Case, call, task
 
 
 @task(
@@ -27,26 +27,6 @@ from attn_lib.checks.task import Case, Wrong, call, task
 )
 def masked_softmax(scores, mask):
     return attn_lib.masked_softmax(scores, mask)
-
-
-def _finite_gradients(answer, scores, mask):
-    """Run the answer; a gradient that is not finite is an error of its own."""
-    leaf = scores.detach().clone().requires_grad_()
-    weights = answer(leaf.clone(), mask.clone())
-    raise_unless_gradients_are_finite(weights, {"scores": leaf})
-    return answer(scores, mask)
-
-
-def _exact_zeros(answer, scores, mask):
-    """Run the answer; a forbidden key with a weight almost 0 is an error of its own."""
-    weights = answer(scores, mask)
-    if isinstance(weights, torch.Tensor) and weights.shape == scores.shape:
-        leak = weights.detach().masked_fill(mask, 0.0).abs().amax().item()
-        if 0 < leak < 1e-3:
-            raise Wrong(
-                f"The weight of a forbidden key should be exactly 0, but is {leak:.2g}."
-            )
-    return weights
 
 
 @masked_softmax.cases
@@ -70,10 +50,10 @@ def _(rng):
     yield Case(
         "two rows, the second may see nothing",
         (torch.tensor([[1.0, 2.0], [3.0, 4.0]]), boolean([[1, 1], [0, 0]])),
-        _finite_gradients,
+        softmax_with_finite_gradients,
     )
     yield Case(
-        "all sizes different", (random(2, 3, 5, 7), allowed(2, 3, 5, 7)), _exact_zeros
+        "all sizes different", (random(2, 3, 5, 7), allowed(2, 3, 5, 7)), exact_zeros
     )
     yield Case("one mask (L, S) for all", (random(2, 3, 5, 7), allowed(5, 7)))
     yield Case("padding (B, 1, 1, S)", (random(2, 3, 5, 7), allowed(2, 1, 1, 7)))
@@ -99,17 +79,17 @@ def _(rng):
     yield Case(
         "whole rows forbidden, a mask (B, 1, L, 1)",
         (random(2, 3, 5, 4), rows),
-        _finite_gradients,
+        softmax_with_finite_gradients,
     )
     yield Case(
         "causal, more queries than keys: the first rows see nothing",
         (random(2, 5, 3), torch.ones(5, 3).tril(-2).bool()),
-        _finite_gradients,
+        softmax_with_finite_gradients,
     )
     yield Case(
         "everything forbidden",
         (random(2, 3), boolean([[False]]).expand(2, 3)),
-        _finite_gradients,
+        softmax_with_finite_gradients,
     )
     mask = allowed(4, 6)
     mask[1], mask[0, 2], mask[2:, 4] = False, False, False
@@ -135,11 +115,11 @@ def _(rng):
         about = f"every score near {shift:.0f}"
         yield Case(about, (scores, mask), grad=False, tolerance=1e-2)
     yield Case("not contiguous", (random(3, 6, 4).mT, mask.T.contiguous().T))
-    yield Case("float64", (random(2, 4, 6).double(), mask), _finite_gradients)
+    yield Case("float64", (random(2, 4, 6).double(), mask), softmax_with_finite_gradients)
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
         half = random(2, 4, 6, scale=1.0).to(dtype)
-        run = _finite_gradients if dtype == torch.float16 else call
+        run = softmax_with_finite_gradients if dtype == torch.float16 else call
         yield Case(about, (half, mask), run, grad=False)
 
 

@@ -9,8 +9,9 @@ import math
 import torch
 
 from attn_lib import causal_mask, einsum_attention
-from attn_lib.checks.lesson_04.steps import attend, checked_pair, mix, scaled, weigh
-from attn_lib.checks.task import Case, Wrong, task
+from attn_lib.checks.lesson_04.runs import in_turns, one_session, two_beginnings
+from attn_lib.checks.lesson_04.steps import attend, mix, scaled, weigh
+from attn_lib.checks.task import Case, task
 
 
 @task(
@@ -33,77 +34,6 @@ def cached_attention(q, k, v, cache):
     return output, (k, v)
 
 
-def _one_session(answer, q, k, v, sizes):
-    """Play one session in chunks of these sizes; join the outputs along L."""
-    return _sessions(answer, (q,), (k,), (v,), [(0, size) for size in sizes], 0)
-
-
-def _sessions(answer, q, k, v, turns, dim):
-    """Play several sessions; turn (s, n) gives session s its next n tokens.
-
-    Args:
-        answer: the learner's function.
-        q: one tensor (B, H, L, D) for each session; k and v are like it.
-        turns: pairs of a session and a number of tokens.
-        dim: the outputs of all sessions are joined along it.
-    """
-    caches, done = [None] * len(q), [0] * len(q)
-    chunks: list[tuple] = []
-    outputs: list[list] = [[] for _ in q]
-    for s, n in turns:
-        start, done[s] = done[s], done[s] + n
-        # Of their own, as in real decoding, and in the memory layout of the whole.
-        chunk = [
-            x[s][:, :, start : done[s]].clone(memory_format=torch.preserve_format)
-            for x in (q, k, v)
-        ]
-        chunks.append((s, start, done[s], chunk))
-        result = answer(*chunk, caches[s])
-        if result is None or result is Ellipsis:
-            return result
-        expected = q[s][:, :, start : done[s]]
-        output, caches[s] = checked_pair(result, expected, len(outputs[s]) + 1)
-        outputs[s].append(output.clone())  # a buffer may be written to again
-    for s, start, end, chunk in chunks:  # what was changed in a chunk shows in the whole
-        for whole, part in zip((q, k, v), chunk, strict=True):
-            given = whole[s][:, :, start:end]
-            given[...] = part if part.shape == given.shape else torch.nan
-    return torch.cat([torch.cat(session, dim=2) for session in outputs], dim=dim)
-
-
-def _in_turns(answer, q, k, v, turns, dim):
-    """Play each session alone and all of them in turns: the outputs must be the same."""
-    alone = []
-    for s in range(len(q)):
-        sizes = [size for session, size in turns if session == s]
-        result = _one_session(answer, q[s].clone(), k[s].clone(), v[s].clone(), sizes)
-        if not isinstance(result, torch.Tensor):
-            return result
-        alone.append(result)
-    joined = _sessions(answer, q, k, v, turns, dim)
-    if isinstance(joined, torch.Tensor) and not torch.allclose(
-        joined, torch.cat(alone, dim=dim), atol=1e-3, equal_nan=True
-    ):
-        raise Wrong(
-            "Each session gets other outputs when it is alone than in turns with the other one. "
-            "What does your function keep that is not in the cache it returns?"
-        )
-    return joined
-
-
-def _two_beginnings(answer, q, k, v, turns, dim):
-    """Begin two sessions, each with one token, which sees only itself: the output is its value."""
-    joined = _sessions(answer, q, k, v, turns, dim)
-    if isinstance(joined, torch.Tensor):
-        first, second = (joined - torch.cat(v)).abs().flatten(1).amax(1).tolist()
-        if first < 1e-4 < second:
-            raise Wrong(
-                "The first session is right, the second is not. It too begins with cache None, and "
-                "its only token has no past. What does your function still hold from the first one?"
-            )
-    return joined
-
-
 @cached_attention.cases
 def _(rng):
     def random(B, H, L, D, scale=1.4, dtype=torch.float32):
@@ -114,25 +44,25 @@ def _(rng):
         sizes_text = " + ".join(map(str, sizes))
         about = about or ("one chunk" if len(sizes) == 1 else "chunks")
         args = (*random(*shape, **kwargs), sizes)
-        return Case(f"{about} of {sizes_text} tokens", args, _one_session, grad=False)
+        return Case(f"{about} of {sizes_text} tokens", args, one_session, grad=False)
 
-    def sessions(about, shapes, turns, dim=0, run=_in_turns):
+    def sessions(about, shapes, turns, dim=0, run=in_turns):
         args = tuple(zip(*(random(*shape) for shape in shapes), strict=True))
         return Case(about, (*args, turns, dim), run, grad=False)
 
     first = random(1, 1, 1, 1)
-    yield Case("the first token, cache None", (*first, (1,)), _one_session, grad=False)
+    yield Case("the first token, cache None", (*first, (1,)), one_session, grad=False)
     yield sessions(
         "two sessions of one token, one after the other, joined along the batch",
         [(1, 1, 1, 1), (1, 1, 1, 1)],
         ((0, 1), (1, 1)),
-        run=_two_beginnings,
+        run=two_beginnings,
     )
     q = torch.tensor([[1.0, 0.0], [1.0, 2.0]]).view(1, 1, 2, 2)
     k = torch.tensor([[0.0, 1.0], [1.0, 0.0]]).view(1, 1, 2, 2)
     v = torch.tensor([[1.0, 0.0], [5.0, 8.0]]).view(1, 1, 2, 2)
-    yield Case("two tokens in one chunk", (q, k, v, (2,)), _one_session, grad=False)
-    yield Case("two tokens, one at a time", (q, k, v, (1, 1)), _one_session, grad=False)
+    yield Case("two tokens in one chunk", (q, k, v, (2,)), one_session, grad=False)
+    yield Case("two tokens, one at a time", (q, k, v, (1, 1)), one_session, grad=False)
     yield session((1, 1, 1), 1, 1, 3, 2)
     yield session((1, 2), 1, 1, 3, 2)
     yield session((6,), 2, 3, 6, 10)
@@ -162,10 +92,10 @@ def _(rng):
     )
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 6, 6))
     about = "not contiguous, fresh from the split, chunks of 2 + 3 + 1 tokens"
-    yield Case(about, (q, k, v, (2, 3, 1)), _one_session, grad=False)
+    yield Case(about, (q, k, v, (2, 3, 1)), one_session, grad=False)
     q, k, v = random(2, 2, 5, 6, scale=60.0)
     about = "scores up to thousands apart, chunks of 3 + 2 tokens"
-    yield Case(about, (q, k, v, (3, 2)), _one_session, grad=False, tolerance=1e-2)
+    yield Case(about, (q, k, v, (3, 2)), one_session, grad=False, tolerance=1e-2)
     for dtype in (torch.float64, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.") + ", chunks"
         yield session((2, 3, 1), 2, 3, 6, 6, about=about, dtype=dtype)

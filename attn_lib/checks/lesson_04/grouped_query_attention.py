@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib import causal_mask, einsum_attention, padding_mask
+from attn_lib.checks.lesson_04.runs import with_mask
 from attn_lib.checks.lesson_04.steps import (
     attend,
     by_group_count,
@@ -17,7 +18,6 @@ from attn_lib.checks.lesson_04.steps import (
     share,
     tile,
     weigh,
-    with_mask,
 )
 from attn_lib.checks.task import Case, task
 

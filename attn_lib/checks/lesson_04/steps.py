@@ -1,11 +1,8 @@
 """The steps of grouped-query attention that right and wrong answers of this lesson are made of."""
 
-import inspect
 import math
 
 import torch
-
-from attn_lib.checks.task import Wrong, describe
 
 
 def share(x, num_heads):
@@ -63,48 +60,3 @@ def split(x, head_dim):
 def merge(x):
     """(B, H, L, D) to (B, L, H*D)."""
     return x.transpose(1, 2).flatten(2)
-
-
-def with_mask(answer, q, k, v, mask):
-    """Run a case that has a mask: give it by name, if the answer knows that name."""
-    try:
-        by_name = "mask" in inspect.signature(answer).parameters
-    except (TypeError, ValueError):  # a function built into PyTorch
-        by_name = False
-    return answer(q, k, v, mask=mask) if by_name else answer(q, k, v, mask)
-
-
-def checked_pair(result, q, chunk):
-    """Take apart what `cached_attention` returned for its chunk number `chunk`, counted from 1."""
-    if not isinstance(result, tuple | list):
-        raise Wrong(
-            "It should return two things, the output and the cache, but it returned "
-            f"{describe(result)}."
-        )
-    if len(result) != 2:
-        raise Wrong(
-            f"It should return two things, the output and the cache, but it returned {len(result)}. "
-            "Keys and values can share one tuple: `return output, (k, v)`."
-        )
-    output, cache = result
-    if not isinstance(output, torch.Tensor):
-        raise Wrong(
-            "The first of the two things should be the output, a tensor, but it is "
-            f"{describe(output)}. The cache comes second."
-        )
-    if output.shape != q.shape:
-        raise Wrong(
-            f"In chunk {chunk}, the output should have the shape of q, {tuple(q.shape)}, "
-            f"but it has {tuple(output.shape)}."
-        )
-    if output.dtype != q.dtype:
-        raise Wrong(
-            f"In chunk {chunk}, the output should have the dtype of q, {q.dtype}, "
-            f"but it has {output.dtype}."
-        )
-    if cache is None:
-        raise Wrong(
-            "The second of the two things, the cache, is None. The next call will be given what you "
-            "return here, and nothing else."
-        )
-    return output, cache

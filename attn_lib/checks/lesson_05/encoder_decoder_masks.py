@@ -1,12 +1,10 @@
 """The task `encoder_decoder_masks`: who may read what, when pads fill up two batches of sentences."""
 
 import torch
-from torch import Tensor
 
 import attn_lib
-from attn_lib.checks.task import Case, Wrong, describe, task
-
-NAMES = ("encoder mask", "decoder mask", "cross mask")
+from attn_lib.checks.lesson_05.runs import NAMES, expanded
+from attn_lib.checks.task import Case, task
 
 
 @task(
@@ -24,40 +22,6 @@ NAMES = ("encoder mask", "decoder mask", "cross mask")
 )
 def encoder_decoder_masks(src_ids, tgt_ids, pad_id):
     return attn_lib.encoder_decoder_masks(src_ids, tgt_ids, pad_id)
-
-
-def expanded(answer, src_ids, tgt_ids, pad_id, num_heads):
-    """Expand each mask to its full shape, so that every broadcastable shape can be compared."""
-    sizes = len(src_ids), src_ids.shape[1], tgt_ids.shape[1]
-    masks = answer(src_ids, tgt_ids, pad_id)
-    if masks is None or masks is Ellipsis:
-        return masks
-    if not isinstance(masks, tuple | list) or len(masks) != 3:
-        raise Wrong(
-            "It should return three masks: for the encoder, for the decoder, and the cross mask. It "
-            f"returned {describe(masks)}."
-        )
-    B, S, L = sizes
-    shapes = (B, num_heads, S, S), (B, num_heads, L, L), (B, num_heads, L, S)
-    return tuple(map(_expanded, NAMES, masks, shapes))
-
-
-def _expanded(name: str, mask: Tensor, shape: tuple) -> Tensor:
-    if not isinstance(mask, Tensor):
-        raise Wrong(f"The {name} should be a tensor, but is {describe(mask)}.")
-    if mask.layout != torch.strided:
-        raise Wrong(f"The {name} should be an ordinary tensor, but is {mask.layout}.")
-    if mask.dtype != torch.bool:
-        raise Wrong(
-            f"The {name} should be boolean, True = may attend, but its dtype is {mask.dtype}."
-        )
-    try:
-        return mask.expand(shape)
-    except RuntimeError:
-        raise Wrong(
-            f"The {name} has shape {tuple(mask.shape)}, which does not broadcast to {shape}: "
-            "sentences, heads, queries, keys."
-        ) from None
 
 
 @encoder_decoder_masks.cases

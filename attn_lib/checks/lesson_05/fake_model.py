@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ class WrongCall(Wrong):
     """Raised by `step` for ids that no model could take."""
 
 
+@dataclass
 class FakeModel:
     """Its logits at each position depend on the row and on every id up to there, bos included.
 
@@ -31,19 +33,16 @@ class FakeModel:
         spread: how far apart the logits are: the likeliest is ahead by 0.3 of it, at least.
     """
 
-    def __init__(
-        self,
-        script: list[list[int]],
-        vocabulary_size: int,
-        bos_id: int,
-        eos_id: int,
-        shift: float = 0.0,
-        spread: float = 1.0,
-    ):
-        self.script, self.shift, self.spread = script, shift, spread
-        self.bos_id, self.eos_id = bos_id, eos_id
-        self.vocabulary_size = vocabulary_size
-        self.others = [t for t in range(vocabulary_size) if t not in (bos_id, eos_id)]
+    script: list[list[int]]
+    vocabulary_size: int
+    bos_id: int
+    eos_id: int
+    shift: float = 0.0
+    spread: float = 1.0
+
+    def __post_init__(self) -> None:
+        ends = (self.bos_id, self.eos_id)
+        self.others = [t for t in range(self.vocabulary_size) if t not in ends]
         self._known: dict[tuple[int, Prefix], Tensor] = {}
 
     def logits(self, row: int, prefix: Prefix) -> Tensor:

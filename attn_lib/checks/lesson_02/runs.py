@@ -1,0 +1,75 @@
+"""How the cases of this lesson call an answer, where it is more than one plain call.
+
+Nothing here is an answer: this file goes into the sandbox with a learner's code.
+"""
+
+import torch
+
+from attn_lib.checks.task import Wrong
+
+
+def raise_unless_gradients_are_finite(result, leaves):
+    """Raise `Wrong` if NaN or inf flows back from a finite result, or nothing flows back at all.
+
+    Args:
+        result: what an answer returned, anything.
+        leaves: the inputs to differentiate by, by name.
+    """
+    if not isinstance(result, torch.Tensor) or not result.requires_grad:
+        return
+    if not result.isfinite().all():
+        return
+    if result.dtype not in (leaf.dtype for leaf in leaves.values()):
+        return  # the wrong dtype is to be reported first
+    try:
+        found = torch.autograd.grad(
+            result.square().sum(), list(leaves.values()), allow_unused=True
+        )
+    except RuntimeError as error:
+        if "inplace" not in str(error):
+            raise
+        raise Wrong(
+            "The numbers may be right, but no gradient can be computed: a line writes into a tensor "
+            "that the way back still needs, such as the result of the softmax."
+        ) from None
+    bad = [
+        f"`{name}`"
+        for name, gradient in zip(leaves, found, strict=True)
+        if gradient is not None and not gradient.isfinite().all()
+    ]
+    if bad:
+        raise Wrong(
+            "The result is finite, but not its gradient: there is nan or inf in the gradient of "
+            f"{' and '.join(bad)}."
+        )
+
+
+def softmax_with_finite_gradients(answer, scores, mask):
+    """Run the answer; a gradient that is not finite is an error of its own."""
+    leaf = scores.detach().clone().requires_grad_()
+    weights = answer(leaf.clone(), mask.clone())
+    raise_unless_gradients_are_finite(weights, {"scores": leaf})
+    return answer(scores, mask)
+
+
+def exact_zeros(answer, scores, mask):
+    """Run the answer; a forbidden key with a weight almost 0 is an error of its own."""
+    weights = answer(scores, mask)
+    if isinstance(weights, torch.Tensor) and weights.shape == scores.shape:
+        leak = weights.detach().masked_fill(mask, 0.0).abs().amax().item()
+        if 0 < leak < 1e-3:
+            raise Wrong(
+                f"The weight of a forbidden key should be exactly 0, but is {leak:.2g}."
+            )
+    return weights
+
+
+def attention_with_finite_gradients(answer, q, k, v, mask):
+    """Run the answer; a gradient that is not finite is an error of its own."""
+    leaves = {
+        name: t.detach().clone().requires_grad_()
+        for name, t in zip("qkv", (q, k, v), strict=True)
+    }
+    output = answer(*(leaf.clone() for leaf in leaves.values()), mask.clone())
+    raise_unless_gradients_are_finite(output, leaves)
+    return answer(q, k, v, mask)

@@ -1,0 +1,107 @@
+"""How the cases of this lesson call an answer, where it is more than one plain call.
+
+Nothing here is an answer: this file goes into the sandbox with a learner's code.
+"""
+
+import torch
+from torch import Tensor
+
+from attn_lib.checks.task import Wrong, describe
+
+NAMES = ("encoder mask", "decoder mask", "cross mask")
+
+
+def expanded(answer, src_ids, tgt_ids, pad_id, num_heads):
+    """Expand each mask to its full shape, so that every broadcastable shape can be compared."""
+    sizes = len(src_ids), src_ids.shape[1], tgt_ids.shape[1]
+    masks = answer(src_ids, tgt_ids, pad_id)
+    if masks is None or masks is Ellipsis:
+        return masks
+    if not isinstance(masks, tuple | list) or len(masks) != 3:
+        raise Wrong(
+            "It should return three masks: for the encoder, for the decoder, and the cross mask. It "
+            f"returned {describe(masks)}."
+        )
+    B, S, L = sizes
+    shapes = (B, num_heads, S, S), (B, num_heads, L, L), (B, num_heads, L, S)
+    return tuple(map(_expanded, NAMES, masks, shapes))
+
+
+def _expanded(name: str, mask: Tensor, shape: tuple) -> Tensor:
+    if not isinstance(mask, Tensor):
+        raise Wrong(f"The {name} should be a tensor, but is {describe(mask)}.")
+    if mask.layout != torch.strided:
+        raise Wrong(f"The {name} should be an ordinary tensor, but is {mask.layout}.")
+    if mask.dtype != torch.bool:
+        raise Wrong(
+            f"The {name} should be boolean, True = may attend, but its dtype is {mask.dtype}."
+        )
+    try:
+        return mask.expand(shape)
+    except RuntimeError:
+        raise Wrong(
+            f"The {name} has shape {tuple(mask.shape)}, which does not broadcast to {shape}: "
+            "sentences, heads, queries, keys."
+        ) from None
+
+
+# A mistake is recognized by the kind of its errors too: so each kind has a class.
+class TooLong(Wrong):
+    """Raised for more than max_len columns."""
+
+
+class Unended(Wrong):
+    """Raised for a row that stops without eos, though there is room for it."""
+
+
+def decoded(answer, model, batch_size, bos_id, eos_id, max_len):
+    """Decode with a fresh `step`; bring all forms that are allowed to one: (B, max_len), no bos."""
+    ids = answer(model.make_step(max_len), batch_size, bos_id, eos_id, max_len)
+    if ids is None or ids is Ellipsis:
+        return ids
+    has_bos = _usable(ids, batch_size, bos_id, max_len)
+    written = ids[:, 1:] if has_bos else ids
+    length = max_len - 1 if has_bos else max_len
+    if written.shape[1] < length:
+        _refuse_unended(written, eos_id, max_len)
+    filler = written.new_full((batch_size, length - written.shape[1]), eos_id)
+    written = torch.cat([written, filler], dim=1).long()
+    if not has_bos:
+        return written
+    # With bos among max_len columns, the last token had no room: the model itself adds it.
+    last = [
+        eos_id if eos_id in row else model.next_token(r, (bos_id, *row))
+        for r, row in enumerate(written.tolist())
+    ]
+    return torch.cat([written, torch.tensor(last)[:, None]], dim=1)
+
+
+def _usable(ids: Tensor, batch_size: int, bos_id: int, max_len: int) -> bool:
+    """Raise `Wrong` for what cannot be ids; say whether the first column holds bos."""
+    if not isinstance(ids, Tensor):
+        raise Wrong(f"It should return one tensor of ids, but it returned {describe(ids)}.")
+    if ids.layout != torch.strided or ids.device.type != "cpu":
+        kind = ids.layout if ids.layout != torch.strided else f"on device {ids.device}"
+        raise Wrong(f"The ids should be an ordinary tensor on cpu, but are {kind}.")
+    if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
+        raise Wrong(f"Ids are integers, but it returned a tensor of dtype {ids.dtype}.")
+    if ids.ndim != 2 or len(ids) != batch_size:
+        raise Wrong(
+            f"The ids should have shape (B, at most max_len), here ({batch_size}, at most "
+            f"{max_len}), but have {tuple(ids.shape)}."
+        )
+    has_bos = ids.shape[1] > 0 and bool((ids[:, 0] == bos_id).all())
+    if ids.shape[1] > max_len:
+        text = f"It returned {ids.shape[1]} columns, but max_len is {max_len}."
+        text += " The column of bos_id counts, if it is returned." if has_bos else ""
+        raise TooLong(text)
+    return has_bos
+
+
+def _refuse_unended(written: Tensor, eos_id: int, max_len: int) -> None:
+    for row, ids in enumerate(written.tolist()):
+        if eos_id not in ids:
+            raise Unended(
+                f"Row {row} of the result is {ids}: it stops without eos_id, which is {eos_id}, "
+                f"although max_len is {max_len}."
+            )

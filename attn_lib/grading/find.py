@@ -1,0 +1,246 @@
+"""Find what a class handed in: which file is whose, and of which lesson.
+
+    FOLDER/<learner>/...                 a folder for each learner, with notebooks at any depth in it;
+                                         nbgrader's <learner>/<lesson>/<notebook>.ipynb is one such
+    FOLDER/<learner>_01_single_head.ipynb    loose files: what stands before the lesson's number,
+    FOLDER/<learner>_<anything>.ipynb        else before the first "_",
+    FOLDER/<learner>.ipynb                   else the whole name
+
+The lesson is found from the names that nbgrader gave to the cells; else from the tasks' names that the
+code defines; else from the names of the file and its folders.
+"""
+
+import hashlib
+import os
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from attn_lib.checks import tasks
+from attn_lib.grading.grade import clean
+from attn_lib.grading.submission import FILE_LIMIT, Notebook, Unreadable, read_notebook
+
+IGNORED = {"__MACOSX", "__pycache__", "node_modules"}
+_DEFINITION = re.compile(
+    r"^(?:def|class)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=[^=]", re.MULTILINE
+)
+_BEFORE_NUMBER = re.compile(r"(.+?)[ _-]+\d\d[ _-]+[A-Za-z]")
+_LESSON_IN_NAME = re.compile(
+    r"(?:lesson|exercise|ex)[ _-]?0?(\d{1,2})(?!\d)|(?:^|[ _-])0(\d)(?![^ _-])",
+    re.IGNORECASE,
+)
+_MOODLE = re.compile(r"_assignsubmission_(?:file|onlinetext)_?")
+
+
+@dataclass(frozen=True)
+class File:
+    """One file that somebody handed in.
+
+    Attributes:
+        path: where it is, from the folder of the class.
+        learner: whose it is.
+        lesson: its number; None if it cannot be told.
+        sha256: of its bytes.
+        modified: when it was last changed, as the file system has it.
+        problem: why it cannot be graded, as far as can be told without running it; or "".
+    """
+
+    path: Path
+    learner: str
+    lesson: int | None = None
+    sha256: str = ""
+    modified: str = field(default="", compare=False)
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """The path as text that can be printed."""
+        return shown(self.path.as_posix())
+
+
+def find(
+    folder: Path, *, lesson: int | None = None, leave_out: Path | None = None
+) -> list[File]:
+    """Return everything that was handed in, in alphabetical order.
+
+    Args:
+        folder: of the class.
+        lesson: only this lesson's; it is also assumed where the lesson cannot be told.
+        leave_out: a folder inside of it that holds no submissions: that of the results.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    found: list[File] = []
+    for top in sorted(folder.iterdir()):
+        if _is_ignored(top) or (leave_out and top.resolve() == leave_out.resolve()):
+            continue
+        if top.is_dir() and not top.is_symlink():
+            files = [
+                _look(path, folder, _name(_MOODLE.sub("", top.name)))
+                for path in _notebooks(top, leave_out)
+            ]
+            found += files or [_nothing(top, folder)]
+        elif top.suffix.lower() == ".ipynb":
+            found.append(_look(top, folder, _learner_of(top)))
+    return _tell_apart(found if lesson is None else _only(found, lesson))
+
+
+def read(path: Path) -> bytes:
+    """Return the bytes of an ordinary file, at most one more than the limit.
+
+    Raises:
+        OSError: it is not an ordinary file, or not readable.
+    """
+    if path.is_symlink() or not path.is_file():
+        raise OSError("it is a link or something else than a file")
+    with path.open("rb") as file:
+        return file.read(FILE_LIMIT + 1)
+
+
+def lesson_of(notebook: Notebook, path: Path) -> int | None:
+    """Return the number of the lesson a notebook belongs to, or None."""
+    lessons = {task.name: task.lesson for task in tasks() if task.points}
+    ids = (name.removeprefix("check-") for name in notebook.grade_ids)
+    defined = (
+        first or second
+        for cell in notebook.cells
+        for first, second in _DEFINITION.findall(cell)
+    )
+    return _most(ids, lessons) or _most(defined, lessons) or _lesson_in(path)
+
+
+def _most(names: Iterator[str], lessons: dict[str, int]) -> int | None:
+    """Return the lesson that most of the names belong to, the last one of several."""
+    votes = Counter(lessons[name] for name in set(names) if name in lessons)
+    return max(votes, key=lambda lesson: (votes[lesson], lesson)) if votes else None
+
+
+def _lesson_in(path: Path) -> int | None:
+    """Return the number in the name of a file or, failing that, of the folder nearest to it."""
+    known = {task.lesson for task in tasks() if task.points}
+    *folders, name = path.parts
+    for part in (
+        Path(name).stem,
+        *reversed(folders[1:]),
+    ):  # the first folder is the learner's
+        for match in _LESSON_IN_NAME.finditer(part):
+            if (number := int(match[1] or match[2])) in known:
+                return number
+    return None
+
+
+def _notebooks(top: Path, leave_out: Path | None) -> Iterator[Path]:
+    """Yield a learner's notebooks, in order; Python scripts if there are no notebooks."""
+    found: list[Path] = []
+    for here, folders, names in os.walk(top):
+        folders[:] = [
+            name
+            for name in folders
+            if not _is_ignored(Path(name))
+            and not (leave_out and Path(here, name).resolve() == leave_out.resolve())
+        ]
+        found += [Path(here, name) for name in names if not _is_ignored(Path(name))]
+    for kind in (".ipynb", ".py"):
+        if chosen := sorted(path for path in found if path.suffix.lower() == kind):
+            yield from chosen
+            return
+
+
+def _look(path: Path, folder: Path, learner: str) -> File:
+    """Read a file as far as is needed to know what it is."""
+    file = File(path.relative_to(folder), learner)
+    try:
+        data = read(path)
+        changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except OSError as error:
+        return replace(
+            file,
+            lesson=_lesson_in(file.path),
+            problem=f"The file cannot be read: {error.strerror or error}.",
+        )
+    file = replace(
+        file,
+        sha256=hashlib.sha256(data).hexdigest(),
+        modified=changed.isoformat(timespec="seconds"),
+    )
+    try:
+        return replace(file, lesson=lesson_of(read_notebook(data), file.path))
+    except Unreadable as reason:
+        return replace(file, lesson=_lesson_in(file.path), problem=clean(str(reason)))
+
+
+def _nothing(top: Path, folder: Path) -> File:
+    """Say of a learner's folder that there is no notebook in it, and what there is."""
+    names = sorted(
+        path.relative_to(top).as_posix() for path in top.rglob("*") if not path.is_dir()
+    )
+    there = f"; there is {_listed(names)}" if names else ": the folder is empty"
+    return File(
+        top.relative_to(folder),
+        _name(_MOODLE.sub("", top.name)),
+        problem=f"No notebook was found{there}.",
+    )
+
+
+def _only(found: list[File], lesson: int) -> list[File]:
+    """Keep one lesson's files, and say of a learner who has none what there is instead."""
+    kept = [replace(file, lesson=lesson) for file in found if file.lesson in (lesson, None)]
+    there = {file.learner for file in kept}
+    others: dict[str, list[File]] = {}
+    for file in found:
+        if file.learner not in there:
+            others.setdefault(file.learner, []).append(file)
+    for learner, files in others.items():
+        listed = _listed([f"{file.name} (lesson {file.lesson})" for file in files])
+        problem = f"No notebook of lesson {lesson} was found; there is {listed}."
+        kept.append(File(files[0].path.parent, learner, lesson, problem=problem))
+    return kept
+
+
+def _tell_apart(found: list[File]) -> list[File]:
+    """Call loose files by their whole names where the short one would mean two of them.
+
+    A wrong merge would give one person's points to another; two rows for one person are seen.
+    """
+    loose = Counter((f.learner, f.lesson) for f in found if len(f.path.parts) == 1)
+    return sorted(
+        (
+            replace(file, learner=_name(file.path.stem))
+            if loose[file.learner, file.lesson] > 1 and len(file.path.parts) == 1
+            else file
+            for file in found
+        ),
+        key=lambda file: (file.learner, file.lesson or 0, file.path.as_posix()),
+    )
+
+
+def _learner_of(path: Path) -> str:
+    """Return the learner's name in the name of a loose file."""
+    stem = _MOODLE.sub("_", path.stem)
+    before = _BEFORE_NUMBER.match(stem)
+    return _name(before[1] if before else stem.partition("_")[0] or stem)
+
+
+def _name(name: str) -> str:
+    """Return a name in one spelling, whatever the system it was written on; it can be printed."""
+    return unicodedata.normalize("NFC", shown(name)).strip() or "_"
+
+
+def shown(name: str) -> str:
+    """Return a file's name as text that can be printed, whatever bytes it consists of."""
+    text = clean(os.fsencode(name).decode("utf-8", "backslashreplace"))
+    return text.replace("\n", "\ufffd").replace("\t", "\ufffd")
+
+
+def _is_ignored(path: Path) -> bool:
+    return path.name.startswith(".") or path.name in IGNORED
+
+
+def _listed(names: list[str], limit: int = 5) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(map(shown, names[:limit])) + more

@@ -1,0 +1,165 @@
+"""Grade one submission: a pure function of the file's bytes, the lesson and the seed."""
+
+import re
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any
+
+from attn_lib.checks import Task, Verdict, tasks
+from attn_lib.grading.judge import Judge
+from attn_lib.grading.sandbox import NoSandbox, check_sandbox
+from attn_lib.grading.submission import Unreadable, read_cells
+
+NOT_GRADED = "not graded"
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What one task earned.
+
+    Attributes:
+        name: the task's.
+        status: "passed", "wrong", "error", "not attempted"; or "not graded", if nothing could be.
+        points: what it earned, of `max_points`.
+        mistake: the id of the recognized mistake, or None.
+        message: the verdict as text.
+        html: the verdict as HTML, escaped, for the learner.
+    """
+
+    name: str
+    status: str
+    points: float
+    max_points: float
+    mistake: str | None = None
+    message: str = field(default="", repr=False)
+    html: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one submission earned, task by task.
+
+    Attributes:
+        lesson: its number.
+        seed: of the inputs.
+        problem: why nothing could be graded, to the instructor; or "".
+        tasks: one result for each task of the lesson that is worth points.
+    """
+
+    lesson: int
+    seed: int
+    problem: str
+    tasks: tuple[TaskResult, ...]
+
+    @property
+    def points(self) -> float:
+        """The sum of the points."""
+        return sum(task.points for task in self.tasks)
+
+    @property
+    def max_points(self) -> float:
+        """What the lesson is worth."""
+        return sum(task.max_points for task in self.tasks)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> "Report":
+        """Undo `to_json`.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        try:
+            results = tuple(TaskResult(**task) for task in plain["tasks"])
+            return cls(plain["lesson"], plain["seed"], plain["problem"], results)
+        except (TypeError, KeyError) as error:
+            raise ValueError("not a report") from error
+
+
+def grade_submission(
+    data: bytes, lesson: int, *, seed: int, unsafe: bool = False
+) -> Report:
+    """Grade what a learner handed in. A pure function; nothing that a learner writes makes it raise.
+
+    Args:
+        data: the bytes of the file.
+        lesson: whose tasks are graded.
+        seed: of the inputs.
+        unsafe: run the learner's code without the sandbox.
+
+    Raises:
+        ValueError: the lesson has no tasks.
+        NoSandbox: bubblewrap is missing.
+        OSError: this machine has run out of something.
+    """
+    if not worth_points(lesson):
+        raise ValueError(f"Lesson {lesson} has no tasks that are worth points.")
+    try:
+        cells = read_cells(data)
+    except Unreadable as reason:
+        return ungraded(lesson, seed, str(reason))
+    if not unsafe:
+        _sandbox_works()
+    results: list[TaskResult] = []
+    try:
+        for verdict in Judge(cells, lesson, seed=seed, unsafe=unsafe).verdicts():
+            results.append(_result(verdict))
+    except (NoSandbox, OSError, MemoryError):
+        raise  # this machine's trouble, not the learner's
+    except Exception as error:
+        # A flaw of the judge that this submission has found; the others go on.
+        said = clean(f"{type(error).__name__}: {error}")[:300]
+        return ungraded(
+            lesson,
+            seed,
+            f"The judge failed on it ({said}). Please grade it by hand, and report this.",
+            results,
+        )
+    return Report(lesson, seed, "", tuple(results))
+
+
+def worth_points(lesson: int) -> list[Task]:
+    """Return a lesson's tasks that are worth points, in order."""
+    return [task for task in tasks() if task.lesson == lesson and task.points]
+
+
+def ungraded(
+    lesson: int, seed: int, problem: str, done: list[TaskResult] | None = None
+) -> Report:
+    """Make the report on a submission that could not be graded, or not to its end."""
+    problem, results = clean(problem), list(done or [])
+    for task in worth_points(lesson)[len(results) :]:
+        results.append(TaskResult(task.name, NOT_GRADED, 0, task.points, message=problem))
+    return Report(lesson, seed, problem, tuple(results))
+
+
+@cache
+def _sandbox_works() -> None:
+    check_sandbox()
+
+
+def _result(verdict: Verdict) -> TaskResult:
+    return TaskResult(
+        verdict.task,
+        verdict.status,
+        verdict.points,
+        verdict.max_points,
+        verdict.mistake,
+        clean(verdict.message),
+        clean(verdict._repr_html_()),
+    )
+
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
+
+
+def clean(text: str) -> str:
+    """Return text that can be written to any file, and is the same on every run.
+
+    Control characters and halves of surrogate pairs become U+FFFD, addresses of objects "0x...".
+    """
+    return _ADDRESS.sub("0x...", _UNPRINTABLE.sub("\ufffd", text))

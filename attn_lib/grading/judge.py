@@ -1,0 +1,142 @@
+"""Judge one submission: its cells and answers run in the sandbox, the verdicts are made out here."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from attn_lib.checks import Verdict, tasks
+from attn_lib.checks.battery import Battery, battery
+from attn_lib.checks.judge import judge_observed
+from attn_lib.checks.observe import Outcome
+from attn_lib.checks.task import Task
+from attn_lib.grading.course import course_for
+from attn_lib.grading.sandbox import Died, Sandbox
+from attn_lib.grading.wire import BadMessage, pack, unpack_outcome
+
+CELL_SECONDS = 30.0  # for one cell
+CASE_SECONDS = 20.0  # for one call of an answer
+TASK_SECONDS = 60.0  # for all calls of one answer
+SUBMISSION_SECONDS = 300.0  # for everything
+RESTARTS = 8  # of the process, when cells end it
+
+
+@dataclass
+class Session:
+    """A running sandbox that has executed the notebook's cells."""
+
+    sandbox: Sandbox
+    defined: set[str]
+
+
+class Judge:
+    """Judges the tasks of one submission, with a new process after each death.
+
+    Args:
+        cells: the Python cells of the notebook.
+        lesson: whose tasks are judged.
+        seed: of the inputs.
+        unsafe: without the sandbox.
+    """
+
+    def __init__(self, cells: list[str], lesson: int, *, seed: int, unsafe: bool = False):
+        self.cells, self.lesson, self.seed, self.unsafe = cells, lesson, seed, unsafe
+        self.fatal: dict[int, str] = {}  # cells that end the process, and how
+        self.end = self.task_end = time.monotonic() + SUBMISSION_SECONDS
+        self.session: Session | None = None
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """Yield a verdict for each task of the lesson that is worth points."""
+        try:
+            for task in tasks():
+                if task.lesson == self.lesson and task.points:
+                    yield self._verdict(task)
+        finally:
+            self._end()
+
+    def _verdict(self, task: Task) -> Verdict:
+        self.task_end = self.end
+        try:
+            session = self.session = self.session or self._start()
+        except Died as death:
+            return self._failed(task, f"The notebook cannot be run: {death}.")
+        if task.name not in session.defined:
+            text = f"Nothing in the notebook is named `{task.name}`." + self._fatal_cells()
+            return Verdict(
+                task.name, "not attempted", evidence=text, max_points=task.points
+            )
+        self.task_end = min(self.end, time.monotonic() + TASK_SECONDS)
+        tried = battery(task.name, self.seed)
+        current = tried.cases[0].about
+
+        def observed(case: int, gradients: bool) -> Outcome:
+            nonlocal current
+            current = tried.cases[case].about
+            seconds = self._left(CASE_SECONDS)
+            return _observe(session.sandbox, tried, case, seconds, gradients=gradients)
+
+        try:
+            return judge_observed(tried, observed)
+        except Died as death:
+            self._end()
+            return self._failed(task, f"On the input “{current}”, {death}.")
+
+    def _left(self, seconds: float) -> float:
+        """Return the time that the next step has, at most `seconds`."""
+        left = min(self.task_end, self.end) - time.monotonic()
+        if left <= 0:
+            raise Died("it took too long altogether")
+        return min(seconds, left)
+
+    def _failed(self, task: Task, text: str) -> Verdict:
+        text += self._fatal_cells()
+        return Verdict(task.name, "error", evidence=text, max_points=task.points)
+
+    def _fatal_cells(self) -> str:
+        return "".join(
+            f" Code cell {n + 1} was left out: {how}." for n, how in self.fatal.items()
+        )
+
+    def _start(self) -> Session:
+        """Start a process and run the cells; leave out those that end it."""
+        for _ in range(RESTARTS):
+            sandbox = Sandbox(course_for(self.lesson), unsafe=self.unsafe)
+            running = -1
+            try:
+                request = {"cells": self.cells, "skip": list(self.fatal)}
+                sandbox.ask(request, [], self._left(CELL_SECONDS))
+                for _ in range(2 * len(self.cells) + 1):
+                    message, _ = sandbox.hear(self._left(CELL_SECONDS))
+                    if "defined" in message:
+                        return Session(sandbox, {str(name) for name in message["defined"]})
+                    running = int(message.get("cell", running))
+                raise Died("it sent too many messages")
+            except (Died, TypeError, ValueError, AttributeError) as death:
+                sandbox.close()
+                if not 0 <= running < len(self.cells) or running in self.fatal:
+                    raise Died(str(death)) from death
+                self.fatal[running] = str(death)
+        raise Died("too many of its cells end the process")
+
+    def _end(self) -> None:
+        if self.session:
+            self.session.sandbox.close()
+        self.session = None
+
+
+def _observe(
+    sandbox: Sandbox, tried: Battery, case: int, seconds: float, *, gradients: bool
+) -> Outcome:
+    """Run the answer on one case, inside; return what it is said to have done."""
+    blobs: list[bytes] = []
+    run = tried.cases[case].run
+    request = {
+        "task": tried.task.name,
+        "run": f"{run.__module__}:{run.__name__}",
+        "args": pack(tried.cases[case].args, blobs),
+        "gradients": gradients,
+    }
+    sandbox.ask(request, blobs, seconds)
+    try:
+        return unpack_outcome(*sandbox.hear(seconds))
+    except BadMessage as error:
+        raise Died("it sent nonsense to the judge") from error

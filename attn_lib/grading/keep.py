@@ -1,0 +1,78 @@
+"""Files that are there whole or not at all, and results that are kept between runs."""
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from attn_lib.grading.grade import Report
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file under another name, which then takes its place.
+
+    Raises:
+        OSError: it could not be written; what was there before is still there.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@cache
+def course_version() -> str:
+    """Return a hash of the course's code and of torch's version: what a result depends on."""
+    digest = hashlib.sha256(torch.__version__.encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(f"\0{path.relative_to(PACKAGE).as_posix()}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A folder with the results of earlier runs, one file for each.
+
+    A result is found again by the hash of the submission, the lesson, the seed, whether there was a
+    sandbox, and the version of the course; so a change of any of them grades anew.
+    """
+
+    folder: Path
+
+    def _path(self, key: tuple[str, int, int, bool]) -> Path:
+        name = hashlib.sha256(json.dumps([*key, course_version()]).encode()).hexdigest()
+        return self.folder / f"{name}.json"
+
+    def load(self, sha256: str, lesson: int, seed: int, unsafe: bool) -> Report | None:
+        """Return a result, or None if there is none, or a damaged one."""
+        try:
+            text = self._path((sha256, lesson, seed, unsafe)).read_text(encoding="utf-8")
+            report = Report.from_json(json.loads(text))
+        except (OSError, ValueError, RecursionError):
+            return None
+        return report if (report.lesson, report.seed) == (lesson, seed) else None
+
+    def save(self, sha256: str, report: Report, unsafe: bool) -> None:
+        """Keep a result.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        path = self._path((sha256, report.lesson, report.seed, unsafe))
+        write_whole(path, json.dumps(report.to_json(), indent=1))

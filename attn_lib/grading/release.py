@@ -1,0 +1,122 @@
+"""Make a zip for a class: the lessons, the exercises, and what they need. No answers."""
+
+import hashlib
+import io
+import json
+import zipfile
+from pathlib import Path
+
+from attn_lib.grading.keep import write_whole
+
+ROOT = Path(__file__).resolve().parents[2]
+TOP = "attention-from-scratch"
+ALWAYS = (
+    "LICENSE", "Makefile", "README.md", "environment.yml", "pyproject.toml",
+    "requirements-models.txt", "requirements.txt", "scripts/find_python.sh", "scripts/set_up.py",
+    "site/_static/hero.png",
+)  # fmt: skip
+IN_IT = (
+    "the lessons, the exercises without answers, the library with its checks, and what `make lab` "
+    "needs. Not solutions/, tests/, the grader, or .git. The checks hold reference answers, because "
+    "they run on the learner's machine; points come from grading with a private seed"
+)
+
+
+class CannotRelease(RuntimeError):
+    """The zip would not be what it should; the message says why."""
+
+
+def release(path: Path, lessons: list[int] | None = None, root: Path = ROOT) -> list[str]:
+    """Write the zip of the course in `root`; the same files give the same bytes.
+
+    Args:
+        path: of the zip.
+        lessons: the numbers of those to hand out, all if empty; lesson 00 is always there.
+        root: a clone of the course.
+
+    Returns:
+        The names of the files in it.
+
+    Raises:
+        CannotRelease: an exercise is missing or holds an answer.
+        OSError: a file cannot be read or written.
+    """
+    chosen = sorted(_notebooks(root, lessons))
+    for name in chosen:
+        if name.startswith("exercises/"):
+            _check_exercise(root / name)
+    code = (
+        file.relative_to(root).as_posix()
+        for file in (root / "attn_lib").rglob("*")
+        if file.is_file() and not _left_out(file.relative_to(root))
+    )
+    missing = [name for name in ALWAYS if not (root / name).is_file()]
+    if missing:
+        raise CannotRelease(
+            f"{root} is not a whole copy of the course: {missing[0]} is missing."
+        )
+    names = sorted({*ALWAYS, *chosen, *code})
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in names:
+            entry = zipfile.ZipInfo(f"{TOP}/{name}", date_time=(1980, 1, 1, 0, 0, 0))
+            entry.create_system = 3  # Unix, wherever this runs
+            entry.external_attr = 0o100644 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, (root / name).read_bytes(), compresslevel=9)
+    write_whole(path, buffer.getvalue())
+    return names
+
+
+def _notebooks(root: Path, lessons: list[int] | None) -> list[str]:
+    """Return the names of the lessons and exercises to hand out."""
+    found = {
+        path.relative_to(root).as_posix(): path.name[:2]
+        for pattern in (
+            "notebooks/[0-9][0-9]_*.ipynb",
+            "exercises/[0-9][0-9]_*/[0-9][0-9]_*.ipynb",
+        )
+        for path in root.glob(pattern)
+        if ".bak-" not in path.name
+    }
+    if not found:
+        raise CannotRelease(
+            f"There are no notebooks in {root}: run this in a clone of the course."
+        )
+    for lesson in lessons or ():
+        if f"{lesson:02}" not in found.values():
+            there = ", ".join(sorted(set(found.values())))
+            raise CannotRelease(f"There is no lesson {lesson:02}; there are {there}.")
+    wanted = (
+        {"00", *(f"{lesson:02}" for lesson in lessons)} if lessons else set(found.values())
+    )
+    return [name for name, number in found.items() if number in wanted]
+
+
+def _check_exercise(path: Path) -> None:
+    """Raise CannotRelease if somebody has worked in an exercise: its answers would be handed out."""
+    text = path.read_text(encoding="utf-8")
+    for cell in json.loads(text)["cells"]:
+        ours = cell["metadata"].get("nbgrader", {})
+        source = "".join(cell["source"])
+        answered = ours.get("solution") and ours.get("checksum") != _checksum(cell)
+        if answered or "### BEGIN SOLUTION" in source or "### BEGIN HIDDEN" in source:
+            raise CannotRelease(
+                f"{path} holds an answer (in the cell {ours.get('grade_id', '?')}). Put it back as it "
+                "was, with `git restore` or `make exercises`."
+            )
+
+
+def _checksum(cell: dict) -> str:
+    """Return what nbgrader noted about an answer's cell when it made the exercise."""
+    parts = ("".join(cell["source"]), cell["cell_type"], "False", "True", "False")
+    text = "".join(parts) + cell["metadata"]["nbgrader"]["grade_id"]
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _left_out(path: Path) -> bool:
+    return (
+        path.is_relative_to("attn_lib/grading")
+        or any(part.startswith((".", "__pycache__")) for part in path.parts)
+        or path.suffix in (".pyc", ".tmp", ".ipynb")
+    )

@@ -1,0 +1,220 @@
+"""Write what came of a class: a table to read, grades.csv, grades.json, a page for each learner."""
+
+import csv
+import hashlib
+import html
+import io
+import json
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from attn_lib.grading.batch import Row
+from attn_lib.grading.grade import Report, TaskResult, worth_points
+from attn_lib.grading.keep import course_version, write_whole
+
+STATUSES = ("passed", "wrong", "error", "not attempted", "not graded")
+
+
+def write_reports(rows: list[Row], out: Path, seed: int) -> None:
+    """Write grades.csv, grades.json and the pages in feedback/, each whole.
+
+    Raises:
+        OSError: one could not be written.
+    """
+    pages = {learner: page_name(learner) for learner in {row.learner for row in rows}}
+    (out / "feedback").mkdir(parents=True, exist_ok=True)
+    for learner, own in groupby(rows, lambda row: row.learner):
+        write_whole(out / "feedback" / pages[learner], feedback_page(learner, list(own)))
+    plain = {
+        "course": course_version(),
+        "seed": seed,
+        "grades": [_plain(row, f"feedback/{pages[row.learner]}") for row in rows],
+    }
+    text = json.dumps(plain, indent=1, ensure_ascii=False)
+    write_whole(out / "grades.json", text)
+    write_whole(out / "grades.csv", grades_csv(rows))
+
+
+# ------------------------------------------------------------------------------- the table
+
+
+def table(rows: list[Row]) -> str:
+    """Return a table with a line for each task: how many passed, and what it brought on average."""
+    lines: list[tuple[str, ...]] = [("lesson", "task", "points", *STATUSES, "mean")]
+    for lesson in _lessons(rows):
+        reports = [row.report for row in rows if row.lesson == lesson and row.report]
+        for number, task in enumerate(worth_points(lesson)):
+            results = [report.tasks[number] for report in reports]
+            counts = [sum(r.status == status for r in results) for status in STATUSES]
+            mean = sum(r.points for r in results) / len(results)
+            name = f"{lesson:02}"
+            lines.append(
+                (name, task.name, f"{task.points:g}", *map(str, counts), f"{mean:.2f}")
+            )
+        total = sum(report.points for report in reports) / len(reports)
+        most = f"{reports[0].max_points:g}"
+        lines.append((f"{lesson:02}", "all", most, *([""] * len(STATUSES)), f"{total:.2f}"))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def problems(rows: list[Row]) -> Iterator[str]:
+    """Yield a line for everything an instructor should look at."""
+    for row in rows:
+        for text in (row.problem, row.note):
+            if text:
+                lesson = f", lesson {row.lesson}" if row.lesson is not None else ""
+                yield f"{row.learner}{lesson}: {text}"
+
+
+def _lessons(rows: list[Row]) -> list[int]:
+    return sorted({row.lesson for row in rows if row.lesson is not None and row.report})
+
+
+# ----------------------------------------------------------------------------- csv and json
+
+
+def grades_csv(rows: list[Row]) -> str:
+    """Return a CSV file: a line for each learner and lesson, a column for each task."""
+    names = [task.name for lesson in _lessons(rows) for task in worth_points(lesson)]
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(
+        ["learner", "lesson", *names, "total", "max", "problem", "note", "notebook"]
+    )
+    for row in rows:
+        points = {t.name: f"{t.points:g}" for t in row.report.tasks} if row.report else {}
+        total, most = (
+            (f"{row.report.points:g}", f"{row.report.max_points:g}")
+            if row.report
+            else ("0", "")
+        )
+        writer.writerow(
+            [
+                defused(row.learner),
+                "" if row.lesson is None else row.lesson,
+                *(points.get(name, "") for name in names),
+                total,
+                most,
+                defused(row.problem),
+                defused(row.note),
+                defused(row.files[0].name if row.files else ""),
+            ]
+        )
+    return file.getvalue()
+
+
+_FORMULA = re.compile(r"(^|[;\t\n\r])(?=\s*[=+\-@|%＝＋－＠])")
+
+
+def defused(text: str) -> str:
+    """Return text that a spreadsheet takes for text: with an apostrophe before a formula's sign.
+
+    Also after a semicolon: where commas are decimal, spreadsheets split lines there.
+    """
+    return _FORMULA.sub(r"\1'", text)
+
+
+def _plain(row: Row, page: str) -> dict[str, Any]:
+    """Return a row as plain values, without the HTML that is in the page."""
+    tasks = [
+        {
+            "name": task.name, "status": task.status, "points": task.points,
+            "max_points": task.max_points, "mistake": task.mistake, "message": task.message,
+        }
+        for task in (row.report.tasks if row.report else ())
+    ]  # fmt: skip
+    return {
+        "learner": row.learner,
+        "lesson": row.lesson,
+        "points": row.report.points if row.report else 0,
+        "max_points": row.report.max_points if row.report else None,
+        "problem": row.problem,
+        "note": row.note,
+        "tasks": tasks,
+        "files": [
+            {"path": f.name, "sha256": f.sha256, "modified": f.modified} for f in row.files
+        ],
+        "feedback": page,
+    }
+
+
+# -------------------------------------------------------------------------------- feedback
+
+
+def page_name(learner: str) -> str:
+    """Return the name of a learner's page: safe on any file system, and nobody else's."""
+    safe = re.sub(r"[^\w.-]+", "_", learner).strip("._-")
+    while len(safe.encode()) > 120:
+        safe = safe[:-1]
+    return f"{safe or 'learner'}-{hashlib.sha256(learner.encode()).hexdigest()[:8]}.html"
+
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 52rem; margin: 0 auto; padding: 1rem;
+  overflow-wrap: anywhere; }
+pre { overflow-x: auto; } img { max-width: 100%; height: auto; }
+table { border-collapse: collapse; } th, td { text-align: left; padding: 0.2rem 1rem 0.2rem 0; }
+th { overflow-wrap: normal; }
+td:last-child, th:last-child { text-align: right; padding-right: 0; }
+.problem { border-left: 6px solid #b26a00; padding: 0.3rem 0.9rem; }
+"""
+
+
+def feedback_page(learner: str, rows: list[Row]) -> str:
+    """Return a learner's page: all lessons, all tasks, with what the check has to say."""
+    name = html.escape(learner)
+    body = "".join(_section(row) for row in rows)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>Feedback for {name}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>Feedback for <bdi>{name}</bdi></h1>
+{body}</body>
+</html>
+"""
+
+
+def _section(row: Row) -> str:
+    title = "Unknown lesson" if row.lesson is None else f"Lesson {row.lesson:02}"
+    if row.report:
+        title += f": {row.report.points:g} of {row.report.max_points:g} points"
+    parts = [f"<h2>{title}</h2>\n"]
+    parts += [
+        f'<p class="problem">{html.escape(text)}</p>\n'
+        for text in (row.problem, row.note)
+        if text
+    ]
+    if row.report and any(task.html for task in row.report.tasks):
+        parts += [_overview(row.report), *(_verdict(task) for task in row.report.tasks)]
+    return "".join(parts)
+
+
+def _overview(report: Report) -> str:
+    lines = "".join(
+        f"<tr><td><code>{html.escape(task.name)}</code></td><td>{html.escape(task.status)}</td>"
+        f"<td>{task.points:g} of {task.max_points:g}</td></tr>\n"
+        for task in report.tasks
+    )
+    head = '<th scope="col">task</th><th scope="col">result</th><th scope="col">points</th>'
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}</tbody></table>\n"
+
+
+def _verdict(task: TaskResult) -> str:
+    return f"{task.html}\n" if task.html else ""

@@ -1,0 +1,363 @@
+"""A class is graded whole: whoever handed in what, whatever dies, wherever it runs."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from attn_lib.grading.batch import Busy, grade_class
+from attn_lib.grading.find import find
+from attn_lib.grading.grade import grade_submission
+from attn_lib.grading.reports import grades_csv
+from attn_lib.grading.workers import Job, OtherVersion, on_cluster, on_this_machine, work
+from tests.grading.fakes import as_told, full_marks, never
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLUTION = (ROOT / "solutions/01_single_head/01_single_head.ipynb").read_bytes()
+EXERCISE = (ROOT / "exercises/01_single_head/01_single_head.ipynb").read_bytes()
+SOFTMAX = "def stable_softmax(x, dim=-1):\n    return x.softmax(dim)\n"
+
+
+def notebook(source=SOFTMAX):
+    cell = {"cell_type": "code", "source": source, "metadata": {}, "outputs": []}
+    return json.dumps({"cells": [cell], "nbformat": 4, "nbformat_minor": 5}).encode()
+
+
+def class_of(folder, files):
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return folder
+
+
+def told(folder, count, **orders):
+    """Make a class of `count` learners, some of whose notebooks order what is to happen."""
+    names = [f"l{number}" for number in range(count)]
+    files = {
+        f"{name}/a.ipynb": notebook(f"{SOFTMAX}# {orders.get(name, 'fine')} {name}")
+        for name in names
+    }
+    return class_of(folder, files)
+
+
+# ------------------------------------------------------------------------ whose, and of what
+
+
+@pytest.mark.parametrize(
+    ("name", "learner"),
+    [
+        ("ada/01_single_head/01_single_head.ipynb", "ada"),
+        ("ada/my own notebook (1).ipynb", "ada"),
+        ("ada/deep/er/x.IPYNB", "ada"),
+        ("ada.ipynb", "ada"),
+        ("ada_anything_else.ipynb", "ada"),
+        ("ada_lovelace_01_single_head.ipynb", "ada_lovelace"),
+        ("lovelaceada_LATE_12_345_01_single_head-2.ipynb", "lovelaceada_LATE_12_345"),
+        ("Ada L_77_assignsubmission_file_/x.ipynb", "Ada L_77"),
+        ("Ada L_77_assignsubmission_file_01_single_head.ipynb", "Ada L_77"),
+        ("李明/x.ipynb", "李明"),
+        ("Zoe\u0308.ipynb", "Zo\u00eb"),
+        ("_.ipynb", "_"),
+        ("=cmd()/x.ipynb", "=cmd()"),
+        ("ada/only.py", "ada"),
+    ],
+)
+def test_the_learner_is_found(tmp_path, name, learner):
+    [file] = find(class_of(tmp_path, {name: notebook()}))
+    assert (file.learner, file.lesson, file.problem) == (learner, 1, "")
+
+
+def test_a_name_that_is_no_text_can_be_printed(tmp_path):
+    folder = os.fsencode(tmp_path) + b"/ada\xff\x1b"
+    os.mkdir(folder)
+    [file] = find(tmp_path)
+    assert file.learner == "ada\\xff\ufffd"
+
+
+def test_what_nobody_handed_in_is_passed_over(tmp_path):
+    junk = (
+        ".git/x.ipynb",
+        "__MACOSX/ada/._a.ipynb",
+        "readme.txt",
+        "ada/.ipynb_checkpoints/a.ipynb",
+    )
+    class_of(tmp_path, dict.fromkeys(junk, notebook()) | {"ada/a.ipynb": notebook()})
+    class_of(tmp_path, {"out/feedback/x.ipynb": notebook(), "ada/helper.py": b"import os"})
+    assert [file.name for file in find(tmp_path, leave_out=tmp_path / "out")] == [
+        "ada/a.ipynb"
+    ]
+
+
+def test_links_and_pipes_are_not_followed(tmp_path):
+    folder = class_of(tmp_path / "class", {"ada/a.ipynb": notebook()})
+    (folder / "bob").mkdir()
+    (folder / "bob/a.ipynb").symlink_to(folder / "ada/a.ipynb")
+    (folder / "eve").symlink_to(folder / "ada")
+    (folder / "mal").mkdir()
+    os.mkfifo(folder / "mal/a.ipynb")
+    found = {file.learner: file.problem for file in find(folder)}
+    assert found.keys() == {"ada", "bob", "mal"}
+    assert not found["ada"]
+    assert "link" in found["bob"]
+    assert "cannot be read" in found["mal"]
+
+
+def test_a_folder_without_a_notebook_says_what_there_is(tmp_path):
+    class_of(tmp_path, {"ada/answer.pdf": b"%PDF"})
+    (tmp_path / "bob").mkdir()
+    assert [file.problem for file in find(tmp_path)] == [
+        "No notebook was found; there is answer.pdf.",
+        "No notebook was found: the folder is empty.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "lesson"),
+    [
+        ("ada.ipynb", SOLUTION, 1),
+        ("ada_05.ipynb", SOLUTION, 1),
+        ("ada.ipynb", notebook("def split_heads(x, n): ...\nattention = 1\ndef merge_heads(x): ..."), 3),
+        ("ada/02_masks/a.ipynb", notebook("x = 1"), 2),
+        ("ada/Lesson 4.ipynb", b"", 4),
+        ("ada_exercise2.ipynb", notebook("x = 1"), 2),
+        ("student05/a.ipynb", notebook("x = 1"), None),
+        ("ada/99_x.ipynb", notebook("x = 1"), None),
+    ],
+)  # fmt: skip
+def test_the_lesson_is_found(tmp_path, name, data, lesson):
+    assert [file.lesson for file in find(class_of(tmp_path, {name: data}))] == [lesson]
+
+
+def test_one_lesson_can_be_asked_for(tmp_path):
+    files = {
+        "ada/01_x.ipynb": SOLUTION,
+        "ada/02_x.ipynb": b"",
+        "bob/02_x.ipynb": b"",
+        "eve.ipynb": b"",
+    }
+    found = find(class_of(tmp_path, files), lesson=1)
+    assert [(file.learner, file.lesson) for file in found] == [
+        ("ada", 1),
+        ("bob", 1),
+        ("eve", 1),
+    ]
+    assert found[0].name == "ada/01_x.ipynb"
+    assert (
+        found[1].problem
+        == "No notebook of lesson 1 was found; there is bob/02_x.ipynb (lesson 2)."
+    )
+
+
+def test_two_people_with_one_short_name_are_told_apart(tmp_path):
+    class_of(tmp_path, {"ada_byron.ipynb": SOLUTION, "ada_lovelace.ipynb": EXERCISE})
+    assert [file.learner for file in find(tmp_path)] == ["ada_byron", "ada_lovelace"]
+
+
+# --------------------------------------------------------------------------------- grading
+
+
+@pytest.mark.usefixtures("sandbox_works")
+def test_a_mixed_class_is_graded_and_kept(tmp_path, capsys):
+    folder = class_of(
+        tmp_path / "class",
+        {
+            "ada/01_single_head/01_single_head.ipynb": SOLUTION,
+            "bob/renamed.ipynb": EXERCISE,
+            "eve/a.ipynb": EXERCISE,
+            "eve/b.ipynb": SOLUTION,
+            "=cmd()/01.ipynb": b"",
+            "李明_01_single_head.ipynb": SOLUTION,
+            "cut.ipynb": SOLUTION[:500],
+            "dead.ipynb": notebook("import os\nos._exit(0)\n#\ndef stable_softmax(x): ..."),
+            "half.ipynb": notebook(),
+        },
+    )
+    rows = grade_class(folder, tmp_path / "out", seed=3, jobs=2)
+    points = {row.learner: row.report and row.report.points for row in rows}
+    assert points == {
+        "ada": 10, "bob": 0, "eve": 10, "=cmd()": 0, "李明": 10, "cut": None, "dead": 0, "half": 2,
+    }  # fmt: skip
+    notes = {row.learner: row.problem or row.note for row in rows}
+    assert notes["eve"] == (
+        "2 notebooks were handed in, the best counts: eve/b.ipynb (10), eve/a.ipynb (0)."
+    )
+    assert "cut off" in notes["cut"]
+    assert "empty" in notes["=cmd()"]
+    assert "100%" in capsys.readouterr().err
+
+    again = grade_class(folder, tmp_path / "out", seed=3, jobs=1, grade=never)
+    assert grades_csv(again) == grades_csv(rows)
+
+
+def test_a_change_of_the_seed_or_of_the_file_grades_anew(tmp_path):
+    folder = told(tmp_path / "class", 2)
+    grade_class(folder, tmp_path / "out", seed=3, jobs=1, grade=full_marks)
+    assert not any(
+        row.again for row in grade_class(folder, tmp_path / "out", seed=3, grade=never)
+    )
+    assert all(
+        row.again for row in grade_class(folder, tmp_path / "out", seed=4, grade=never)
+    )
+    (folder / "l1/a.ipynb").write_bytes(notebook(SOFTMAX + "\n"))
+    rows = grade_class(folder, tmp_path / "out", seed=3, grade=never)
+    assert [row.again for row in rows] == [False, True]
+
+
+def test_a_process_that_dies_takes_nothing_with_it(tmp_path):
+    flag = tmp_path / "flag"
+    folder = told(tmp_path / "class", 7, l1="die", l3=f"die-once {flag} ", l5="fail")
+    rows = {
+        row.learner: row
+        for row in grade_class(folder, tmp_path / "out", seed=3, jobs=2, grade=as_told)
+    }
+    assert flag.exists()
+    failed = {name for name, row in rows.items() if row.problem}
+    assert failed == {"l1", "l5"} == {name for name, row in rows.items() if row.again}
+    assert "ended the judge's own process twice" in rows["l1"].problem
+    assert "no space left" in rows["l5"].problem
+    assert all(row.report.points == 10 for name, row in rows.items() if name not in failed)
+    # What failed here is graded again; the rest is kept.
+    rows = grade_class(folder, tmp_path / "out", seed=3, jobs=2, grade=full_marks)
+    assert [row.report.points for row in rows] == [10] * 7
+
+
+def test_a_file_that_changes_meanwhile_is_not_kept_under_a_wrong_name(tmp_path):
+    folder = told(tmp_path, 1)
+    job = Job("0" * 64, folder / "l0/a.ipynb", 1)
+
+    def changed(job):
+        raise OSError("the file was changed")
+
+    options = {
+        "seed": 3,
+        "unsafe": False,
+        "processes": 1,
+        "folder": tmp_path,
+        "grade": full_marks,
+    }
+    [done] = on_this_machine([job], changed, **options)
+    assert done.report is None
+    assert "changed" in done.failure
+
+
+def test_only_one_run_writes_to_a_folder(tmp_path):
+    (tmp_path / "out").mkdir()
+    with FileLock(tmp_path / "out" / ".lock"), pytest.raises(Busy, match="Another run"):
+        grade_class(tmp_path, tmp_path / "out", seed=3)
+
+
+RUN = """
+import sys
+from pathlib import Path
+from attn_lib.grading.batch import grade_class
+from tests.grading.fakes import as_told
+if __name__ == "__main__":
+    grade_class(Path(sys.argv[1]), Path(sys.argv[2]), seed=3, jobs=2, grade=as_told)
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL], ids=lambda s: s.name)
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, sent):
+    folder = told(tmp_path / "class", 40, **{f"l{n}": "slow" for n in range(40)})
+    out = tmp_path / "out"
+    script = tmp_path / "run.py"
+    script.write_text(RUN)
+    run = subprocess.Popen(
+        [sys.executable, script, folder, out],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while len(list(out.glob("results/*.json"))) < 3 and time.monotonic() < deadline:
+            assert run.poll() is None
+            time.sleep(0.05)
+        if sent == signal.SIGINT:  # as Ctrl-C in a terminal does: the whole group
+            os.killpg(run.pid, sent)
+        else:
+            run.send_signal(sent)
+        assert run.wait(20) != 0
+        while members(run.pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert members(run.pid) == []
+    finally:
+        if members(run.pid):
+            os.killpg(run.pid, signal.SIGKILL)
+    before = {path: path.stat().st_mtime_ns for path in out.glob("results/*.json")}
+    assert 3 <= len(before) < 40
+    rows = grade_class(folder, out, seed=3, jobs=2, grade=full_marks)
+    assert [row.report.points for row in rows] == [10] * 40
+    assert (
+        before.items()
+        <= {path: path.stat().st_mtime_ns for path in out.glob("results/*.json")}.items()
+    )
+    assert not (out / ".work").exists()
+
+
+def members(group):
+    """Return the processes of a group that still run."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(int(status.parent.name))
+    return found
+
+
+# ------------------------------------------------------------------------------- a cluster
+
+
+def test_a_worker_with_another_version_refuses():
+    with pytest.raises(OtherVersion):
+        work("another", full_marks, b"", 1, 3, False)
+
+
+@pytest.mark.usefixtures("sandbox_works")
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # dask's own
+def test_a_killed_worker_of_a_cluster_loses_nothing(tmp_path, monkeypatch):
+    dask, distributed = map(pytest.importorskip, ("dask", "distributed"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    folder = told(tmp_path / "class", 8)
+    jobs = [Job(file.sha256, folder / file.path, 1) for file in find(folder)]
+    options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1"}
+    with (
+        dask.config.set(temporary_directory=str(tmp_path / "dask")),
+        distributed.LocalCluster(dashboard_address=None, **options) as cluster,
+    ):
+        options = {"seed": 3, "unsafe": False, "address": cluster.scheduler_address}
+        done = []
+        for one in on_cluster(jobs, lambda job: job.path.read_bytes(), **options):
+            done.append(one)
+            if len(done) == 2:
+                victim = cluster.workers[0]
+                assert cluster.scheduler.workers[victim.worker_address].processing
+                os.kill(victim.pid, signal.SIGKILL)
+    assert {one.job.sha256 for one in done} == {job.sha256 for job in jobs}
+    assert [one.failure for one in done] == [""] * 8
+    assert {one.report.points for one in done} == {2}
+    own = grade_submission((folder / "l0/a.ipynb").read_bytes(), 1, seed=3)
+    assert own in [one.report for one in done]
+
+
+def test_nobody_at_the_address_is_said(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("attn_lib.grading.workers.CONNECT_SECONDS", 1)
+    with pytest.raises(OSError, match=r"127\.0\.0\.1:9"):
+        list(on_cluster([], None, seed=3, unsafe=False, address="tcp://127.0.0.1:9"))
+
+
+def test_no_process_is_left_behind():
+    assert [child.name for child in multiprocessing.active_children()] == []

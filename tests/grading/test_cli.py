@@ -1,0 +1,319 @@
+"""The instructor's command: what it says, what it refuses, what it hands out."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from attn_lib.grading import __main__ as command
+from attn_lib.grading.__main__ import main
+from attn_lib.grading.release import CannotRelease, release
+from tests.grading.fakes import full_marks
+from tests.grading.test_batch import EXERCISE, SOLUTION, class_of, notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+ONE = {"ada/01_single_head.ipynb": SOLUTION}
+
+
+@pytest.fixture(autouse=True)
+def no_seed_of_this_machine(monkeypatch):
+    monkeypatch.delenv(command.SEED, raising=False)
+
+
+@pytest.fixture
+def graded_without_running(monkeypatch):
+    """Let the command do everything but the grading itself."""
+
+    def grade_class(*arguments, **options):
+        return command_grade_class(*arguments, **options | {"jobs": 1, "grade": full_marks})
+
+    command_grade_class = command.grade_class
+    monkeypatch.setattr(command, "grade_class", grade_class)
+    monkeypatch.setattr(command, "check_sandbox", lambda: None)
+
+
+def lines_of(out):
+    return list(
+        csv.DictReader((out / "grades.csv").read_text(encoding="utf-8").splitlines())
+    )
+
+
+@pytest.mark.parametrize("arguments", [[], ["grade"], ["release"], ["doctor"]], ids=str)
+def test_help_explains_itself(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--help"])
+    assert ended.value.code == 0
+    assert "python -m attn_lib.grading" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["grade", "x"], "--out"),
+        (["grade", "x", "--out", "y", "--lesson", "99"], "no such lesson"),
+        (["grade", "x", "--out", "y", "--seed", "-1"], "whole number"),
+        (["grade", "x", "--out", "y", "--jobs", "0"], "from 1 on"),
+        ([], "COMMAND"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+# ----------------------------------------------------------------------------------- grade
+
+
+def test_without_bubblewrap_it_refuses_and_says_what_to_install(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("attn_lib.grading.sandbox.shutil.which", lambda name: None)
+    folder = class_of(tmp_path / "class", ONE)
+    assert main(["grade", str(folder), "--out", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert "sudo apt install bubblewrap" in said
+    assert "--unsafe" in said
+    assert "YOUR rights" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_unsafe_is_said_loudly_and_grades_without_bubblewrap(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("attn_lib.grading.sandbox.shutil.which", lambda name: None)
+    folder = class_of(tmp_path / "class", {"ada.ipynb": notebook()})
+    out = tmp_path / "out"
+    assert main(["grade", str(folder), "--out", str(out), "--unsafe", "--jobs", "1"]) == 0
+    said = capsys.readouterr()
+    assert said.err.startswith("WARNING: --unsafe. Submissions run WITHOUT a sandbox")
+    assert "stable_softmax" in said.out
+    [line] = lines_of(out)
+    assert (line["learner"], line["total"]) == ("ada", "2")
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_the_seed_is_drawn_once_and_kept(tmp_path, capsys, monkeypatch):
+    arguments = [
+        "grade",
+        str(class_of(tmp_path / "class", ONE)),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+
+    def seed():
+        assert main(arguments) == 0
+        return json.loads((tmp_path / "out/grades.json").read_text(encoding="utf-8"))[
+            "seed"
+        ]
+
+    first = seed()
+    assert seed() == first
+    assert f"seed {first}" in capsys.readouterr().out
+    monkeypatch.setenv(command.SEED, "12")
+    assert seed() == 12
+    arguments += ["--seed", "11"]
+    assert seed() == 11
+    assert (tmp_path / "out").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_a_seed_in_the_environment_that_is_no_number_is_an_error(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv(command.SEED, "my seed")
+    folder = class_of(tmp_path / "class", ONE)
+    assert main(["grade", str(folder), "--out", str(tmp_path / "out")]) == 1
+    assert command.SEED in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_results_inside_of_the_class_are_no_submission(tmp_path):
+    folder = class_of(tmp_path, ONE)
+    for _ in range(2):
+        assert main(["grade", str(folder), "--out", str(folder / "results")]) == 0
+    assert (
+        len((folder / "results/grades.csv").read_text(encoding="utf-8").splitlines()) == 2
+    )
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_nothing_to_grade_is_an_error(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    assert main(["grade", str(tmp_path / "none"), "--out", str(tmp_path / "out")]) == 1
+    assert main(["grade", str(tmp_path / "empty"), "--out", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert "There is no folder" in said
+    assert "Nothing was handed in" in said
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_what_fails_here_has_an_exit_status_of_its_own(tmp_path, monkeypatch, capsys):
+    def full(*arguments):
+        raise OSError(28, "No space left on device", "there")
+
+    folder = class_of(tmp_path / "class", ONE)
+    arguments = ["grade", str(folder), "--out", str(tmp_path / "out"), "--seed", "1"]
+    with monkeypatch.context() as patch:
+        patch.setattr("attn_lib.grading.batch.read", full)
+        assert main(arguments) == 3
+        assert "run the same command again" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "write_reports", full)
+        assert main(arguments) == 1
+        assert "there: No space left on device" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            command, "write_reports", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
+        assert main(arguments) == 130
+    assert main(arguments) == 0
+
+
+def test_dask_that_is_not_installed_is_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    folder = class_of(tmp_path / "class", ONE)
+    arguments = [
+        "grade",
+        str(folder),
+        "--out",
+        str(tmp_path / "out"),
+        "--dask",
+        "tcp://127.0.0.1:9",
+    ]
+    assert main(arguments) == 1
+    assert "attention-from-scratch[dask]" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("sandbox_works")
+def test_the_command_itself_grades_a_class(tmp_path):
+    files = ONE | {"bob.ipynb": EXERCISE, "cut.ipynb": SOLUTION[:99], "=x.ipynb": b""}
+    folder = class_of(tmp_path / "class", files)
+    line = [
+        sys.executable,
+        "-m",
+        "attn_lib.grading",
+        "grade",
+        str(folder),
+        "--out",
+        "out",
+        "--lesson",
+        "1",
+    ]
+    run = subprocess.run(
+        line,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "100%" in run.stderr
+    assert "cut, lesson 1: It is not valid JSON" in run.stdout
+    assert [(line["learner"], line["total"]) for line in lines_of(tmp_path / "out")] == [
+        ("'=x", "0"), ("ada", "10"), ("bob", "0"), ("cut", "0"),
+    ]  # fmt: skip
+    assert len(list((tmp_path / "out/feedback").iterdir())) == 4
+
+
+# --------------------------------------------------------------------------------- release
+
+
+def test_a_release_holds_what_a_learner_needs_and_no_answers(tmp_path, capsys):
+    path = tmp_path / "to" / "class.zip"
+    assert main(["release", str(path), "--lesson", "1"]) == 0
+    assert "exercises/01_single_head/01_single_head.ipynb" in capsys.readouterr().out
+    with zipfile.ZipFile(path) as archive:
+        names = {
+            name.removeprefix("attention-from-scratch/") for name in archive.namelist()
+        }
+        archive.extractall(tmp_path / "there")
+    notebooks = {name for name in names if name.endswith(".ipynb")}
+    assert notebooks == {
+        "notebooks/00_start_here.ipynb",
+        "notebooks/01_single_head.ipynb",
+        "exercises/01_single_head/01_single_head.ipynb",
+    }
+    assert {"README.md", "Makefile", "requirements.txt", "scripts/set_up.py"} <= names
+    for part in ("solutions", "tests", ".git", "attn_lib/grading", "nbgrader_config"):
+        assert not [name for name in names if name.startswith(part)]
+    assert not [name for name in names if "__pycache__" in name]
+    code = "from attn_lib.checks import check; import attn_lib.plotting; check('attention')"
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path / "there" / "attention-from-scratch",
+        env=os.environ | {"PYTHONPATH": "."},
+        capture_output=True,
+        text=True,
+    )
+    assert "Not attempted: attention" in ran.stdout, ran.stderr
+
+
+def test_the_same_course_gives_the_same_bytes(tmp_path):
+    for name in ("a.zip", "b.zip"):
+        assert main(["release", "--out", str(tmp_path / name)]) == 0
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+
+
+def test_a_release_needs_one_name_and_lessons_that_exist(tmp_path, capsys):
+    path = str(tmp_path / "a.zip")
+    assert main(["release"]) == 2
+    assert main(["release", path, "--out", path]) == 2
+    assert main(["release", path, "--lesson", "1", "99"]) == 1
+    assert "There is no lesson 99" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_exercise_with_an_answer_in_it_is_not_handed_out(tmp_path):
+    skip = shutil.ignore_patterns("__pycache__", "*.bak-*")
+    for name in ("exercises", "notebooks"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=skip)
+    exercise = tmp_path / "exercises/01_single_head/01_single_head.ipynb"
+    content = json.loads(SOLUTION)
+    exercise.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(CannotRelease, match="holds an answer"):
+        release(tmp_path / "a.zip", root=tmp_path)
+    answered = EXERCISE.decode().replace('  raise NotImplementedError"', '  return x"', 1)
+    exercise.write_text(answered, encoding="utf-8")
+    with pytest.raises(CannotRelease, match="in the cell stable_softmax"):
+        release(tmp_path / "a.zip", root=tmp_path)
+    exercise.write_bytes(EXERCISE)
+    with pytest.raises(CannotRelease, match="LICENSE is missing"):
+        release(tmp_path / "a.zip", root=tmp_path)
+    with pytest.raises(CannotRelease, match="no notebooks"):
+        release(tmp_path / "a.zip", root=tmp_path / "notebooks")
+
+
+# ---------------------------------------------------------------------------------- doctor
+
+
+@pytest.mark.usefixtures("sandbox_works")
+def test_the_doctor_finds_nothing_wrong(capsys):
+    assert main(["doctor", "--lesson", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "✗" not in said
+    assert "the solution gets 10 of 10 points" in said
+    assert "the untouched exercise gets 0 of 10 points" in said
+
+
+def test_the_doctor_says_what_is_missing(monkeypatch, capsys):
+    monkeypatch.setattr("attn_lib.grading.sandbox.shutil.which", lambda name: None)
+    assert main(["doctor"]) == 1
+    said = capsys.readouterr().out
+    assert "✗ Grading runs what learners hand in, and needs bubblewrap" in said
+
+
+def test_the_doctor_finds_an_exercise_with_answers_in_it(monkeypatch, capsys):
+    def all_right(data, lesson, *, seed, unsafe):
+        return full_marks(data, lesson, seed=seed)
+
+    monkeypatch.setattr("attn_lib.grading.doctor.grade_submission", all_right)
+    assert main(["doctor", "--lesson", "1", "--unsafe"]) == 1
+    said = capsys.readouterr()
+    assert "✗ lesson 01: the untouched exercise gets 10 of 10 points, not 0" in said.out
+    assert said.err.startswith("WARNING")

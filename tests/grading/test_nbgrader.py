@@ -1,0 +1,269 @@
+"""nbgrader's own commands, with our judge in place of its kernel, on a small class."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nbformat import v4
+from nbgrader.utils import determine_grade
+
+from attn_lib.grading import __main__ as command_line
+from attn_lib.grading import nbgrader_plugin as plugin
+from attn_lib.grading.grade import TaskResult
+
+ROOT = Path(__file__).resolve().parents[2]
+LESSON = "01_single_head"
+CSV_EXPORT = "grading/grades.csv"
+
+
+# --------------------------------------------------------------------------- one check cell
+
+
+def check_cell(points: float = 3):
+    cell = v4.new_code_cell("check('attention', attention)")
+    cell.metadata.nbgrader = {"grade": True, "solution": False, "points": points}
+    return cell
+
+
+@pytest.mark.parametrize(
+    ("points", "score"),
+    [
+        (3, 3), (0, 0), (0.0, 0), (1.5, 1.5),
+        (float("nan"), 0), (float("inf"), 0), (-1, 0), (7, 3), (False, 0),
+    ],
+)  # fmt: skip
+def test_nbgrader_reads_the_points_and_nothing_else(points, score):
+    cell = check_cell()
+    plugin.write_verdict(cell, TaskResult("attention", "wrong", points, 3, None, "12", "3"))
+    assert determine_grade(cell) == (score, 3)
+
+
+def test_points_are_scaled_to_what_the_instructors_cell_is_worth():
+    cell = check_cell(points=30)
+    plugin.write_verdict(cell, TaskResult("attention", "passed", 3, 3))
+    assert determine_grade(cell) == (30, 30)
+
+
+def test_a_task_without_a_result_gets_nothing_and_says_why():
+    cell = check_cell()
+    plugin.write_verdict(cell, plugin.result_of(None, {}, {}))
+    assert determine_grade(cell) == (0, 3)
+    assert "No task" in cell.outputs[0].data["text/plain"]
+
+
+def test_the_seed_has_the_same_name_with_and_without_nbgrader():
+    assert plugin.SEED == command_line.SEED
+
+
+# ------------------------------------------------------------------------------ a whole class
+
+
+def exercise() -> dict:
+    path = ROOT / "exercises" / LESSON / f"{LESSON}.ipynb"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def answered(*names: str) -> dict:
+    """Return the exercise with our answers to these tasks, or to all."""
+    path = ROOT / "solutions" / LESSON / f"{LESSON}.ipynb"
+    answers = {
+        cell["metadata"]["nbgrader"]["grade_id"]: "".join(cell["source"])
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+        if cell["metadata"].get("nbgrader", {}).get("solution")
+    }
+    notebook = exercise()
+    for cell in notebook["cells"]:
+        name = cell["metadata"].get("nbgrader", {}).get("grade_id")
+        if name in answers and (name in names or not names):
+            cell["source"] = answers[name]
+    return notebook
+
+
+def vandalized() -> dict:
+    """Return right answers in a notebook whose metadata nbgrader refuses."""
+    notebook = answered()
+    kept = []
+    for cell in notebook["cells"]:
+        ours = cell["metadata"].get("nbgrader", {})
+        if ours.get("grade_id") == "check-attention":
+            continue  # deleted
+        if ours.get("grade_id") == "check-SelfAttention":
+            ours["solution"], ours["points"] = True, "many"
+        if ours.get("grade_id") == "stable_softmax":
+            ours["schema_version"] = 1  # alone, this ends nbgrader's whole run
+        kept.append(cell)
+    notebook["cells"] = kept
+    return notebook
+
+
+def without_checks() -> dict:
+    """Return right answers without a single check cell."""
+    notebook = answered()
+    notebook["cells"] = [
+        cell
+        for cell in notebook["cells"]
+        if not cell["metadata"].get("nbgrader", {}).get("grade")
+    ]
+    return notebook
+
+
+def raiding(gradebook: Path) -> dict:
+    """Return one right answer, and an attempt to give everybody 10 points."""
+    notebook = answered("stable_softmax")
+    attempt = f"""
+        import sqlite3
+        for path in ({str(gradebook)!r}, "grading/gradebook.db", "../../gradebook.db"):
+            try:
+                with sqlite3.connect(path) as book:
+                    book.execute("update grade set auto_score = 10, manual_score = 10")
+            except Exception:
+                pass
+        import shutil
+        shutil.rmtree({str(gradebook.parent)!r}, ignore_errors=True)
+        print(10.0)
+        10.0"""
+    cell = v4.new_code_cell(re.sub("^        ", "", attempt, flags=re.MULTILINE))
+    notebook["cells"].append(cell)
+    return notebook
+
+
+class Class:
+    """A course folder with submissions, and nbgrader to run in it."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.gradebook = folder / "grading" / "gradebook.db"
+        shutil.copy(ROOT / "nbgrader_config.py", folder)
+        shutil.copytree(ROOT / "solutions" / LESSON, folder / "solutions" / LESSON)
+        for learner, notebook in {
+            "all_right": answered(),
+            "damaged": '{"cells": [',
+            "half": answered("stable_softmax", "attention_scores"),
+            "no_checks": without_checks(),
+            "raider": raiding(self.gradebook),
+            "untouched": exercise(),
+            "vandal": vandalized(),
+        }.items():
+            text = notebook if isinstance(notebook, str) else json.dumps(notebook)
+            place = folder / "grading" / "submitted" / learner / LESSON
+            place.mkdir(parents=True)
+            (place / f"{LESSON}.ipynb").write_text(text, encoding="utf-8")
+
+    def nbgrader(self, *arguments: str, path: str = "", **variables: str):
+        programs = str(Path(sys.executable).parent)  # nbgrader calls alembic by its name
+        environment = {
+            "PATH": path or f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(self.folder),
+            "OMP_NUM_THREADS": "1",
+            **variables,
+        }
+        command = [sys.executable, "-m", "nbgrader", *arguments]
+        return subprocess.run(
+            command,
+            cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+
+    def pages(self) -> dict[str, str]:
+        """Return the feedback pages by learner."""
+        found = (self.folder / "grading" / "feedback").glob(f"*/{LESSON}/*.html")
+        return {page.parts[-3]: page.read_text(encoding="utf-8") for page in found}
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory, sandbox_works) -> Class:
+    room = Class(tmp_path_factory.mktemp("class"))
+    for arguments in (
+        ["generate_assignment", LESSON],
+        ["autograde", LESSON],
+        ["generate_feedback", LESSON],
+        ["export", "--to", CSV_EXPORT],
+    ):
+        done = room.nbgrader(*arguments, ATTN_GRADING_SEED="31")
+        assert done.returncode == 0, done.stdout + done.stderr
+    return room
+
+
+@pytest.mark.slow
+def test_each_learner_has_the_right_marks_in_the_exported_csv(graded):
+    with (graded.folder / CSV_EXPORT).open(newline="") as file:
+        rows = {row["student_id"]: row for row in csv.DictReader(file)}
+    scores = {learner: float(row["score"]) for learner, row in rows.items()}
+    assert scores == {
+        "all_right": 10,
+        "damaged": 0,
+        "half": 3,
+        "no_checks": 10,
+        "raider": 2,
+        "untouched": 0,
+        "vandal": 10,
+    }
+    assert {float(row["max_score"]) for row in rows.values()} == {10}
+
+
+@pytest.mark.slow
+def test_the_gradebook_is_whole_and_nothing_waits_for_a_person(graded):
+    with sqlite3.connect(graded.gradebook) as book:
+        assert book.execute("pragma integrity_check").fetchall() == [("ok",)]
+        grades = book.execute(
+            "select auto_score, manual_score, needs_manual_grade from grade"
+        ).fetchall()
+    assert len(grades) == 7 * 4
+    assert all(score is not None for score, _, _ in grades)
+    assert {(by_hand, waits) for _, by_hand, waits in grades} == {(None, 0)}
+
+
+@pytest.mark.slow
+def test_the_feedback_shows_the_verdicts_and_why_a_file_could_not_be_read(graded):
+    pages = graded.pages()
+    assert len(pages) == 7
+    assert pages["all_right"].count('data-status="passed"') == 4
+    assert pages["half"].count('data-status="passed"') == 2
+    assert pages["untouched"].count('data-status="not attempted"') == 4
+    assert "This notebook could not be read" in pages["damaged"]
+    assert not any("NoSuchKernel" in page for page in pages.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [("seed", "c.SandboxedJudge.seed"), ("bubblewrap", "sudo apt install bubblewrap")],
+)
+def test_without_seed_or_sandbox_it_refuses_and_changes_nothing(graded, missing, says):
+    shutil.rmtree(graded.folder / "grading" / "autograded", ignore_errors=True)
+    before = graded.gradebook.read_bytes()
+    seed = {} if missing == "seed" else {"ATTN_GRADING_SEED": "31"}
+    path = str(Path(sys.executable).parent) if missing == "bubblewrap" else ""
+    done = graded.nbgrader("autograde", LESSON, path=path, **seed)
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert graded.gradebook.read_bytes() == before
+    assert not (graded.folder / "grading" / "autograded").exists()
+
+
+@pytest.mark.slow
+def test_unsafe_must_be_said_in_so_many_words(tmp_path):
+    room = Class(tmp_path)
+    for learner in sorted((tmp_path / "grading" / "submitted").iterdir()):
+        if learner.name != "half":
+            shutil.rmtree(learner)
+    with (tmp_path / "nbgrader_config.py").open("a") as file:
+        file.write("\nc.SandboxedJudge.seed = 31\nc.SandboxedJudge.unsafe = True\n")
+    programs = str(Path(sys.executable).parent)  # no bubblewrap
+    for arguments in (
+        ["generate_assignment", LESSON],
+        ["autograde", LESSON],
+        ["export", "--to", CSV_EXPORT],
+    ):
+        done = room.nbgrader(*arguments, path=programs)
+        assert done.returncode == 0, done.stdout + done.stderr
+    [row] = csv.DictReader((tmp_path / CSV_EXPORT).read_text().splitlines())
+    assert float(row["score"]) == 3

@@ -1,0 +1,190 @@
+"""The files for an instructor: correct, whole, and harmless whatever a learner is called."""
+
+import csv
+import io
+import json
+import stat
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from attn_lib.grading.batch import Row
+from attn_lib.grading.find import File
+from attn_lib.grading.grade import Report, TaskResult, ungraded, worth_points
+from attn_lib.grading.keep import Kept, write_whole
+from attn_lib.grading.reports import (
+    defused,
+    feedback_page,
+    grades_csv,
+    page_name,
+    problems,
+    table,
+    write_reports,
+)
+
+HOSTILE = "=cmd|'/c calc'!A1<script>alert(1)</script>"
+
+
+def report(status="passed", markup="<div>fine</div>"):
+    results = tuple(
+        TaskResult(t.name, status, t.points * (status == "passed"), t.points, html=markup)
+        for t in worth_points(1)
+    )
+    return Report(1, 3, "", results)
+
+
+def row(learner, made=None, problem="", note="", path="a.ipynb"):
+    made = made or report()
+    file = File(Path(path), learner, 1, "0" * 64, "2026-11-21T08:00:00+00:00")
+    return Row(learner, 1, made, problem or made.problem, note, (file,))
+
+
+ROWS = [
+    row("ada"),
+    row("bob", report("wrong")),
+    row("李明", ungraded(1, 3, "The file is empty (0 bytes).")),
+    Row(HOSTILE, None, None, "No notebook was found.", "", ()),
+]
+
+
+def test_the_csv_has_a_line_for_each_learner_and_a_column_for_each_task():
+    lines = list(csv.DictReader(io.StringIO(grades_csv(ROWS))))
+    names = [task.name for task in worth_points(1)]
+    assert list(lines[0])[:6] == ["learner", "lesson", *names]
+    assert [line["learner"] for line in lines[:3]] == ["ada", "bob", "李明"]
+    assert [line["total"] for line in lines] == ["10", "0", "0", "0"]
+    assert [line["attention"] for line in lines] == ["3", "0", "0", ""]
+    assert lines[2]["problem"] == "The file is empty (0 bytes)."
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "|", "＝", " =", "\t="])
+def test_no_field_of_the_csv_is_a_formula(sign):
+    assert defused(f"{sign}cmd()").startswith("'")
+    text = grades_csv(
+        [row(f"{sign}cmd()", problem=f"{sign}x", note=f"{sign}y", path=f"{sign.strip()}z")]
+    )
+    [line] = csv.DictReader(io.StringIO(text))
+    assert [line[key][0] for key in ("learner", "problem", "note", "notebook")] == ["'"] * 4
+
+
+def test_an_ordinary_name_is_left_alone():
+    assert defused("a;=cmd()") == "a;'=cmd()"
+    for name in ("Ada", "O'Brien", "d’Été", "李明", "Al-Khwarizmi", "1=1"):
+        assert defused(name) == name
+
+
+@pytest.mark.parametrize(
+    "learner",
+    ["../../etc/passwd", "..", ".", "/", "", "a\0b", "CON", "x" * 500, "李" * 200, HOSTILE],
+)
+def test_the_name_of_a_page_stays_in_its_folder(learner):
+    name = page_name(learner)
+    assert Path(name).name == name
+    assert not name.startswith(".")
+    assert len(name.encode()) < 200
+    assert not set(name) & set('/\\\0<>:"|?*')
+
+
+def test_no_two_learners_share_a_page():
+    learners = ["a/b", "a_b", "a:b", "A_b", "a_b "]
+    assert len({page_name(learner).lower() for learner in learners}) == len(learners)
+
+
+class Structure(HTMLParser):
+    """Collects the tags of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+
+def test_a_page_is_escaped_and_needs_nothing_from_elsewhere():
+    page = feedback_page(HOSTILE, [row(HOSTILE, problem="<img src=x>", note="<b>")])
+    found = Structure(page)
+    assert "script" not in found.tags
+    assert "img" not in found.tags
+    assert not [value for name, value in found.attributes if name in ("src", "href")]
+    assert ("content", "width=device-width, initial-scale=1") in found.attributes
+    assert "default-src 'none'" in page
+    assert "&lt;script&gt;" in page
+
+
+def test_a_page_shows_every_lesson_with_its_points_and_verdicts():
+    page = feedback_page("ada", [row("ada"), ROWS[2]])
+    assert "Lesson 01: 10 of 10 points" in page
+    assert page.count("<div>fine</div>") == 4
+    assert "Lesson 01: 0 of 10 points" in page
+    assert "The file is empty" in page
+
+
+def test_the_table_counts_by_task():
+    lines = [line.split() for line in table(ROWS).splitlines()]
+    assert lines[1] == ["01", "stable_softmax", "2", "1", "1", "0", "0", "1", "0.67"]
+    assert lines[-1] == ["01", "all", "10", "3.33"]
+    assert len(list(problems(ROWS))) == 2
+
+
+def test_a_table_of_nothing_but_problems_is_possible():
+    assert len(table([ROWS[3]]).splitlines()) == 1
+    assert grades_csv([ROWS[3]]).count("\n") == 2
+
+
+def test_all_files_are_written_and_agree(tmp_path):
+    write_reports(ROWS, tmp_path, seed=3)
+    kept = json.loads((tmp_path / "grades.json").read_text(encoding="utf-8"))
+    assert [grade["points"] for grade in kept["grades"]] == [10, 0, 0, 0]
+    assert kept["grades"][2]["learner"] == "李明"
+    assert kept["grades"][0]["files"][0]["modified"] == "2026-11-21T08:00:00+00:00"
+    pages = {grade["feedback"] for grade in kept["grades"]}
+    assert pages == {f"feedback/{path.name}" for path in (tmp_path / "feedback").iterdir()}
+    text = (tmp_path / "grades.csv").read_text(encoding="utf-8")
+    assert text.startswith("learner,lesson,")
+    assert "李明" in text
+
+
+# ------------------------------------------------------------------------------ whole files
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    write_whole(path, "old")
+
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        write_whole(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_a_kept_result_is_found_by_all_that_it_depends_on(tmp_path, monkeypatch):
+    kept = Kept(tmp_path)
+    kept.save("ab", report(), False)
+    assert kept.load("ab", 1, 3, False) == report()
+    for other in (
+        ("ac", 1, 3, False),
+        ("ab", 2, 3, False),
+        ("ab", 1, 4, False),
+        ("ab", 1, 3, True),
+    ):
+        assert kept.load(*other) is None
+    monkeypatch.setattr("attn_lib.grading.keep.course_version", lambda: "another")
+    assert kept.load("ab", 1, 3, False) is None
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"lesson": 1}', "null", "[" * 5000])
+def test_a_damaged_kept_result_counts_as_none(tmp_path, damage):
+    kept = Kept(tmp_path)
+    kept.save("ab", report(), False)
+    [path] = tmp_path.iterdir()
+    path.write_text(damage)
+    assert kept.load("ab", 1, 3, False) is None

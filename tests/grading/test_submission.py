@@ -1,0 +1,218 @@
+"""Notebooks as people make them become cells, or a reason for an instructor."""
+
+import json
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from attn_lib.grading import submission
+from attn_lib.grading.grade import Report, clean, grade_submission
+from attn_lib.grading.submission import Unreadable, read_cells, read_notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLUTION = ROOT / "solutions" / "01_single_head" / "01_single_head.ipynb"
+SOFTMAX = "def stable_softmax(x, dim=-1):\n    return x.softmax(dim)\n"
+
+
+def cell(source, **more):
+    return {"cell_type": "code", "source": source, "metadata": {}, "outputs": [], **more}
+
+
+def notebook(*cells, **more):
+    return {
+        "cells": list(cells),
+        "metadata": {},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        **more,
+    }
+
+
+def packed(content, encoding="utf-8"):
+    return json.dumps(content, ensure_ascii=False).encode(encoding)
+
+
+def test_the_code_cells_of_a_solution_come_in_order():
+    cells = read_cells(SOLUTION.read_bytes())
+    assert cells[0].startswith("import math")
+    assert cells[-1] == "progress()"
+    assert not any("Four tasks" in source for source in cells)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"]
+)
+def test_any_unicode_encoding_is_read(encoding):
+    source = "größe = 1  # 注意 🙂"
+    assert read_cells(packed(notebook(cell(source)), encoding)) == [source]
+
+
+def test_a_local_encoding_keeps_the_code():
+    assert read_cells(packed(notebook(cell("x = 1  # café")), "cp1252")) == [
+        "x = 1  # café"
+    ]
+
+
+@pytest.mark.parametrize(
+    "source", ["a\nb\n", ["a\n", "b\n"], ["a", "b", ""], "a\r\nb\r\n"], ids=repr
+)
+def test_a_source_is_a_text_or_a_list_of_lines(source):
+    assert read_cells(packed(notebook(cell(source)))) == ["a\nb\n"]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_old_formats_are_read(version):
+    made = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_markdown_cell("# x"),
+            nbformat.v4.new_code_cell("a = 1\nb = 2"),
+        ]
+    )
+    if version == 1:
+        text = json.dumps({"cells": [{"cell_type": "code", "code": "a = 1\nb = 2"}]})
+    else:
+        old = nbformat.convert(made, 3)
+        if version == 2:
+            old = json.loads(nbformat.v3.writes_json(old)) | {"nbformat": 2}
+            text = json.dumps(old)
+        else:
+            text = nbformat.v3.writes_json(old)
+    assert read_cells(text.encode()) == ["a = 1\nb = 2"]
+
+
+def test_format_4_0_and_a_later_one_are_read():
+    for numbers in ({"nbformat_minor": 0}, {"nbformat": 9}, {"nbformat": "four"}):
+        assert read_cells(packed(notebook(cell("x = 1")) | numbers)) == ["x = 1"]
+
+
+def test_what_is_not_a_code_cell_is_passed_over_and_the_rest_counts():
+    content = notebook(
+        cell("x = 1"), None, [], {"cell_type": "code"}, cell(7), cell(["y", 7]),
+        {"cell_type": "raw", "source": "z"}, cell("cat(1)", language="R"), cell("w = 2", metadata=3),
+    )  # fmt: skip
+    assert read_cells(packed(content)) == ["x = 1", "w = 2"]
+
+
+def test_huge_outputs_widgets_and_pictures_do_not_matter():
+    outputs = [{"output_type": "stream", "text": ["1, 2, [3]\n" * 100_000] * 5}]
+    widget = {"application/vnd.jupyter.widget-state+json": {"state": {"a": {}}}}
+    assert read_cells(packed(notebook(cell("x", outputs=outputs), metadata=widget))) == [
+        "x"
+    ]
+
+
+def test_a_script_is_split_where_it_was_exported_from_cells():
+    script = b"# coding: utf-8\nimport torch\n# In[2]:\n\nx = 1\n# %% [markdown]\n# text\n"
+    cells = [source.strip() for source in read_cells(script)]
+    assert cells == ["# coding: utf-8\nimport torch", "x = 1", "# text"]
+
+
+def test_the_names_that_nbgrader_gave_to_cells_are_found():
+    named = cell("x", metadata={"nbgrader": {"grade_id": "attention"}})
+    odd = cell("x", metadata={"nbgrader": {"grade_id": ["a"]}})
+    assert read_notebook(packed(notebook(named, odd))).grade_ids == ["attention"]
+
+
+def zip_file():
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a.ipynb", "{}")
+    return buffer.getvalue()
+
+
+BROKEN = {
+    "nothing": (b"", "empty"),
+    "blanks": (b" \n\n", "nothing but blanks"),
+    "zero bytes": (bytes(100), "zero bytes"),
+    "cut off": (packed(notebook(cell(SOFTMAX)))[:-30], "cut off"),
+    "invalid": (b'{"cells": [oops]}', r"not valid JSON: Expecting value \(line 1\)"),
+    "merge": (b'{\n<<<<<<< HEAD\n"a": 1,\n=======\n', "merge"),
+    "html": (b"<!DOCTYPE html><html>Sign in</html>", "HTML page"),
+    "zip": (zip_file(), "zip archive"),
+    "pdf": (b"%PDF-1.7 ...", "PDF"),
+    "text": ("Prof., hier meine Lösung".encode(), "not a notebook"),
+    "a list": (b"[1]", "not a notebook"),
+    "not a notebook": (b'{"a": 1}', "no cells"),
+    "cells of another kind": (b'{"cells": "x"}', "no cells"),
+    "no code": (packed(notebook({"cell_type": "markdown", "source": "x"})), "no code"),
+    "empty cells": (packed(notebook(cell(""), cell("\n"))), "no code"),
+    "another language": (
+        packed(notebook(cell("x <- 1")) | {"metadata": {"kernelspec": {"language": "R"}}}),
+        "for R, not for Python",
+    ),
+    "deep": (b'{"cells":' + b"[" * 5000 + b"]" * 5000 + b"}", "levels deep"),
+    "a long number": (b'{"cells": [' + b"9" * 5000 + b"]}", "not valid JSON"),
+    "too many cells": (packed(notebook(*[cell("x")] * 2001)), "2,001 code cells"),
+    "too much code": (packed(notebook(cell("x"), cell("y" * 600_000))), "code cell 2"),
+    "too many values": (b'{"cells": [' + b"[]," * 3_000_000 + b"1]}", "values"),
+    "too many texts": (b'{"cells": [' + b'"",' * 3_000_001 + b"1]}", "values"),
+    "too large": (b"{" + b" " * submission.FILE_LIMIT, "larger than 50 MB"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_cannot_be_used_gets_a_reason(name):
+    data, reason = BROKEN[name]
+    with pytest.raises(Unreadable, match=reason):
+        read_cells(data)
+
+
+def test_reading_runs_nothing(tmp_path):
+    target = tmp_path / "made"
+    source = f"open({str(target)!r}, 'w')"
+    read_cells(packed(notebook(cell(source), cell(f"!touch {target}"))))
+    read_cells(f"import os\n{source}".encode())
+    assert not target.exists()
+
+
+# ---------------------------------------------------------------------------------- grading
+
+
+def test_what_cannot_be_read_is_reported_with_zero_points_and_survives_json():
+    report = grade_submission(b"", 1, seed=3)
+    assert (report.points, report.max_points) == (0, 10)
+    assert report.problem == "The file is empty (0 bytes)."
+    assert {task.status for task in report.tasks} == {"not graded"}
+    assert Report.from_json(json.loads(json.dumps(report.to_json()))) == report
+
+
+def test_a_lesson_without_tasks_is_the_callers_mistake():
+    with pytest.raises(ValueError, match="no tasks"):
+        grade_submission(b"", 99, seed=0)
+
+
+@pytest.mark.parametrize("plain", [{}, {"lesson": 1}, {"tasks": [{"a": 1}]}, {"tasks": 3}])
+def test_something_else_is_no_report(plain):
+    with pytest.raises(ValueError, match="not a report"):
+        Report.from_json(plain)
+
+
+@pytest.mark.usefixtures("sandbox_works")
+def test_a_notebook_as_people_make_them_is_graded_the_same_each_time():
+    content = notebook(
+        cell(
+            "%matplotlib inline\n!pip install torch\nimport matplotlib.pyplot as plt, torch"
+        ),
+        cell("%%bash\nrm -rf /"),
+        cell("def helper(x):\n    return x - x.amax(-1, keepdim=True)\nhelper?"),
+        cell("this is not Python"),
+        cell("plt.plot([1, 2]); plt.show()\nimport ipywidgets\nipywidgets.IntSlider()"),
+        cell(["def stable_softmax(x, dim=-1):\n", "    return x.softmax(dim)\n"]),
+        cell("def attention_scores(q, k):\n    raise ValueError(f'<b> \\x00 {object()}')"),
+        nbformat_minor=0,
+    )
+    first, second = (grade_submission(packed(content), 1, seed=5) for _ in range(2))
+    assert first == second
+    results = {task.name: task for task in first.tasks}
+    assert results["stable_softmax"].points == 2
+    assert results["attention_scores"].status == "error"
+    assert "&lt;b&gt;" in results["attention_scores"].html
+    assert results["attention"].status == "not attempted"
+    assert first.problem == ""
+
+
+def test_text_is_made_fit_for_any_file():
+    assert clean("a\x00\x1b[1m\ud800 <o at 0x7f12ab34cd56>\n") == "a��[1m� <o at 0x...>\n"
