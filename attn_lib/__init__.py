@@ -17,6 +17,12 @@ from attn_lib.masks import (
     sliding_window_mask,
 )
 from attn_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
+from attn_lib.patterns import (
+    attention_entropy,
+    attention_rollout,
+    induction_score,
+    mean_attention_distance,
+)
 from attn_lib.single_head import SelfAttention, SingleHeadAttention
 
 __all__ = [
@@ -26,13 +32,17 @@ __all__ = [
     "MultiHeadAttention",
     "SelfAttention",
     "SingleHeadAttention",
+    "attention_entropy",
+    "attention_rollout",
     "causal_mask",
     "einsum_attention",
     "encoder_decoder_masks",
     "fused_attention",
     "greedy_decode",
+    "induction_score",
     "kv_cache_bytes",
     "masked_softmax",
+    "mean_attention_distance",
     "mean_pool_kv",
     "merge_heads",
     "padding_mask",

@@ -22,6 +22,7 @@ TAUGHT = {
     "kv_cache": 4,
     "cross_attention": 5,
     "decoding": 5,
+    "patterns": 6,
 }
 
 # What is shown of a lesson's checks while it is graded: how its cases call an answer.
