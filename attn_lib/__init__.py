@@ -9,6 +9,12 @@ from attn_lib.attention import einsum_attention, fused_attention
 from attn_lib.cross_attention import CrossAttention, encoder_decoder_masks
 from attn_lib.decoding import greedy_decode
 from attn_lib.grouped_query import GroupedQueryAttention, mean_pool_kv, repeat_kv
+from attn_lib.head_control import (
+    diversity_loss,
+    gated_heads,
+    head_importance,
+    masked_heads,
+)
 from attn_lib.kv_cache import KVCache, kv_cache_bytes
 from attn_lib.masks import (
     causal_mask,
@@ -35,12 +41,16 @@ __all__ = [
     "attention_entropy",
     "attention_rollout",
     "causal_mask",
+    "diversity_loss",
     "einsum_attention",
     "encoder_decoder_masks",
     "fused_attention",
+    "gated_heads",
     "greedy_decode",
+    "head_importance",
     "induction_score",
     "kv_cache_bytes",
+    "masked_heads",
     "masked_softmax",
     "mean_attention_distance",
     "mean_pool_kv",

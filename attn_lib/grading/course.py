@@ -23,6 +23,7 @@ TAUGHT = {
     "cross_attention": 5,
     "decoding": 5,
     "patterns": 6,
+    "head_control": 7,
 }
 
 # What is shown of a lesson's checks while it is graded: how its cases call an answer.
