@@ -1,0 +1,191 @@
+"""Small SVG pictures written by hand: what a scene shows where no script runs."""
+
+import html
+import math
+from collections.abc import Sequence
+
+from matplotlib import colormaps, colors
+
+INK, SOFT, LINE = "#1b1f24", "#57606a", "#d3d9e0"
+BLUE, ORANGE, PALE_BLUE, PALE_ORANGE = "#0b3c6f", "#b34700", "#cfe0f2", "#fbdcc2"
+FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
+MASKED = "#dddddd"
+DARK = (
+    0.179  # relative luminance at which black and white text have the same contrast (WCAG)
+)
+
+# Colors at even distances, from which the front end mixes the rest.
+WEIGHTS = [colors.to_hex(colormaps["cividis"](i / 16)) for i in range(17)]
+SCORES = [colors.to_hex(colormaps["PuOr"](i / 16)) for i in range(17)]
+
+
+class Still:
+    """A picture that grows by calls; `str` gives the SVG.
+
+    Args:
+        width, height: in pixels.
+    """
+
+    def __init__(self, width: float, height: float):
+        self.width, self.height = width, height
+        self.parts: list[str] = []
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: object,
+        *,
+        anchor: str = "start",
+        color: str = INK,
+        size: float = 12,
+        bold: bool = False,
+        turn: float = 0,
+    ) -> None:
+        """Write words whose middle line is at y; `turn` is in degrees."""
+        turned = f' transform="rotate({turn:g} {_n(x)} {_n(y)})"' if turn else ""
+        weight = ' font-weight="600"' if bold else ""
+        self.parts.append(
+            f'<text x="{_n(x)}" y="{_n(y)}" dy=".35em" fill="{color}" font-size="{size:g}" '
+            f'text-anchor="{anchor}"{weight}{turned}>{html.escape(str(words))}</text>'
+        )
+
+    def rect(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        fill: str,
+        stroke: str = "none",
+    ) -> None:
+        self.parts.append(
+            f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" '
+            f'fill="{fill}" stroke="{stroke}"/>'
+        )
+
+    def line(
+        self, points: Sequence[tuple[float, float]], color: str = SOFT, width: float = 1
+    ) -> None:
+        path = "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
+        self.parts.append(
+            f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="{width:g}"/>'
+        )
+
+    def grid(
+        self,
+        x: float,
+        y: float,
+        size: float,
+        fills: Sequence[Sequence[str]],
+        words: Sequence[Sequence[str]] | None = None,
+    ) -> None:
+        """Draw cells in rows: a color each (MASKED is hatched), and perhaps words in them."""
+        for i, row in enumerate(fills):
+            for j, fill in enumerate(row):
+                left, top = x + j * size, y + i * size
+                self.rect(left, top, size, size, fill, "#ffffff")
+                if fill == MASKED:
+                    for t in (0.33, 0.67, 1.0):
+                        self.line(
+                            [(left, top + t * size), (left + t * size, top)], "#8a8a8a"
+                        )
+                if words and words[i][j]:
+                    ink = "#000000" if _luminance(fill) > DARK else "#ffffff"
+                    middle = (left + size / 2, top + size / 2)
+                    self.text(*middle, words[i][j], anchor="middle", color=ink, size=11)
+
+    def heat_map(
+        self,
+        x: float,
+        y: float,
+        size: float,
+        title: str,
+        queries: Sequence[str],
+        keys: Sequence[str],
+        fills: Sequence[Sequence[str]],
+        words: Sequence[Sequence[str]] | None = None,
+    ) -> None:
+        """Draw a grid with a title and names: queries on the left, keys below."""
+        left, bottom = x + label_width(queries), y + 24 + size * len(queries)
+        middle = left + size * len(keys) / 2
+        self.text(middle, y + 10, title, anchor="middle", bold=True)
+        self.grid(left, y + 24, size, fills, words)
+        small = min(12.0, size)
+        for i, name in enumerate(queries):
+            at = y + 24 + (i + 0.5) * size
+            self.text(left - 6, at, name, anchor="end", size=small)
+        for j, name in enumerate(keys):
+            at = left + (j + 0.5) * size
+            self.text(at + 3, bottom + 9, name, anchor="end", size=small, turn=-45)
+        end = bottom + 0.71 * label_width(keys)
+        self.text(middle, end, "key (column)", anchor="middle", color=SOFT)
+        rows = y + 24 + size * len(queries) / 2
+        self.text(x + 8, rows, "query (row)", anchor="middle", color=SOFT, turn=-90)
+
+    def bars(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        values: Sequence[float],
+        names: Sequence[str],
+        title: str,
+        *,
+        digits: int = 2,
+        color: str = BLUE,
+    ) -> None:
+        """Draw upright bars from 0 with their values above and their names below."""
+        self.text(x, y + 8, title, bold=True)
+        step, top, foot = width / len(values), y + 38, y + height - 20
+        largest = max(*values, 1e-12)
+        for i, (value, name) in enumerate(zip(values, names, strict=True)):
+            tall = (foot - top) * max(value, 0) / largest
+            middle = x + (i + 0.5) * step
+            self.rect(x + (i + 0.15) * step, foot - tall, 0.7 * step, tall, color)
+            self.text(
+                middle, foot - tall - 9, f"{value:.{digits}f}", anchor="middle", size=11
+            )
+            self.text(middle, foot + 11, name, anchor="middle", size=11)
+        self.line([(x, foot), (x + width, foot)])
+
+    def __str__(self) -> str:
+        size = f"{math.ceil(self.width)} {math.ceil(self.height)}"
+        wide, high = size.split()
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
+            f'viewBox="0 0 {size}" font-family="{FONTS}">'
+            f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(self.parts)}</svg>'
+        )
+
+
+def label_width(names: Sequence[str]) -> float:
+    """Return the pixels that the longest of some names and an axis title take."""
+    return 30 + 6.6 * max(len(name) for name in names)
+
+
+def weight_color(weight: float) -> str:
+    return colors.to_hex(colormaps["cividis"](float(weight)))
+
+
+def score_color(score: float, largest: float) -> str:
+    return colors.to_hex(colormaps["PuOr"]((score / (largest or 1) + 1) / 2))
+
+
+def share(weight: float) -> str:
+    """Write a weight as the course's figures do: .31, and nothing below .05."""
+    return "" if weight < 0.05 else f"{weight:.2f}".removeprefix("0")
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _luminance(color: str) -> float:
+    """Return the relative luminance of an sRGB color, as WCAG 2 defines it."""
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in colors.to_rgb(color)
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
