@@ -91,7 +91,7 @@ class EinsumTracer(Scene):
     def still(self) -> Still:
         still, x = Still(640, 240), 12.0
         left, right, out = _letters(self.equation)
-        first = {letter: 0 for letter in out}
+        first = dict.fromkeys(out, 0)
         for letters, tensor, name in zip(
             (left, right, out), (*self.operands, self.result), self.names, strict=True
         ):

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from attn_lib.explorer.still import SCORES, WEIGHTS, Still
 
+SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 FRONT = Path(__file__).parent / "front"
 MAPS = {"weights": WEIGHTS, "scores": SCORES}
 
@@ -101,11 +102,13 @@ def _code(script: str) -> str:
 
 
 def numbered(labels: Sequence[str]) -> list[str]:
-    """Tell repeated tokens apart: the, the becomes the 1, the 2."""
-    total, seen, result = Counter(labels), Counter[str](), []
-    for label in labels:
+    """Tell repeated tokens apart: the, the becomes the₁, the₂; and show a space as ␣."""
+    shown = [label if label.strip() else "␣" for label in labels]
+    total, seen, result = Counter(shown), Counter[str](), []
+    for label in shown:
         seen[label] += 1
-        result.append(f"{label} {seen[label]}" if total[label] > 1 else label)
+        number = str(seen[label]).translate(SUBSCRIPT) if total[label] > 1 else ""
+        result.append(label + number)
     return result
 
 

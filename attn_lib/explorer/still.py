@@ -132,9 +132,6 @@ class Still:
         values: Sequence[float],
         names: Sequence[str],
         title: str,
-        *,
-        digits: int = 2,
-        color: str = BLUE,
     ) -> None:
         """Draw upright bars from 0 with their values above and their names below."""
         self.text(x, y + 8, title, bold=True)
@@ -143,10 +140,8 @@ class Still:
         for i, (value, name) in enumerate(zip(values, names, strict=True)):
             tall = (foot - top) * max(value, 0) / largest
             middle = x + (i + 0.5) * step
-            self.rect(x + (i + 0.15) * step, foot - tall, 0.7 * step, tall, color)
-            self.text(
-                middle, foot - tall - 9, f"{value:.{digits}f}", anchor="middle", size=11
-            )
+            self.rect(x + (i + 0.15) * step, foot - tall, 0.7 * step, tall, BLUE)
+            self.text(middle, foot - tall - 9, f"{value:.2f}", anchor="middle", size=11)
             self.text(middle, foot + 11, name, anchor="middle", size=11)
         self.line([(x, foot), (x + width, foot)])
 
@@ -189,3 +184,12 @@ def _luminance(color: str) -> float:
         for c in colors.to_rgb(color)
     ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def byte_count(size: float) -> str:
+    """Write bytes with a unit: 48.0 MiB."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"

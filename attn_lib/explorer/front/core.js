@@ -213,7 +213,7 @@ export function heatMap({ x, y, size, queries, keys, title, strong = [], ...rest
   const end = y0 + height + margins(queries, keys).bottom - 10;
   return [
     silent(
-      text(x0 + width / 2, y + 10, title, { "text-anchor": "middle", "font-weight": 600 }),
+      text(x0, y + 10, title, { "font-weight": 600 }),
       queries.map((name, i) => (i % every && i !== strong[0] ? null
         : text(x0 - 6, y0 + (i + 0.5) * size, short(name), { "text-anchor": "end", "font-weight": i === strong[0] ? 700 : 400, "font-size": Math.min(12, size * every) }))),
       keys.map((name, j) => {
@@ -279,7 +279,7 @@ button:disabled { color: var(--soft); cursor: default; opacity: .7; }
 input:focus-visible, button:focus-visible, fieldset input:focus-visible + span { outline: 3px solid var(--focus); outline-offset: 2px; }
 svg { display: block; width: 100%; height: auto; font-family: inherit; user-select: none; }
 .grid [role="gridcell"] { outline: none; cursor: pointer; }
-.grid [role="gridcell"]:focus-visible .cell { stroke: var(--focus); stroke-width: 4; }
+.grid [role="gridcell"]:focus-visible { outline: 4px solid var(--focus); outline-offset: -4px; }
 .thumbs { display: flex; flex-wrap: wrap; gap: 6px; width: 100%; }
 .thumbs button { padding: 3px; text-align: center; font-size: 11px; line-height: 15px; }
 .thumbs img { display: block; width: 48px; height: 48px; image-rendering: pixelated; }
