@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attn_lib.explorer.scene import Scene, check_scores, rounded
-from attn_lib.explorer.still import BLUE, ORANGE, PALE_BLUE, PALE_ORANGE, SOFT, Still
+from attn_lib.explorer.still import BLUE, ORANGE, PALE_BLUE, PALE_ORANGE, PANEL, SOFT, Still
 
 MOST_CELLS = 64  # of one tensor
 EQUATION = re.compile(r"([a-z]+),([a-z]+)->([a-z]+)")
@@ -102,7 +102,7 @@ class EinsumTracer(Scene):
             grid = tensor.flatten()[: rows * columns].view(rows, columns).tolist()
             seen = self._used(letters, first, rows, columns)
             color = PALE_BLUE if name == self.names[2] else PALE_ORANGE
-            fills = [[color if used else "#ffffff" for used in row] for row in seen]
+            fills = [[color if used else PANEL for used in row] for row in seen]
             words = [[f"{value:.3g}" for value in row] for row in grid]
             still.grid(x, 74, 32, fills, words)
             x += max(32 * columns, 60) + 30

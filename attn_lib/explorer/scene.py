@@ -15,11 +15,11 @@ from urllib.parse import quote
 
 from torch import Tensor
 
-from attn_lib.explorer.still import SCORES, WEIGHTS, Still
+from attn_lib.explorer.still import Still
 
 SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 FRONT = Path(__file__).parent / "front"
-MAPS = {"weights": WEIGHTS, "scores": SCORES}
+IMPORT = re.compile(r"^import [^;]* from \"\./(\w+)\.js\";\n", re.MULTILINE)
 
 
 class Scene:
@@ -73,7 +73,7 @@ class Scene:
             f'<figcaption style="font-weight:600;margin-bottom:0.4em;text-align:left">'
             f"{html.escape(self.title)}</figcaption>"
             f'<div data-explorer="{name}">'
-            f'<img alt="{html.escape(self.alt)}" src="{html.escape(picture)}" '
+            f'<img alt="{html.escape(self.alt)}" src="{picture}" '
             f'style="max-width:100%;background:#ffffff"></div></figure>\n'
             f'<script type="module">\n{code}mount(scene, "{name}", {model});\n</script>'
         )
@@ -92,13 +92,19 @@ class Scene:
 @cache
 def _code(script: str) -> str:
     """Return the front end of one scene as one module, without comments and indentation."""
-    parts = [
-        (FRONT / name).read_text(encoding="utf-8") for name in ("core.js", f"{script}.js")
-    ]
-    code = re.sub(r"^import .*\n|^export ", "", "\n".join(parts), flags=re.MULTILINE)
-    code = re.sub(r"^\s*//.*$", "", code, flags=re.MULTILINE)
-    code = re.sub(r"^\s+", "", code, flags=re.MULTILINE)
-    return f"const MAPS = {json.dumps(MAPS)};\n{code}"
+    code = "".join(_modules(script, _modules("core", {})).values())
+    code = re.sub(r"^export |^\s*//.*$", "", code, flags=re.MULTILINE)
+    return re.sub(r"^\s+", "", code, flags=re.MULTILINE)
+
+
+def _modules(name: str, found: dict[str, str]) -> dict[str, str]:
+    """Return the text of a module of front/ and, before it, of those that it imports."""
+    text = (FRONT / f"{name}.js").read_text(encoding="utf-8")
+    for other in IMPORT.findall(text):
+        if other not in found:
+            _modules(other, found)
+    found[name] = IMPORT.sub("", text)
+    return found
 
 
 def numbered(labels: Sequence[str]) -> list[str]:

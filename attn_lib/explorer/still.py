@@ -9,14 +9,10 @@ from matplotlib import colormaps, colors
 INK, SOFT, LINE = "#1b1f24", "#57606a", "#d3d9e0"
 BLUE, ORANGE, PALE_BLUE, PALE_ORANGE = "#0b3c6f", "#b34700", "#cfe0f2", "#fbdcc2"
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
-MASKED = "#dddddd"
+MASKED, PANEL = "#dddddd", "#f3f5f8"
 DARK = (
     0.179  # relative luminance at which black and white text have the same contrast (WCAG)
 )
-
-# Colors at even distances, from which the front end mixes the rest.
-WEIGHTS = [colors.to_hex(colormaps["cividis"](i / 16)) for i in range(17)]
-SCORES = [colors.to_hex(colormaps["PuOr"](i / 16)) for i in range(17)]
 
 
 class Still:
@@ -43,12 +39,18 @@ class Still:
         turn: float = 0,
     ) -> None:
         """Write words whose middle line is at y; `turn` is in degrees."""
-        turned = f' transform="rotate({turn:g} {_n(x)} {_n(y)})"' if turn else ""
-        weight = ' font-weight="600"' if bold else ""
-        self.parts.append(
-            f'<text x="{_n(x)}" y="{_n(y)}" dy=".35em" fill="{color}" font-size="{size:g}" '
-            f'text-anchor="{anchor}"{weight}{turned}>{html.escape(str(words))}</text>'
-        )
+        x_, y_ = _n(x), _n(y + 0.35 * size)
+        turned = f"rotate({turn:g} {_n(x)} {_n(y)})" if turn else ""
+        look = {
+            "x": (x_, ""),
+            "y": (y_, ""),
+            "text-anchor": (anchor, "start"),
+            "fill": (color, INK),
+            "font-size": (f"{size:g}", "12"),
+            "font-weight": ("600" if bold else "", ""),
+            "transform": (turned, ""),
+        }
+        self._add("text", look, html.escape(str(words), quote=False))
 
     def rect(
         self,
@@ -59,18 +61,15 @@ class Still:
         fill: str,
         stroke: str = "none",
     ) -> None:
-        self.parts.append(
-            f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" '
-            f'fill="{fill}" stroke="{stroke}"/>'
-        )
+        self._add("path", {"d": (_box(x, y, width, height), ""), "fill": (fill, INK),
+                           "stroke": (stroke, "none")})  # fmt: skip
 
     def line(
         self, points: Sequence[tuple[float, float]], color: str = SOFT, width: float = 1
     ) -> None:
-        path = "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
-        self.parts.append(
-            f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="{width:g}"/>'
-        )
+        path = "M" + "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
+        self._add("path", {"d": (path, ""), "fill": ("none", INK), "stroke": (color, "none"),
+                           "stroke-width": (f"{width:g}", "1")})  # fmt: skip
 
     def grid(
         self,
@@ -81,19 +80,43 @@ class Still:
         words: Sequence[Sequence[str]] | None = None,
     ) -> None:
         """Draw cells in rows: a color each (MASKED is hatched), and perhaps words in them."""
+        places: dict[
+            str, list[tuple[float, float]]
+        ] = {}  # one path for each color is short
         for i, row in enumerate(fills):
             for j, fill in enumerate(row):
-                left, top = x + j * size, y + i * size
-                self.rect(left, top, size, size, fill, "#ffffff")
-                if fill == MASKED:
-                    for t in (0.33, 0.67, 1.0):
-                        self.line(
-                            [(left, top + t * size), (left + t * size, top)], "#8a8a8a"
-                        )
-                if words and words[i][j]:
-                    ink = "#000000" if _luminance(fill) > DARK else "#ffffff"
-                    middle = (left + size / 2, top + size / 2)
-                    self.text(*middle, words[i][j], anchor="middle", color=ink, size=11)
+                places.setdefault(fill, []).append((x + j * size, y + i * size))
+        for fill, corners in places.items():
+            path = "".join(_box(left, top, size, size) for left, top in corners)
+            self._add(
+                "path", {"d": (path, ""), "fill": (fill, INK), "stroke": ("#fff", "none")}
+            )
+        hatch = "".join(
+            f"M{_n(left)} {_n(top + t * size)}L{_n(left + t * size)} {_n(top)}"
+            for left, top in places.get(MASKED, ())
+            for t in (0.33, 0.67, 1.0)
+        )
+        if hatch:
+            self._add("path", {"d": (hatch, ""), "stroke": ("#8a8a8a", "none")})
+        for i, row in enumerate(words or ()):
+            for j, word in enumerate(row):
+                ink = "#000" if _luminance(fills[i][j]) > DARK else "#fff"
+                middle = (x + (j + 0.5) * size, y + (i + 0.5) * size)
+                if word:
+                    self.text(*middle, word, anchor="middle", color=ink, size=11)
+
+    def _add(
+        self, tag: str, attributes: dict[str, tuple[str, str]], content: str = ""
+    ) -> None:
+        """Add an element; an attribute that has its default value is left out."""
+        given = "".join(
+            f" {name}='{value}'"
+            for name, (value, default) in attributes.items()
+            if value != default
+        )
+        self.parts.append(
+            f"<{tag}{given}>{content}</{tag}>" if content else f"<{tag}{given}/>"
+        )
 
     def heat_map(
         self,
@@ -149,9 +172,9 @@ class Still:
         size = f"{math.ceil(self.width)} {math.ceil(self.height)}"
         wide, high = size.split()
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
-            f'viewBox="0 0 {size}" font-family="{FONTS}">'
-            f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(self.parts)}</svg>'
+            f"<svg xmlns='http://www.w3.org/2000/svg' width='{wide}' height='{high}' "
+            f"viewBox='0 0 {size}' font-family='{FONTS}' font-size='12' fill='{INK}'>"
+            f"<path d='M0 0H{wide}V{high}H0z' fill='#fff'/>{''.join(self.parts)}</svg>"
         )
 
 
@@ -175,6 +198,10 @@ def share(weight: float) -> str:
 
 def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
+
+
+def _box(x: float, y: float, width: float, height: float) -> str:
+    return f"M{_n(x)} {_n(y)}h{_n(width)}v{_n(height)}h{_n(-width)}z"
 
 
 def _luminance(color: str) -> float:
