@@ -26,7 +26,7 @@ from attn_lib.checks.task import Case, sharpened_parameters, task
         "Write down the steps of multi-head attention: project, split, attend, merge, project. Between "
         "which two is a head still alone, with everything that it says, the bias of its values included?",
         "`attn` has `q_proj`, `k_proj`, `v_proj`, `o_proj` and `num_heads`. Use these layers to get what "
-        'the heads say, (B, H, L, D). `mine("split_heads")`, `mine("attention")` and '
+        'the heads say, (B, H, L, D). `mine("split_heads")`, `mine("masked_attention")` and '
         '`mine("merge_heads")` may help.',
         "Shapes line up from the right. Which axes of size 1 does `head_mask` (H,) need behind it to "
         "meet (B, H, L, D) at its second axis? After that: merge, and `attn.o_proj`.",
