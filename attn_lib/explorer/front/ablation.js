@@ -1,5 +1,18 @@
 import { button, toggle } from "./controls.js";
-import { BLUE, INK, LINE, ORANGE, SOFT, line, longest, number, rect, silent, text } from "./draw.js";
+import {
+  BLUE,
+  INK,
+  LINE,
+  ORANGE,
+  SOFT,
+  line,
+  longest,
+  number,
+  rect,
+  shortened,
+  silent,
+  text,
+} from "./draw.js";
 import { h } from "./page.js";
 
 // The losses stand in the order of counting in binary, head 0 first.
@@ -126,7 +139,7 @@ export const scene = {
         ];
       }),
       names.map((name, i) =>
-        text(0, y + 24 + i * 26, `${name}`, {
+        text(0, y + 24 + i * 26, shortened(name, 11), {
           fill: on[i] ? INK : SOFT,
           "text-decoration": on[i] ? null : "line-through",
         }),

@@ -1,9 +1,13 @@
 // The course's two color maps, safe for color-blind readers, as even steps of matplotlib's maps of these names.
 
 export const CIVIDIS =
-  "#00224e #00285b #002e6a #053371 #1a386f #273e6e #32436d #3b496c #434e6c #4b546c #535a6d #5a5f6e #61656f #686a71 #6f7073 #767676 #7d7c78 #848279 #8c8878 #938e78 #9b9476 #a39a74 #aba072 #b4a76f #bcae6c #c4b468 #cdbb63 #d5c25e #dec958 #e7d150 #f0d846 #f9e03a #fee838".split(" ");
+  "#00224e #00285b #002e6a #053371 #1a386f #273e6e #32436d #3b496c #434e6c #4b546c #535a6d #5a5f6e #61656f #686a71 #6f7073 #767676 #7d7c78 #848279 #8c8878 #938e78 #9b9476 #a39a74 #aba072 #b4a76f #bcae6c #c4b468 #cdbb63 #d5c25e #dec958 #e7d150 #f0d846 #f9e03a #fee838".split(
+    " ",
+  );
 export const PUOR =
-  "#7f3b08 #a04d07 #be630a #db7d12 #ef9e3c #fdbd6e #fed7a2 #fbe9cf #f6f6f7 #e3e4ef #cecde4 #b6b0d4 #988dbe #7967a6 #5d3790 #44176f #2d004b".split(" ");
+  "#7f3b08 #a04d07 #be630a #db7d12 #ef9e3c #fdbd6e #fed7a2 #fbe9cf #f6f6f7 #e3e4ef #cecde4 #b6b0d4 #988dbe #7967a6 #5d3790 #44176f #2d004b".split(
+    " ",
+  );
 
 function lookUp(stops, t) {
   const at = Math.min(Math.max(t, 0), 1) * (stops.length - 1);

@@ -1,7 +1,7 @@
 // What the scenes share. A scene is an object with
 //   init(model)                          the state it starts in
 //   controls(model, state, set)          what stands above the picture, made with h()
-//   picture(model, state, width, set)    {height, nodes, label}: the drawing, as wide as the page lets it be
+//   picture(model, state, width, set)    {height, nodes, label, interactive}: the drawing, as wide as the page lets it be
 //   summary(model, state)                the picture in a sentence or two
 //   numbers(model, state)                what it computed, for whoever wants to compare
 
@@ -27,13 +27,14 @@ fieldset input { position: absolute; inset: 0; width: 100%; height: 100%; margin
 fieldset span, button { display: inline-block; box-sizing: border-box; min-height: 28px; padding: 3px 10px; font: inherit; line-height: 20px;
   border: 1px solid var(--line); border-radius: 7px; background: var(--panel); color: var(--ink); cursor: pointer; }
 fieldset input:checked + span, button[aria-pressed="true"] { background: var(--blue); border-color: var(--blue); color: var(--paper); }
-button:disabled { color: var(--soft); cursor: default; opacity: .7; }
+button[aria-disabled="true"] { color: var(--soft); cursor: default; }
 .toggle { display: inline-flex; gap: 6px; align-items: center; min-height: 28px; cursor: pointer; }
 .toggle input { width: 17px; height: 17px; margin: 0; accent-color: var(--blue); }
 input:focus-visible, button:focus-visible, fieldset input:focus-visible + span { outline: 3px solid var(--focus); outline-offset: 2px; }
 svg { display: block; width: 100%; height: auto; font-family: inherit; user-select: none; }
 .grid [role="gridcell"] { outline: none; cursor: pointer; }
 .grid [role="gridcell"]:focus-visible { outline: 4px solid var(--focus); outline-offset: -4px; }
+.grid [role="gridcell"]:focus-visible .cell { stroke: var(--focus); stroke-width: 3; } /* where SVG has no outlines */
 .thumbs { display: flex; flex-wrap: wrap; gap: 6px; width: 100%; }
 .thumbs button { padding: 3px; text-align: center; font-size: 11px; line-height: 15px; }
 .thumbs img { display: block; width: 48px; height: 48px; image-rendering: pixelated; }
@@ -85,10 +86,10 @@ function live(host, scene, model) {
   const root = host.attachShadow({ mode: "open" });
   host.setAttribute("data-lm-suppress-shortcuts", "true"); // or JupyterLab takes the arrow keys
   followTheme(host);
-  let state = scene.init(model),
-    width = 0,
-    said = "",
-    timer;
+  let state = scene.init(model);
+  let width = 0;
+  let said = "";
+  let timer;
 
   function set(change) {
     Object.assign(state, change);
@@ -143,6 +144,7 @@ function live(host, scene, model) {
       draw();
     }
   }).observe(host);
+  // For whoever wants to compare: the tests do.
   host.explorer = {
     get numbers() {
       return scene.numbers(model, state);
@@ -157,14 +159,8 @@ function live(host, scene, model) {
 async function save(drawing, name, summary, format) {
   const [, , width, height] = drawing.getAttribute("viewBox").split(" ").map(Number);
   const copy = drawing.cloneNode(true);
-  for (const [key, value] of Object.entries({
-    width,
-    height,
-    xmlns: SVG,
-    "font-family": "system-ui, sans-serif",
-    role: "img",
-  }))
-    copy.setAttribute(key, value);
+  const outside = { width, height, xmlns: SVG, "font-family": "system-ui, sans-serif", role: "img" };
+  for (const [key, value] of Object.entries(outside)) copy.setAttribute(key, value);
   patch(copy.insertBefore(document.createElementNS(SVG, "g"), copy.firstChild), [
     h("desc", {}, summary),
     rect(0, 0, width, height, { fill: "var(--paper)" }),

@@ -9,7 +9,7 @@ export const BLUE = "var(--blue)",
   ORANGE = "var(--orange)";
 export const PALE_BLUE = "var(--pale-blue)",
   PALE_ORANGE = "var(--pale-orange)";
-const LETTER = 6.8; // pixels: the mean width of a letter of 12 pixels
+export const LETTER = 6.8; // pixels: the mean width of a letter of 12 pixels
 
 export const text = (x, y, words, props) =>
   h("text", { x: round(x), y: round(y), dy: ".35em", "font-size": 12, fill: INK, ...props }, words);
@@ -31,6 +31,7 @@ export const silent = (...nodes) => h("g", { "aria-hidden": "true" }, nodes);
 
 export const round = (x) => Math.round(x * 100) / 100;
 export const longest = (words) => Math.max(...words.map((word) => String(word).length)) * LETTER;
+export const shortened = (name, most = 13) => (name.length > most ? name.slice(0, most - 1) + "…" : name);
 export const percent = (x) => `${Math.round(100 * x)}%`;
 
 // As the other figures of the course write a weight: .31, and nothing below .05.

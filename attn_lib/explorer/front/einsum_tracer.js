@@ -89,18 +89,19 @@ export const scene = {
       ...unravel(at, out.letters, sizes),
       ...Object.fromEntries(summed.map((letter) => [letter, "–"])),
     };
+    const chips = Math.floor((width + 8) / 62);
     Object.keys(sizes).forEach((letter, n) => {
-      const isSummed = summed.includes(letter),
-        x = n * 62;
+      const isSummed = summed.includes(letter);
+      const [x, y] = [(n % chips) * 62, Math.floor(n / chips) * 48];
       nodes.push(
         silent(
-          rect(x, 0, 54, 40, { rx: 8, fill: isSummed ? PALE_ORANGE : PALE_BLUE }),
-          text(x + 27, 13, `${letter} = ${index[letter]}`, {
+          rect(x, y, 54, 40, { rx: 8, fill: isSummed ? PALE_ORANGE : PALE_BLUE }),
+          text(x + 27, y + 13, `${letter} = ${index[letter]}`, {
             "text-anchor": "middle",
             "font-weight": 600,
             "font-size": 13,
           }),
-          text(x + 27, 29, isSummed ? "summed" : "stays", {
+          text(x + 27, y + 29, isSummed ? "summed" : "stays", {
             "text-anchor": "middle",
             "font-size": 11,
             fill: isSummed ? ORANGE : BLUE,
@@ -109,9 +110,7 @@ export const scene = {
       );
     });
 
-    let x = 0,
-      y = 58,
-      tall = 0;
+    let [x, y, tall] = [0, 10 + 48 * Math.ceil(Object.keys(sizes).length / chips), 0];
     for (const panel of tensors.flatMap((tensor) => panels(tensor, sizes))) {
       const { tensor, rows, columns, first } = panel;
       const wide = Math.max(18 + columns * size, (tensor.name + panel.where).length * 7 + 12);

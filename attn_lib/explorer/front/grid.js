@@ -1,7 +1,7 @@
 // Cells in rows and columns: looked at, walked with the arrow keys, painted; and heat maps made of them.
 
 import { inkOn } from "./colors.js";
-import { INK, SOFT, longest, rect, round, silent, text } from "./draw.js";
+import { INK, LETTER, SOFT, longest, rect, round, shortened, silent, text } from "./draw.js";
 import { h } from "./page.js";
 
 const hatch = (x, y, s) => [
@@ -20,8 +20,8 @@ const hatch = (x, y, s) => [
   }),
 ];
 
-// Cells in rows and columns. cell(i, j) gives {fill, text, ink, masked, label, selected}. With `move`, the
-// cells are one tab stop, the arrow keys walk on from `at`, and Enter, Space or a click picks.
+// Cells in rows and columns. cell(i, j) gives {fill, words, ink, masked, stroke, label, selected}. With
+// `move`, the cells are one tab stop, the arrow keys walk on from `at`, and Enter, Space or a click picks.
 export function grid({ x, y, size, rows, columns, cell, label, at, move, pick, props }) {
   const draw = (i, j) => {
     const { fill = "none", words = "", ink, masked, stroke } = cell(i, j);
@@ -113,7 +113,6 @@ export function heatMap({ x, y, size, queries, keys, title, strong = [], ...rest
   const [width, height] = [size * keys.length, size * queries.length];
   const slanted = longest(keys) > 2 * LETTER;
   const every = Math.ceil(11 / size); // labels of 11 pixels need that many cells
-  const short = (name) => (name.length > 13 ? name.slice(0, 12) + "…" : name);
   const end = y0 + height + margins(queries, keys).bottom - 10;
   return [
     silent(
@@ -121,7 +120,7 @@ export function heatMap({ x, y, size, queries, keys, title, strong = [], ...rest
       queries.map((name, i) =>
         i % every && i !== strong[0]
           ? null
-          : text(x0 - 6, y0 + (i + 0.5) * size, short(name), {
+          : text(x0 - 6, y0 + (i + 0.5) * size, shortened(name), {
               "text-anchor": "end",
               "font-weight": i === strong[0] ? 700 : 400,
               "font-size": Math.min(12, size * every),
@@ -132,7 +131,7 @@ export function heatMap({ x, y, size, queries, keys, title, strong = [], ...rest
         const [tx, ty] = [x0 + (j + 0.5) * size, y0 + height + 9];
         const look = { "font-weight": j === strong[1] ? 700 : 400, "font-size": Math.min(12, size * every) };
         return slanted
-          ? text(tx + 3, ty, short(name), {
+          ? text(tx + 3, ty, shortened(name), {
               "text-anchor": "end",
               transform: `rotate(-45 ${round(tx)} ${round(ty)})`,
               ...look,

@@ -12,6 +12,7 @@ import {
   percent,
   rect,
   share,
+  shortened,
   silent,
   text,
 } from "./draw.js";
@@ -193,16 +194,11 @@ export const scene = {
           }),
           text(x, y - 14, `query ${queries[row]}`, { "font-weight": 700, fill: ORANGE }),
           weights[row].map((w, j) => [
-            text(
-              x + name - 8,
-              y + (j + 0.5) * step,
-              keys[j].length > 14 ? keys[j].slice(0, 13) + "…" : keys[j],
-              {
-                "text-anchor": "end",
-                "font-size": Math.min(12, step - 1),
-                "font-weight": j === over[1] ? 700 : 400,
-              },
-            ),
+            text(x + name - 8, y + (j + 0.5) * step, shortened(keys[j]), {
+              "text-anchor": "end",
+              "font-size": Math.min(12, step - 1),
+              "font-weight": j === over[1] ? 700 : 400,
+            }),
             rect(x + name, y + j * step + 2, Math.max(room * w, 1), step - 4, { fill: BLUE }),
             w >= 0.05
               ? text(x + name + room * w + 5, y + (j + 0.5) * step, share(w), {

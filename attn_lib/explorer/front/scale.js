@@ -36,8 +36,7 @@ function numbers(model, { at, power }) {
 }
 
 function bars(w, scores, x, y, width, height) {
-  const step = width / w.length,
-    foot = y + height - 44,
+  const foot = y + height - 44,
     tall = foot - y - 40;
   return silent(
     text(x, y + 10, "weights of the keys", { "font-weight": 600 }),

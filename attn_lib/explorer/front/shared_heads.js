@@ -67,7 +67,7 @@ export const scene = {
   picture(model, state, width) {
     const { num_heads: H } = model,
       { kvHeads } = state,
-      { reads, full, scores } = numbers(model, state);
+      { reads, scores } = numbers(model, state);
     const box = Math.min(26, (width - 8) / H - 4),
       q = (i) => ((i + 0.5) * width) / H,
       kv = (j) => ((j + 0.5) * width) / kvHeads;
@@ -82,7 +82,7 @@ export const scene = {
       ["now", kvHeads],
       ["MQA", 1],
     ];
-    const block = (x, y, title, of, color, label) => [
+    const block = (x, y, title, of, color) => [
       text(x, y, title, { "font-weight": 600 }),
       rows.map(([name, count], n) => {
         const value = of(count),
@@ -145,7 +145,7 @@ export const scene = {
     };
   },
   summary(model, state) {
-    const { reads, bytes: now, full, scores } = numbers(model, state),
+    const { bytes: now, full, scores } = numbers(model, state),
       { num_heads: H } = model,
       { kvHeads } = state;
     const group = H / kvHeads;

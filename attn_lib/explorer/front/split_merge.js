@@ -62,7 +62,7 @@ export const scene = {
   picture(model, { path, at }, width) {
     const steps = model.paths[path],
       step = steps[at],
-      { panels, places, size, perLine, height } = layout(model, step, width);
+      { panels, places, size, perLine } = layout(model, step, width);
     const heads = step.shape.length === 4 && (at === 2 || path === "wrong view");
     const bad = step.scrambled;
     const tallest = Math.max(
