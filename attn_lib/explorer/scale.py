@@ -9,7 +9,7 @@ from attn_lib.explorer.still import Still
 
 HEAD_DIMS = (4, 8, 16, 32, 64, 128, 256)
 MOST_KEYS = 16
-TYPICAL = 3420  # with this seed, one draw shows what the mean of many would
+TYPICAL = 367  # of 4,000 seeds, the one whose draw comes closest to the means of all
 
 
 class Scale(Scene):

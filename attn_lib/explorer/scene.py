@@ -75,7 +75,7 @@ class Scene:
             f'<div data-explorer="{name}">'
             f'<img alt="{html.escape(self.alt)}" src="{picture}" '
             f'style="max-width:100%;background:#ffffff"></div></figure>\n'
-            f'<script type="module">\n{code}mount(scene, "{name}", {model});\n</script>'
+            f'<script type="module">{code} mount(scene, "{name}", {model});</script>'
         )
 
     def _page(self) -> str:
@@ -91,10 +91,14 @@ class Scene:
 
 @cache
 def _code(script: str) -> str:
-    """Return the front end of one scene as one module, without comments and indentation."""
+    """Return the front end of one scene as one module in one line, without comments.
+
+    A notebook stores each line with indentation and quotes, so that lines are what costs most.
+    """
     code = "".join(_modules(script, _modules("core", {})).values())
-    code = re.sub(r"^export |^\s*//.*$", "", code, flags=re.MULTILINE)
-    return re.sub(r"^\s+", "", code, flags=re.MULTILINE)
+    code = re.sub(r"^export |(^|\s)// .*$", "", code, flags=re.MULTILINE)
+    code = re.sub(r"(?<=[(\[{,;])\n\s*|\n\s*(?=[)\]}.,])", "", code)
+    return re.sub(r"\s*\n\s*", " ", code)
 
 
 def _modules(name: str, found: dict[str, str]) -> dict[str, str]:

@@ -88,9 +88,8 @@ class Still:
                 places.setdefault(fill, []).append((x + j * size, y + i * size))
         for fill, corners in places.items():
             path = "".join(_box(left, top, size, size) for left, top in corners)
-            self._add(
-                "path", {"d": (path, ""), "fill": (fill, INK), "stroke": ("#fff", "none")}
-            )
+            look = {"d": (path, ""), "fill": (fill, INK), "stroke": ("#fff", "none")}
+            self._add("path", look | {"stroke-width": ("1" if size >= 14 else "0.4", "1")})
         hatch = "".join(
             f"M{_n(left)} {_n(top + t * size)}L{_n(left + t * size)} {_n(top)}"
             for left, top in places.get(MASKED, ())

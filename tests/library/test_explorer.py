@@ -95,9 +95,10 @@ def test_nothing_is_fetched_and_little_is_stored(make):
         "http://www.w3.org/1999/xhtml",
     }
     assert not outside
-    assert not re.search(r"^\s*(import|export)\b|@import|fetch\(", html, re.MULTILINE)
+    assert not re.search(r"\b(import|export) |@import|fetch\(|\brequire\(", html)
     assert len(json.dumps(scene.model())) < 4_000
-    assert len(html) < 50_000
+    assert len(html) < 35_000
+    assert html.count("\n") < 5  # a notebook pays for each line
     assert not re.search(r"(?<![\w.])/(home|root|tmp|Users)/", html)
 
 
@@ -105,7 +106,7 @@ def test_a_real_encoder_of_72_heads_stays_small():
     words = [f"word {i}" for i in range(16)]
     lens = HeadLens(torch.full((6, 12, 16, 16), 1 / 16), words)
     assert len(json.dumps(lens.model())) < 26_000
-    assert len(lens._repr_html_()) < 95_000
+    assert len(lens._repr_html_()) < 65_000
 
 
 @every_scene
@@ -167,7 +168,8 @@ def test_scale_holds_dot_products_whose_spread_grows_with_the_root_of_head_dim()
     scale = Scale()
     assert scale.model()["dims"] == (4, 8, 16, 32, 64, 128, 256)
     spread = scale.scores.std(-1) / torch.tensor(scale.model()["dims"]).sqrt()
-    assert ((spread > 0.6) & (spread < 1.5)).all()
+    assert ((spread > 0.45) & (spread < 1.5)).all()
+    assert scale.scores[-1].std() > 5 * scale.scores[0].std()  # 8 times, on average
     assert torch.equal(Scale(seed=1).scores, Scale(seed=1).scores)
     assert not torch.equal(Scale(seed=1).scores, Scale(seed=2).scores)
 

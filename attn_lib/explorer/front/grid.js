@@ -32,7 +32,7 @@ export function grid({ x, y, size, rows, columns, cell, label, at, move, pick, p
       rect(left + inset, top + inset, size - 2 * inset, size - 2 * inset, {
         fill: masked ? "transparent" : fill,
         stroke: stroke ?? "var(--paper)",
-        "stroke-width": stroke ? 2.5 : 1,
+        "stroke-width": stroke ? 2.5 : size < 14 ? 0.4 : 1,
         class: "cell",
       }),
       words !== "" && size >= 20
