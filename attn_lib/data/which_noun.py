@@ -1,7 +1,7 @@
 """Pairs of sentences in which one word decides which of two nouns "it" is.
 
-In the manner of the Winograd Schema Challenge (Levesque, Davis and Morgenstern, 2012), whose best
-known pair is the first; the others were written for this course.
+In the manner of the Winograd Schema Challenge (Levesque, Davis and Morgenstern, 2012), from which
+those about the trophy, the truck and the fish are adapted. The others were written for this course.
 """
 
 from typing import NamedTuple

@@ -19,6 +19,7 @@ from attn_lib.plotting.matrices import matrices
 from attn_lib.plotting.picture import Picture
 from attn_lib.plotting.runs import runs
 from attn_lib.plotting.scores_and_weights import scores_and_weights
+from attn_lib.plotting.stacked_runs import stacked_runs
 from attn_lib.plotting.three_masks import three_masks
 
 __all__ = [
@@ -43,5 +44,6 @@ __all__ = [
     "matrices",
     "runs",
     "scores_and_weights",
+    "stacked_runs",
     "three_masks",
 ]

@@ -15,7 +15,7 @@ from torch import Tensor
 from attn_lib.plotting.heat_map import numbered
 from attn_lib.plotting.picture import STYLE, Picture
 
-THUMBNAIL = 64  # pixels
+THUMBNAIL = 56  # pixels
 
 
 class HeadChooser:
@@ -57,7 +57,8 @@ class HeadChooser:
         self.heads = [w.Button(description=str(h), layout=width) for h in range(heads)]
         pairs = [w.VBox(p) for p in zip(self.thumbnails, self.heads, strict=True)]
         row = w.HBox([w.Label("head"), *pairs], layout=w.Layout(flex_flow="row wrap"))
-        self.status, self.map = w.HTML(), w.Image()
+        self.status = w.HTML()
+        self.map = w.Image(layout=w.Layout(align_self="flex-start", max_width="100%"))
         self.widget = w.VBox([self.text, self.layers, row, self.status, self.map])
 
         self.text.observe(self._on_text, "value")
