@@ -10,7 +10,7 @@ from attn_lib.checks.judge import judge_observed
 from attn_lib.checks.observe import Outcome
 from attn_lib.checks.task import Task
 from attn_lib.grading.course import course_for
-from attn_lib.grading.sandbox import Died, Sandbox
+from attn_lib.grading.sandbox import Died, Sandbox, start
 from attn_lib.grading.wire import BadMessage, pack, unpack_outcome
 
 CELL_SECONDS = 30.0  # for one cell
@@ -46,14 +46,13 @@ class Judge:
 
     def verdicts(self) -> Iterator[Verdict]:
         """Yield a verdict for each task of the lesson that is worth points."""
-        try:
+        with self:
             for task in tasks():
                 if task.lesson == self.lesson and task.points:
-                    yield self._verdict(task)
-        finally:
-            self._end()
+                    yield self.verdict(task)
 
-    def _verdict(self, task: Task) -> Verdict:
+    def verdict(self, task: Task) -> Verdict:
+        """Judge one task; `with` ends the process afterwards."""
         self.task_end = self.end
         try:
             session = self.session = self.session or self._start()
@@ -77,8 +76,20 @@ class Judge:
         try:
             return judge_observed(tried, observed)
         except Died as death:
-            self._end()
+            self.close()
             return self._failed(task, f"On the input “{current}”, {death}.")
+
+    def close(self) -> None:
+        """End the process; the next task starts another one."""
+        if self.session:
+            self.session.sandbox.close()
+        self.session = None
+
+    def __enter__(self) -> "Judge":
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
 
     def _left(self, seconds: float) -> float:
         """Return the time that the next step has, at most `seconds`."""
@@ -99,7 +110,7 @@ class Judge:
     def _start(self) -> Session:
         """Start a process and run the cells; leave out those that end it."""
         for _ in range(RESTARTS):
-            sandbox = Sandbox(course_for(self.lesson), unsafe=self.unsafe)
+            sandbox = start(course_for(self.lesson), unsafe=self.unsafe)
             running = -1
             try:
                 request = {"cells": self.cells, "skip": list(self.fatal)}
@@ -116,11 +127,6 @@ class Judge:
                     raise Died(str(death)) from death
                 self.fatal[running] = str(death)
         raise Died("too many of its cells end the process")
-
-    def _end(self) -> None:
-        if self.session:
-            self.session.sandbox.close()
-        self.session = None
 
 
 def _observe(

@@ -9,7 +9,7 @@ import math
 import struct
 from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -44,14 +44,27 @@ class Odd:
 # ------------------------------------------------------------------------------- the stream
 
 
-def send(stream: BinaryIO, header: Any, blobs: list[bytes]) -> None:
+class Reader(Protocol):
+    """What messages are read from: a file, or a socket with a deadline."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Writer(Protocol):
+    """What messages are written to."""
+
+    def write(self, data: bytes, /) -> Any: ...
+    def flush(self) -> None: ...
+
+
+def send(stream: Writer, header: Any, blobs: list[bytes]) -> None:
     """Write one message."""
     text, data = json.dumps(header).encode(), b"".join(blobs)
     stream.write(struct.pack("<II", len(text), len(data)) + text + data)
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> tuple[Any, memoryview]:
+def receive(stream: Reader) -> tuple[Any, memoryview]:
     """Read one message: its header and its bytes.
 
     Raises:
@@ -68,7 +81,7 @@ def receive(stream: BinaryIO) -> tuple[Any, memoryview]:
         raise BadMessage("not JSON") from error
 
 
-def _exactly(stream: BinaryIO, size: int) -> bytearray:
+def _exactly(stream: Reader, size: int) -> bytearray:
     data = bytearray()
     while len(data) < size:
         part = stream.read(min(size - len(data), 1 << 20))

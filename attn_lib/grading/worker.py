@@ -1,4 +1,4 @@
-"""Runs a learner's notebook and answers, inside the sandbox: `python -m attn_lib.grading.worker`.
+"""Runs a learner's notebook and answers, inside the sandbox.
 
 Everything here shares a process with a stranger's code, so nothing that this process says is
 believed: it sends what the answers returned, and the judge outside decides.
@@ -7,6 +7,7 @@ believed: it sends what the answers returned, and the judge outside decides.
 import builtins
 import gc
 import os
+import socket
 import sys
 import types
 from typing import Any
@@ -38,18 +39,27 @@ class Shell:
         return lambda *args, **kwargs: None
 
 
-def main() -> None:
-    """Answer requests until the judge hangs up."""
-    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nothing, stream)
+def get_ready() -> None:
+    """Import what notebooks are likely to import, and what answering needs."""
+    import IPython.core.inputtransformer2  # noqa: F401
+    import matplotlib.pyplot  # noqa: F401
+
+
+def main(channel: int) -> None:
+    """Answer requests until the judge hangs up.
+
+    Args:
+        channel: an open socket to the judge.
+    """
+    judge = socket.socket(fileno=channel)
+    requests, replies = judge.makefile("rb"), judge.makefile("wb")
     module = types.ModuleType("__main__")
     names = vars(module)
     sys.modules["__main__"] = module
     shell = Shell(names)
     names.update(get_ipython=lambda: shell, display=lambda *args, **kwargs: None)
     vars(builtins)["get_ipython"] = names["get_ipython"]
+    send(replies, "ready", [])
     while True:
         try:
             header, data = receive(requests)
@@ -95,7 +105,3 @@ def plain_python(source: str) -> str:
     from IPython.core.inputtransformer2 import TransformerManager
 
     return TransformerManager().transform_cell(source)
-
-
-if __name__ == "__main__":
-    main()

@@ -176,7 +176,8 @@ class Pool:
 
     def __init__(self, size: int, folder: Path):
         self.others = set(multiprocessing.active_children())
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")  # it imports torch once
+        context.set_forkserver_preload([__name__])
         self.pool = ProcessPoolExecutor(
             size, mp_context=context, initializer=_begin, initargs=(str(folder),)
         )

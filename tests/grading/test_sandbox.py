@@ -1,0 +1,192 @@
+"""The nursery: workers that know nothing of each other, and leave nothing behind."""
+
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from attn_lib.grading import sandbox
+from attn_lib.grading.course import course_for
+from attn_lib.grading.judge import Judge
+from tests.grading.hostile import HONEST, HOSTILE
+
+pytestmark = pytest.mark.usefixtures("sandbox_works")
+
+
+def kept():
+    """The nursery that is kept for the next submission."""
+    [nursery] = sandbox._kept.values()
+    return nursery
+
+
+def ours():
+    """The processes that this one has started, and those that they started, with nothing under way."""
+    time.sleep(0.5)
+    return psutil.Process().children(recursive=True)
+
+
+def judged(*cells, lesson=1):
+    verdicts = Judge(list(cells), lesson, seed=3).verdicts()
+    return {verdict.task: verdict for verdict in verdicts}
+
+
+@pytest.fixture
+def together(monkeypatch):
+    """As on a system that allows no namespaces within the sandbox."""
+    sandbox._end_kept()
+    monkeypatch.setattr(sandbox, "APART", False)
+    yield
+    sandbox._end_kept()
+
+
+def test_a_nursery_is_kept_for_the_next_submission_and_its_workers_are_not():
+    judged(HONEST)
+    nursery, processes = kept(), ours()
+    assert judged(HONEST)["attention_scores"].status == "passed"
+    assert kept() is nursery
+    assert set(ours()) == set(processes)
+
+
+def test_a_nursery_that_was_killed_is_replaced():
+    judged(HONEST)
+    nursery = kept()
+    for process in ours():
+        process.kill()
+    time.sleep(0.5)
+    assert judged(HONEST)["attention_scores"].status == "passed"
+    assert kept() is not nursery
+
+
+def test_another_lesson_gets_a_nursery_of_its_own_and_the_old_one_ends():
+    judged(HONEST)
+    count = len(ours())
+    judged(HONEST, lesson=2)
+    assert len(ours()) == count
+    [(course, unsafe)] = sandbox._kept
+    assert (course, unsafe) == (course_for(2), False)
+
+
+LEAVES = """
+import builtins, os, pathlib, socket, sys, threading, time, torch
+for folder in ("/tmp", "/home", "/dev/shm", os.environ["HOME"]):
+    pathlib.Path(folder, "left-behind").write_text("x")
+torch.nn.functional.softmax = None
+builtins.left_behind = sys.left_behind = True
+os.environ["LEFT_BEHIND"] = "1"
+torch.manual_seed(1234)
+threading.Thread(target=time.sleep, args=(600,)).start()
+socket.socket(socket.AF_UNIX).bind("\\0left-behind")
+server = socket.socket(socket.AF_UNIX)
+"""
+LOOKS = """
+import builtins, os, pathlib, socket, sys, torch
+found = [str(p) for d in ("/tmp", "/home", "/dev/shm") for p in pathlib.Path(d).glob("left*")]
+found += [w for w in (builtins, sys) if hasattr(w, "left_behind")]
+found += [os.environ["LEFT_BEHIND"]] if "LEFT_BEHIND" in os.environ else []
+found += [] if torch.nn.functional.softmax else ["softmax"]
+try:
+    socket.socket(socket.AF_UNIX).connect("\\0left-behind")
+    found.append("socket")
+except OSError:
+    pass
+def attention_scores(q, k):
+    raise ValueError(f"found {found}, drawn {torch.rand(1).item()}")
+"""
+
+
+def test_a_worker_finds_nothing_that_another_one_left():
+    fresh = judged(LOOKS)["attention_scores"].message
+    assert "found []" in fresh
+    nursery = kept()
+    both = judged(LEAVES, LOOKS)["attention_scores"].message
+    assert "left-behind" in both
+    assert "softmax" in both
+    assert judged(LOOKS)["attention_scores"].message == fresh
+    assert kept() is nursery
+
+
+TRIES = """
+import ctypes, os, signal
+def tried(name, *arguments):
+    libc = ctypes.CDLL(None, use_errno=True)
+    given = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments]
+    return name if getattr(libc, name)(*given) != -1 else ""
+def attention_scores(q, k):
+    done = [
+        tried("unshare", 0x10000000),
+        tried("mount", b"tmpfs", b"/usr", b"tmpfs", 0, b""),
+        tried("umount2", b"/tmp", 2),
+        tried("umount2", b"/proc", 2),
+        tried("ptrace", 16, 1, 0, 0),
+        tried("setns", 0, 0),
+        tried("syscall", 250, 0, -3, 1),
+        tried("syscall", 425, 8, 0),
+    ]
+    for process in (0, -1, 1, 2, 3, 4, 5, os.getppid()):
+        try:
+            os.kill(process, signal.SIGKILL)
+        except OSError:
+            pass
+    raise ValueError(f"done: {done}, uid {os.getuid()}, pid {os.getpid()}, {sorted(os.listdir('/proc'))}")
+"""
+
+
+def test_a_worker_can_neither_reach_others_nor_win_rights():
+    judged(HONEST)
+    nursery = kept()
+    message = judged(TRIES)["attention_scores"].message
+    assert "done: ['', '', '', '', '', '', '', '']" in message
+    assert "pid 1, ['cpuinfo', 'meminfo']" in message
+    assert judged(HONEST)["attention_scores"].status == "passed"
+    assert kept() is nursery
+
+
+def test_the_processes_go_with_the_one_that_judges():
+    endless = "def attention_scores(q, k):\n    while True:\n        pass"
+    program = (
+        "from attn_lib.grading.judge import Judge\n"
+        f"for _ in Judge([{endless!r}], 1, seed=1).verdicts(): print(_.task, flush=True)"
+    )
+    judge = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    with judge:
+        assert judge.stdout
+        judge.stdout.readline()  # the first task is judged; the next one never ends
+        started = psutil.Process(judge.pid).children(recursive=True)
+        assert started
+        time.sleep(0.5)
+        judge.kill()
+    _gone, alive = psutil.wait_procs(started, 10)
+    assert not alive
+
+
+# ------------------------------------- where the kernel allows no namespaces within the sandbox
+
+
+def test_without_namespaces_each_submission_has_a_sandbox_of_its_own(together):
+    assert judged(HONEST)["attention_scores"].status == "passed"
+    assert not sandbox._kept
+    message = judged(LEAVES, LOOKS)["attention_scores"].message
+    assert "left-behind" in message
+    assert "found []" in judged(LOOKS)["attention_scores"].message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    ["kills its parents", "exit in an answer", "endless loop that ignores signals",
+     "fork storm", "writes to the judge", "reads the environment of its parents"],
+)  # fmt: skip
+def test_without_namespaces_the_hostile_gain_nothing_either(name, together, monkeypatch):
+    monkeypatch.setattr("attn_lib.grading.judge.CASE_SECONDS", 4.0)
+    verdicts = judged(*HOSTILE[name], HONEST)
+    earned = {task for task, verdict in verdicts.items() if verdict.points}
+    assert earned <= {"attention_scores"}
+    assert all(verdict.message for verdict in verdicts.values())
+
+
+def test_a_sandbox_that_does_not_start_says_why(monkeypatch, tmp_path):
+    (tmp_path / "attn_lib").mkdir()
+    with pytest.raises(sandbox.NoSandbox, match="No module named"):
+        sandbox.Nursery(tmp_path)
