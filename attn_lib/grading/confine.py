@@ -16,6 +16,7 @@ import sys
 MEMORY = 4 << 30  # bytes of address space; torch alone takes 3
 FILE = 16 << 20  # bytes of one file
 CPU = 600  # seconds
+DISK = 64 << 20  # bytes of each folder that can be written; set by what mounts them
 
 # (x86-64, arm64); the first four are clone and what else makes processes, handled one by one below.
 CLONE, CLONE3, FORK, VFORK = (56, 220), (435, 435), (57, None), (58, None)

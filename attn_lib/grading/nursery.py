@@ -19,7 +19,7 @@ import struct
 import sys
 
 from attn_lib.grading import worker
-from attn_lib.grading.confine import call, confine
+from attn_lib.grading.confine import DISK, call, confine
 
 NEW_NAMESPACES = (
     0x10000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x40000000
@@ -27,7 +27,6 @@ NEW_NAMESPACES = (
 READ_ONLY, NO_SETUID, NO_DEVICES, REMOUNT, MOVE = 1, 2, 4, 32, 8192
 BIND = 4096 | 16384  # with what is mounted in it
 WRITABLE = "/tmp", "/home", "/dev/shm"
-DISK = 64 << 20  # bytes of each folder that can be written
 
 
 def main() -> None:

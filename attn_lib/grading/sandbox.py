@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from attn_lib.grading.confine import DISK
 from attn_lib.grading.course import PACKAGE
 from attn_lib.grading.wire import BadMessage, receive, send
 
-DISK = str(64 << 20)  # bytes of each folder that can be written
 APART = True  # each worker in namespaces of its own, where the kernel allows it
 START_SECONDS = 120  # for importing torch on a busy machine
 KILL_SECONDS = 10
@@ -62,8 +62,8 @@ def _bubblewrap(course: Path) -> list[str]:
     """Return the command line up to the program to run inside, for which `course` is /course."""
     command = [
         shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        "--clearenv", "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--size", DISK, "--tmpfs", "/tmp",
-        "--size", DISK, "--tmpfs", "/home", "--size", DISK, "--tmpfs", "/dev/shm",
+        "--clearenv", "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--size", str(DISK), "--tmpfs", "/tmp",
+        "--size", str(DISK), "--tmpfs", "/home", "--size", str(DISK), "--tmpfs", "/dev/shm",
         "--setenv", "HOME", "/home", "--setenv", "PATH", "/usr/bin:/bin",
         "--setenv", "PYTHONPATH", "/course", "--setenv", "OMP_NUM_THREADS", "1",
         "--setenv", "MPLCONFIGDIR", "/tmp", "--setenv", "LANG", "C.UTF-8",

@@ -112,7 +112,8 @@ def on_this_machine(
     Raises:
         NoSandbox: bubblewrap does not work.
     """
-    rest, suspects = deque(jobs), deque[Job]()
+    # Lesson by lesson: a process keeps what it has prepared for one.
+    rest, suspects = deque(sorted(jobs, key=lambda job: job.lesson)), deque[Job]()
 
     def submit(pool: ProcessPoolExecutor, job: Job) -> Future:
         return pool.submit(
@@ -241,7 +242,7 @@ def on_cluster(
     from distributed.client import FutureCancelledError
     from distributed.scheduler import KilledWorker
 
-    queue = deque(jobs)
+    queue = deque(sorted(jobs, key=lambda job: job.lesson))
     with Client(address, timeout=CONNECT_SECONDS, set_as_default=False) as client:
         client.wait_for_workers(1, timeout=3 * CONNECT_SECONDS)
         try:
