@@ -65,7 +65,9 @@ def _compare_one(
             text = f"{Label} has the right value, but is {describe(got)}"
             return Difference(f"{text}: it should be {describe(want)}.")
         shown = got if isinstance(got, int | float) else describe(got)
-        if isinstance(got, int) and abs(got) >= MANY_DIGITS:  # Python may refuse to print it
+        if (
+            isinstance(got, int) and abs(got) >= MANY_DIGITS
+        ):  # Python may refuse to print it
             shown = "a number of more than 100 digits"
         return Difference(f"{Label} should be {want}, but is {shown}.")
     if not isinstance(got, Tensor):

@@ -51,10 +51,14 @@ def check_sandbox() -> None:
     command = [*_bubblewrap(Path(__file__).parent), sys.executable, "-c", "print('in')"]
     tried = subprocess.run(command, capture_output=True, text=True, timeout=60)
     if tried.stdout.strip() != "in":
+        why = (
+            "Version 0.7 or later is needed (Debian 12, Ubuntu 24.04)."
+            if "Unknown option" in tried.stderr
+            else "In a container, it needs user namespaces (for Docker: --security-opt seccomp=unconfined)."
+        )
+        said = tried.stderr.strip()[-500:]
         raise NoSandbox(
-            f"bubblewrap is installed, but it cannot start here: {tried.stderr.strip()[-500:]}. In a container, "
-            "it needs user namespaces (for Docker: --security-opt seccomp=unconfined). "
-            + MISSING
+            f"bubblewrap is installed, but it cannot start here: {said}. {why} {MISSING}"
         )
 
 

@@ -190,3 +190,12 @@ def test_a_sandbox_that_does_not_start_says_why(monkeypatch, tmp_path):
     (tmp_path / "attn_lib").mkdir()
     with pytest.raises(sandbox.NoSandbox, match="No module named"):
         sandbox.Nursery(tmp_path)
+
+
+def test_an_old_bubblewrap_is_told_from_one_that_is_not_allowed(monkeypatch, tmp_path):
+    bwrap = tmp_path / "bwrap"
+    bwrap.write_text("#!/bin/sh\necho 'bwrap: Unknown option --size' >&2\nexit 1\n")
+    bwrap.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(sandbox.NoSandbox, match=r"Unknown option --size.* Version 0\.7"):
+        sandbox.check_sandbox()
