@@ -181,7 +181,42 @@ CHEATS = {
     ],
 }  # fmt: skip
 
-HOSTILE = ENDS | STORMS | FILES | CHEATS
+# ------------------------------------- what no limit of memory counts, and what leaves the machine
+
+
+def gets(code: str) -> list[str]:
+    """A notebook whose `stable_softmax` is right if this code raises no OSError."""
+    lines = "\n".join("    " + line for line in code.strip().splitlines())
+    return [
+        "import ctypes, os, pathlib, socket, sys, torch\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "def called(name, *arguments):\n"
+        "    if getattr(libc, name)(*arguments) < 0:\n        raise OSError(name)\n"
+        "def stable_softmax(x, dim=-1):\n    return x\n"
+        f"try:\n{lines}\n    stable_softmax = torch.softmax\nexcept OSError:\n    pass"
+    ]
+
+
+HOARDS = {
+    "files without names": gets("os.memfd_create('x')"),
+    "shared memory": gets("called('shmget', 0, 1 << 20, 0o1600)"),
+    "semaphores": gets("called('semget', 0, 10, 0o1600)"),
+    "message queues": gets("called('msgget', 0, 0o1600)"),
+    "named message queues": gets("called('mq_open', b'/x', os.O_CREAT | os.O_RDWR, 0o600, None)"),
+    "contexts of input and output": gets(
+        "called('syscall', 206 if os.uname().machine == 'x86_64' else 0, 9, ctypes.byref(ctypes.c_long()))"
+    ),
+    "two thousand open files": gets("held = [open('/dev/null') for _ in range(2000)]"),
+    "many small files": gets("for i in range(20_000):\n    open(f'/tmp/{i}', 'w').close()"),
+    "a file in the root": gets("pathlib.Path('/x').write_bytes(bytes(1 << 20))"),
+    "a file in /etc": gets("pathlib.Path('/etc/x').write_bytes(bytes(1 << 20))"),
+    "a file beside Python": gets("pathlib.Path(sys.base_prefix).with_name('x').write_text('x')"),
+    "a socket to the host of a virtual machine": gets("socket.socket(40, socket.SOCK_STREAM)"),
+    "a socket to the kernel": gets("socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)"),
+    "a socket for ciphers": gets("socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET)"),
+}  # fmt: skip
+
+HOSTILE = ENDS | STORMS | FILES | CHEATS | HOARDS
 # Where the honest answer cannot be expected to survive: what it needs was broken in its own process.
 LOSES_IT = {
     "patches torch.allclose",
