@@ -181,6 +181,64 @@ CHEATS = {
     ],
 }  # fmt: skip
 
+# ------------------------------------------------------------- forged outcomes and messages
+
+
+def forged(**said: str) -> list[str]:
+    """A notebook with a right `stable_softmax` without gradients, whose outcomes say something else."""
+    lies = "".join(f"    said[{name!r}] = {value}\n" for name, value in said.items())
+    return [
+        "import torch, attn_lib.grading.worker as w\n"
+        "honest, names = w.pack_outcome, []\n"
+        "def make_case(header, data, made=w.make_case):\n"
+        "    names[:] = [header['task']]\n    return made(header, data)\n"
+        "def pack_outcome(outcome, blobs):\n"
+        "    said = honest(outcome, blobs)\n"
+        "    if names != ['stable_softmax']:\n        return said\n"
+        "    def tensor(dtype, shape, size):\n"
+        "        blobs.append(bytes(size))\n"
+        "        start = sum(map(len, blobs)) - size\n"
+        "        return {'tensor': [dtype, shape, list(range(len(shape))), start]}\n"
+        f"{lies}    return said\n"
+        "w.make_case, w.pack_outcome = make_case, pack_outcome\n"
+        "def stable_softmax(x, dim=-1):\n    return x.detach().softmax(dim)"
+    ]
+
+
+def sent(header: str) -> list[str]:
+    """A notebook that sends a message of its own while its cells run."""
+    return [
+        "import json, os, struct\n"
+        f"text = json.dumps({header}).encode()\n"
+        "os.write(3, struct.pack('<II', len(text), 0) + text)\n"
+        "def stable_softmax(x, dim=-1):\n    return x"
+    ]
+
+
+FORGED = {
+    "a gradient of no numbers": forged(gradients="{'0': tensor('float32', [0, 1, 1, 1, 1, 1], 0)}"),
+    "a gradient of another shape": forged(gradients="{'0': tensor('float32', [7, 11], 308)}"),
+    "a gradient of eight bits": forged(gradients="{'0': tensor('float8_e4m3fn', [1], 1)}"),
+    "a complex gradient": forged(gradients="{'0': tensor('complex64', [1], 8)}"),
+    "the same bytes as many gradients": forged(
+        gradients="dict.fromkeys(map(str, range(2_000)), tensor('uint8', [4_000_000], 4_000_000))"
+    ),
+    "infinitely many values": forged(count="float('inf')"),
+    "a line without end": forged(error="['E', 't', 'e', [['f', float('inf')]], False]"),
+    "a size without end": forged(values="[{'tensor': ['float32', [float('inf')], [0], 0]}]"),
+    "sizes too large to multiply": forged(values="[tensor('float32', [0] + [1 << 22] * 9, 0)]"),
+    "a changed argument that is none": forged(changed="['\\u00b2']"),
+    "a changed argument far away": forged(changed="['9999']"),
+    "markup and control characters": forged(
+        error="['<script>', *['<script>\\x1b[2J\\ud800=1+1' * 99] * 2, [['<script>', 1]], False]"
+    ),
+    "a cell numbered infinity": sent("{'cell': float('inf')}"),
+    "a cell numbered in words": sent("{'cell': 'one'}"),
+    "definitions that are none": sent("{'defined': 5}"),
+    "a list for a message": sent("[1, 2]"),
+    "nothing for a message": sent("None"),
+}  # fmt: skip
+
 # ------------------------------------- what no limit of memory counts, and what leaves the machine
 
 
@@ -216,7 +274,7 @@ HOARDS = {
     "a socket for ciphers": gets("socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET)"),
 }  # fmt: skip
 
-HOSTILE = ENDS | STORMS | FILES | CHEATS | HOARDS
+HOSTILE = ENDS | STORMS | FILES | CHEATS | FORGED | HOARDS
 # Where the honest answer cannot be expected to survive: what it needs was broken in its own process.
 LOSES_IT = {
     "patches torch.allclose",
