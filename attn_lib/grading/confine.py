@@ -1,6 +1,8 @@
 """What a process gives up for good before it runs a stranger's code: memory, time, and system calls.
 
-Threads stay possible; further processes, other namespaces, mounts and the like do not. The numbers of
+Threads stay possible; further processes, other namespaces, mounts and the like do not. Nor does
+memory that no limit counts, such as that of memfd_create and of System V, or a socket that a network
+namespace does not hold, such as one to the host of a virtual machine. The numbers of
 the system calls are those of Linux on x86-64 and arm64. Source: seccomp(2), capset(2), and
 <asm/unistd.h>, <linux/filter.h>.
 """
@@ -17,6 +19,8 @@ MEMORY = 4 << 30  # bytes of address space; torch alone takes 3
 FILE = 16 << 20  # bytes of one file
 CPU = 600  # seconds
 DISK = 64 << 20  # bytes of each folder that can be written; set by what mounts them
+OPEN_FILES = 512  # sockets and pipes hold memory too
+THREADS = 4096  # before Linux 5.14 it counts all of a user's; it does not bind root
 
 # (x86-64, arm64); the first four are clone and what else makes processes, handled one by one below.
 CLONE, CLONE3, FORK, VFORK = (56, 220), (435, 435), (57, None), (58, None)
@@ -29,10 +33,15 @@ DENIED = {
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
     "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "memfd_create": (319, 279), "memfd_secret": (447, 447),
+    "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),
+    "io_setup": (206, 0),
     "fork": FORK, "vfork": VFORK,
 }  # fmt: skip
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # AUDIT_ARCH
 CLONE_THREAD = 0x10000
+SOCKET = (41, 198)
+FAMILIES = 1, 2, 10  # of sockets: AF_UNIX, AF_INET, AF_INET6
 LOAD, EQUAL, AT_LEAST, HAS_BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
@@ -53,6 +62,8 @@ def confine() -> None:
         (resource.RLIMIT_FSIZE, FILE),
         (resource.RLIMIT_CPU, CPU),
         (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_NPROC, THREADS),
     ):
         with contextlib.suppress(ValueError):  # macOS does not know every limit
             resource.setrlimit(limit, (most, most))
@@ -99,6 +110,11 @@ def system_call_filter() -> bytes | None:
         if (number := numbers[column]) is not None:
             program += [(EQUAL, 0, 1, number), (RETURN, 0, 0, ERROR | errno.EPERM)]
     program += [
+        (EQUAL, 0, len(FAMILIES) + 3, SOCKET[column]),
+        (LOAD, 0, 0, FIRST_ARGUMENT),
+        *((EQUAL, len(FAMILIES) - n, 0, family) for n, family in enumerate(FAMILIES)),
+        (RETURN, 0, 0, ERROR | errno.EAFNOSUPPORT),
+        (RETURN, 0, 0, ALLOW),
         (EQUAL, 0, 3, CLONE[column]),
         (LOAD, 0, 0, FIRST_ARGUMENT),
         (HAS_BITS, 1, 0, CLONE_THREAD),

@@ -10,6 +10,7 @@ comes with two sockets it starts a worker, which has the first one to speak with
 judge hangs up the second one, the worker is killed; when the worker ends, its exit status is sent there.
 """
 
+import contextlib
 import gc
 import os
 import select
@@ -17,6 +18,7 @@ import signal
 import socket
 import struct
 import sys
+from pathlib import Path
 
 from attn_lib.grading import worker
 from attn_lib.grading.confine import DISK, call, confine
@@ -27,6 +29,7 @@ NEW_NAMESPACES = (
 READ_ONLY, NO_SETUID, NO_DEVICES, REMOUNT, MOVE = 1, 2, 4, 32, 8192
 BIND = 4096 | 16384  # with what is mounted in it
 WRITABLE = "/tmp", "/home", "/dev/shm"
+FILES = 10_000  # in each
 
 
 def main() -> None:
@@ -62,10 +65,14 @@ def supervise(channel: int, line: int, *, apart: bool) -> None:
             be_worker(channel, apart=apart)
         os.close(channel)
         judge = socket.socket(fileno=line)
-        ready, _, _ = select.select([line, ended], [], [])
-        if line in ready:  # the judge has hung up
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
+        gone = 0
+        while not gone:
+            ready, _, _ = select.select([line, ended], [], [])
+            if line in ready:  # the judge has hung up
+                os.kill(child, signal.SIGKILL)
+            else:
+                os.read(ended, 1)  # it has ended, or was only stopped
+            gone, status = os.waitpid(child, 0 if line in ready else os.WNOHANG)
         judge.sendall(struct.pack("<i", os.waitstatus_to_exitcode(status)))
     finally:
         os._exit(0)
@@ -81,6 +88,8 @@ def be_worker(channel: int, *, apart: bool) -> None:
         for target, source in enumerate((nothing, nothing, nothing, channel)):
             os.dup2(source, target)
         os.closerange(4, 1 << 16)
+        with contextlib.suppress(OSError):  # if memory runs out, this process goes first
+            Path("/proc/self/oom_score_adj").write_text("1000")
         if apart:
             use_own_folders()
         confine()
@@ -133,8 +142,9 @@ def use_own_folders() -> None:
     """
     prefixes = sorted({sys.prefix, sys.base_prefix})
     python = {path: os.open(path, os.O_PATH) for path in prefixes}
+    limits = f"size={DISK},nr_inodes={FILES},mode=1777"
     for folder in WRITABLE:
-        mount("tmpfs", folder, NO_SETUID | NO_DEVICES, f"size={DISK},mode=1777")
+        mount("tmpfs", folder, NO_SETUID | NO_DEVICES, limits)
     for path, file in python.items():
         if path.startswith(WRITABLE):  # now it is covered: show it again
             os.makedirs(path, exist_ok=True)

@@ -68,7 +68,7 @@ def _bubblewrap(course: Path) -> list[str]:
         shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
         "--clearenv", "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--size", str(DISK), "--tmpfs", "/tmp",
         "--size", str(DISK), "--tmpfs", "/home", "--size", str(DISK), "--tmpfs", "/dev/shm",
-        "--setenv", "HOME", "/home", "--setenv", "PATH", "/usr/bin:/bin",
+        "--setenv", "HOME", "/home", "--setenv", "USER", "learner", "--setenv", "PATH", "/usr/bin:/bin",
         "--setenv", "PYTHONPATH", "/course", "--setenv", "OMP_NUM_THREADS", "1",
         "--setenv", "MPLCONFIGDIR", "/tmp", "--setenv", "LANG", "C.UTF-8",
         "--setenv", "PYTHONDONTWRITEBYTECODE", "1", "--setenv", "PYTHONHASHSEED", "0",
@@ -84,13 +84,34 @@ def _bubblewrap(course: Path) -> list[str]:
     for prefix in prefixes:
         if not prefix.startswith("/usr"):
             command += ["--ro-bind", prefix, prefix]
-    for secret in (
-        PACKAGE,
-        PACKAGE.parent / "solutions",
-    ):  # where they lie in what is shown
-        if secret.exists() and any(map(secret.is_relative_to, ("/usr", *prefixes))):
-            command += ["--tmpfs", str(secret)]
-    return [*command, "--ro-bind", str(course), "/course", "--chdir", "/tmp"]
+    shown = [Path("/usr"), Path("/usr/local"), *map(Path, prefixes)]
+    for secret in _secrets(shown):
+        command += ["--tmpfs", str(secret)]
+        for part in (part for prefix in prefixes for part in _parts(Path(prefix))):
+            if part.is_relative_to(secret):  # a virtual environment in the course's folder
+                command += ["--ro-bind", str(part), str(part)]
+    return [
+        *command, "--ro-bind", str(course), "/course", "--remount-ro", "/", "--chdir", "/tmp"
+    ]  # fmt: skip
+
+
+def _secrets(shown: list[Path]) -> list[Path]:
+    """Return what is not for learners in folders that are shown: the course, wherever it is installed."""
+    is_clone = (PACKAGE.parent / "pyproject.toml").exists()
+    found = {PACKAGE.parent if is_clone else PACKAGE}
+    for folder in shown:
+        found.update(folder.glob("lib*/python*/*-packages/attn_lib"))
+    return sorted(
+        path
+        for path in found
+        if path.is_dir() and not path.is_symlink() and any(map(path.is_relative_to, shown))
+    )
+
+
+def _parts(prefix: Path) -> list[Path]:
+    """Return what Python needs of a prefix."""
+    parts = (prefix / name for name in ("bin", "lib", "lib64", "pyvenv.cfg"))
+    return [part for part in parts if part.exists()]
 
 
 class Nursery:

@@ -4,13 +4,20 @@ Everything here shares a process with a stranger's code, so nothing that this pr
 believed: it sends what the answers returned, and the judge outside decides.
 """
 
+import __future__
+
+import ast
+import asyncio
 import builtins
 import gc
+import inspect
+import linecache
 import os
 import random
 import socket
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 # Before torch: one thread, and no picture windows.
@@ -18,6 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 import numpy as np
+import torch
 
 from attn_lib.checks.observe import observe
 from attn_lib.checks.task import Case
@@ -28,24 +36,88 @@ TRANSPARENT = {"time", "timeit", "capture", "prun"}
 QUIET = types.SimpleNamespace(status="not attempted", points=0, inputs={}, message="")
 
 
-class Shell:
-    """What `get_ipython()` gives: magics do nothing, but those around ordinary code run it."""
+FUTURES = sum(
+    getattr(__future__, name).compiler_flag for name in __future__.all_feature_names
+)
+
+
+class Notebook:
+    """Runs cells one after another, as Jupyter does.
+
+    Args:
+        names: what the cells define.
+    """
 
     def __init__(self, names: dict[str, Any]):
         self.names = names
+        self.flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def run(self, source: str, place: str) -> None:
+        """Run Python, magics and all. A `from __future__ import` holds for later cells too.
+
+        Args:
+            source: the code.
+            place: its name in error messages.
+        """
+        try:
+            code = self._compiled(source, place)
+        except SyntaxError:
+            source = plain_python(source)
+            code = self._compiled(source, place)
+        # So that `inspect.getsource`, and with it `torch.jit.script`, finds what cells define.
+        linecache.cache[place] = len(source), None, source.splitlines(True), place
+        self.flags |= code.co_flags & FUTURES
+        value = eval(code, self.names)
+        if code.co_flags & inspect.CO_COROUTINE:
+            self.loop = self.loop or asyncio.new_event_loop()
+            self.loop.run_until_complete(value)
+
+    def _compiled(self, source: str, place: str) -> types.CodeType:
+        return compile(source, place, "exec", self.flags, dont_inherit=True)
+
+
+class Nothing:
+    """Stands for what there is none of: every attribute is like it, and a call gives None."""
+
+    def __getattr__(self, name: str) -> Any:
+        return Nothing()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+class Shell(Nothing):
+    """What `get_ipython()` gives: magics do nothing, but those around ordinary code run it."""
+
+    def __init__(self, notebook: Notebook):
+        self.notebook = notebook
 
     def run_cell_magic(self, magic: str, line: str, body: str) -> None:
         if magic in TRANSPARENT:
-            exec(compile(body, "<cell>", "exec"), self.names)
+            self.notebook.run(body, f"<%%{magic}>")
+        if magic == "writefile":
+            Path(line.split()[-1]).write_text(body, encoding="utf-8")
 
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args, **kwargs: None
+    def run_line_magic(self, magic: str, line: str, *args: Any) -> None:
+        if magic == "time":
+            self.notebook.run(line, "<%time>")
+
+    def getoutput(self, command: str, *args: Any, **kwargs: Any) -> list:
+        return []
 
 
 def get_ready() -> None:
     """Import what notebooks are likely to import, and what answering needs."""
     import IPython.core.inputtransformer2  # noqa: F401
     import matplotlib.pyplot  # noqa: F401
+
+    torch.compile = uncompiled
+
+
+def uncompiled(model: Any = None, **options: Any) -> Any:
+    """Stand in for `torch.compile`, which would start a compiler: give the function as it is."""
+    return (lambda function: function) if model is None else model
 
 
 def main(channel: int) -> None:
@@ -61,9 +133,13 @@ def main(channel: int) -> None:
     module = types.ModuleType("__main__")
     names = vars(module)
     sys.modules["__main__"] = module
-    shell = Shell(names)
+    notebook = Notebook(names)
+    shell = Shell(notebook)
     names.update(get_ipython=lambda: shell, display=lambda *args, **kwargs: None)
-    vars(builtins)["get_ipython"] = names["get_ipython"]
+    for place in (builtins, sys.modules.get("IPython")):
+        if place:
+            vars(place)["get_ipython"] = names["get_ipython"]
+    vars(builtins)["input"] = lambda prompt="": ""  # there is nobody to ask
     send(replies, "ready", [])
     while True:
         try:
@@ -71,7 +147,7 @@ def main(channel: int) -> None:
         except EOFError:
             return
         if "cells" in header:
-            run_cells(header["cells"], header["skip"], names, replies)
+            run_cells(header, notebook, replies)
         else:
             blobs: list[bytes] = []
             answer: Any = names.get(header["task"])
@@ -86,27 +162,25 @@ def make_case(header: Any, data: memoryview) -> Case:
     return Case("", unpack(header["args"], data), find(header["run"]))
 
 
-def run_cells(cells: list[str], skip: list[int], names: dict[str, Any], replies) -> None:
+def run_cells(header: Any, notebook: Notebook, replies: Any) -> None:
     """Run a notebook's cells, each for itself; say which begins, so that a death can be placed."""
-    for number, source in enumerate(cells):
-        if number in skip:
+    for number, source in enumerate(header["cells"]):
+        if number in header["skip"]:
             continue
         send(replies, {"cell": number}, [])
         problem = ""
         try:
-            exec(compile(plain_python(source), f"<cell {number + 1}>", "exec"), names)
+            notebook.run(source, f"<cell {number + 1}>")
         except BaseException as error:  # one broken cell does not take the others with it
             problem = type(error).__name__
         send(replies, {"done": number, "problem": problem}, [])
     gc.collect()
-    defined = sorted(name for name, value in names.items() if callable(value))
-    send(replies, {"defined": defined[:1000]}, [])
+    defined = [name for name in header["wanted"] if callable(notebook.names.get(name))]
+    send(replies, {"defined": defined}, [])
 
 
 def plain_python(source: str) -> str:
-    """Turn magics, `!commands` and `name?` into calls that do nothing here."""
-    if not any(sign in source for sign in "%!?"):
-        return source
+    """Turn magics, `!commands`, `name?` and prompts into Python, as Jupyter does."""
     from IPython.core.inputtransformer2 import TransformerManager
 
     return TransformerManager().transform_cell(source)

@@ -77,6 +77,50 @@ def test_broken_cells_and_magics_do_not_take_the_others_with_them():
     assert "Nothing in the notebook is named `attention`" in verdicts["attention"].message
 
 
+# What works in Jupyter: cells before those of the honest answers, or around them.
+ODD = {
+    "magics in a timed cell": ["%%time\n%matplotlib inline\nfiles = !ls\nprint(len(files))\n" + SOFTMAX],
+    "a timed line": ["%time y = 3\nprint(y)\n" + SOFTMAX],
+    "await at the top": ["import asyncio\nawait asyncio.sleep(0)\n" + SOFTMAX],
+    "await in a timed cell": ["%%time\nimport asyncio\nawait asyncio.sleep(0)\n" + SOFTMAX],
+    "annotations that do not exist": [
+        "from __future__ import annotations",
+        SOFTMAX.replace("dim=-1", "dim: Nowhere = -1"),
+    ],
+    "a thousand names": ["from torch import *\nfrom numpy import *\nfrom matplotlib.pylab import *", SOFTMAX],
+    "a compiled function": [SOFTMAX.replace("def", "@torch.compile\ndef")],
+    "a compiled function, with options": [SOFTMAX.replace("def", "@torch.compile(dynamic=True)\ndef")],
+    "a script function": [SOFTMAX.replace("def", "@torch.jit.script\ndef").replace("dim=", "dim: int = ")],
+    "its own source": [SOFTMAX, "import inspect\nassert 'def' in inspect.getsource(stable_softmax)\n" + SOFTMAX],
+    "an indented cell": ["".join("    " + line for line in SOFTMAX.splitlines(True))],
+    "prompts": [">>> import math\n>>> x = 3\n", SOFTMAX],
+    "a question to the reader": ["name = input('Your name? ')\nprint(name)\n" + SOFTMAX],
+    "a shell that is imported": [
+        "from IPython import get_ipython\nget_ipython().run_line_magic('matplotlib', 'inline')\n"
+        "get_ipython().events.register('pre_run_cell', print)\n" + SOFTMAX
+    ],
+    "a module of its own": ["%%writefile own.py\n" + SOFTMAX, "from own import stable_softmax"],
+    "the name of the user": ["import getpass\nprint(getpass.getuser())\n" + SOFTMAX],
+    "a guarded main": ["if __name__ == '__main__':\n" + "".join("    " + s for s in SOFTMAX.splitlines(True))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_odd_but_honest_gets_its_points(name):
+    verdicts = judged([*ODD[name], SCORES])
+    assert verdicts["stable_softmax"].status == "passed"
+    assert verdicts["attention_scores"].status == "passed"
+
+
+def test_a_result_of_another_kind_is_named():
+    [verdict] = [
+        v
+        for v in judged(["def stable_softmax(x, dim=-1):\n    return x.numpy()"]).values()
+        if v.task == "stable_softmax"
+    ]
+    assert "but is a ndarray" in verdict.message
+
+
 def test_a_cell_that_ends_the_process_is_left_out_and_named():
     verdicts = judged([SOFTMAX, "import os\nos._exit(0)", SCORES])
     assert verdicts["stable_softmax"].status == "passed"

@@ -68,10 +68,19 @@ def test_another_lesson_gets_a_nursery_of_its_own_and_the_old_one_ends():
     assert (course, unsafe) == (course_for(2), False)
 
 
+FOLDERS = """
+import pathlib, sys
+FOLDERS = ["/tmp", "/home", "/dev/shm", "/dev", "/proc", "/course"]
+FOLDERS += [str(p) for p in (*pathlib.Path(sys.prefix).parents, *pathlib.Path(sys.base_prefix).parents)]
+FOLDERS += [str(p) for p in pathlib.Path("/").iterdir()]
+"""
 LEAVES = """
 import builtins, os, pathlib, socket, sys, threading, time, torch
-for folder in ("/tmp", "/home", "/dev/shm", os.environ["HOME"]):
-    pathlib.Path(folder, "left-behind").write_text("x")
+for folder in FOLDERS:
+    try:
+        pathlib.Path(folder, "left-behind").write_text("x")
+    except OSError:
+        pass
 torch.nn.functional.softmax = None
 builtins.left_behind = sys.left_behind = True
 os.environ["LEFT_BEHIND"] = "1"
@@ -82,7 +91,7 @@ server = socket.socket(socket.AF_UNIX)
 """
 LOOKS = """
 import builtins, os, pathlib, socket, sys, torch
-found = [str(p) for d in ("/tmp", "/home", "/dev/shm") for p in pathlib.Path(d).glob("left*")]
+found = [str(p) for d in FOLDERS for p in pathlib.Path(d).glob("left*")]
 found += [w for w in (builtins, sys) if hasattr(w, "left_behind")]
 found += [os.environ["LEFT_BEHIND"]] if "LEFT_BEHIND" in os.environ else []
 found += [] if torch.nn.functional.softmax else ["softmax"]
@@ -97,13 +106,14 @@ def attention_scores(q, k):
 
 
 def test_a_worker_finds_nothing_that_another_one_left():
-    fresh = judged(LOOKS)["attention_scores"].message
+    fresh = judged(FOLDERS, LOOKS)["attention_scores"].message
     assert "found []" in fresh
     nursery = kept()
-    both = judged(LEAVES, LOOKS)["attention_scores"].message
-    assert "left-behind" in both
+    both = judged(FOLDERS, LEAVES, LOOKS)["attention_scores"].message
+    for folder in ("/tmp", "/home", "/dev/shm"):
+        assert f"'{folder}/left-behind'" in both
     assert "softmax" in both
-    assert judged(LOOKS)["attention_scores"].message == fresh
+    assert judged(FOLDERS, LOOKS)["attention_scores"].message == fresh
     assert kept() is nursery
 
 
@@ -167,9 +177,9 @@ def test_the_processes_go_with_the_one_that_judges():
 def test_without_namespaces_each_submission_has_a_sandbox_of_its_own(together):
     assert judged(HONEST)["attention_scores"].status == "passed"
     assert not sandbox._kept
-    message = judged(LEAVES, LOOKS)["attention_scores"].message
+    message = judged(FOLDERS, LEAVES, LOOKS)["attention_scores"].message
     assert "left-behind" in message
-    assert "found []" in judged(LOOKS)["attention_scores"].message
+    assert "found []" in judged(FOLDERS, LOOKS)["attention_scores"].message
 
 
 @pytest.mark.slow
@@ -184,6 +194,39 @@ def test_without_namespaces_the_hostile_gain_nothing_either(name, together, monk
     earned = {task for task, verdict in verdicts.items() if verdict.points}
     assert earned <= {"attention_scores"}
     assert all(verdict.message for verdict in verdicts.values())
+
+
+def test_a_worker_that_stops_itself_is_ended_too(monkeypatch):
+    monkeypatch.setattr("attn_lib.grading.judge.CASE_SECONDS", 2.0)
+    before = {process.pid for process in psutil.process_iter()}
+    stops = (
+        "import os\ndef attention_scores(q, k):\n    os.kill(os.getpid(), 19)\n    return q"
+    )
+    verdicts = Judge([stops], 1, seed=3, unsafe=True).verdicts()
+    assert "ran too long" in {v.task: v for v in verdicts}["attention_scores"].message
+    sandbox._end_kept()
+    stopped = [
+        process
+        for process in psutil.process_iter(["pid", "status"])
+        if process.info["pid"] not in before
+        and process.info["status"] == psutil.STATUS_STOPPED
+    ]
+    assert not stopped
+
+
+def test_the_course_is_hidden_wherever_it_lies_in_what_is_shown(monkeypatch, tmp_path):
+    clone, packages = tmp_path / "course", "lib/python3.11/site-packages"
+    for name in (
+        "pyproject.toml", ".git/objects", "attn_lib/masks.py", "solutions/01.ipynb", "submitted/ada.ipynb",
+        "bin/python", f"{packages}/torch.py", f"{packages}/attn_lib/masks.py",
+    ):  # fmt: skip
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        (clone / name).touch()
+    monkeypatch.setattr(sandbox, "PACKAGE", clone / "attn_lib")
+    monkeypatch.setattr(sys, "prefix", str(clone))  # python -m venv .
+    inside = [*sandbox._bubblewrap(tmp_path), "/usr/bin/find", str(clone), "-type", "f"]
+    seen = subprocess.run(inside, capture_output=True, text=True, check=True).stdout
+    assert set(seen.split()) == {f"{clone}/bin/python", f"{clone}/{packages}/torch.py"}
 
 
 def test_a_sandbox_that_does_not_start_says_why(monkeypatch, tmp_path):
