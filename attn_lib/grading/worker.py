@@ -33,8 +33,6 @@ from attn_lib.grading.wire import find, pack_outcome, receive, send, unpack
 
 # Cell magics whose body is ordinary Python.
 TRANSPARENT = {"time", "timeit", "capture", "prun"}
-QUIET = types.SimpleNamespace(status="not attempted", points=0, inputs={}, message="")
-
 
 FUTURES = sum(
     getattr(__future__, name).compiler_flag for name in __future__.all_feature_names
