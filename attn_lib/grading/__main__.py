@@ -183,7 +183,7 @@ def _grade(options: argparse.Namespace) -> int:
     count = sum(bool(file.sha256) for row in rows for file in row.files)
     learners = len({row.learner for row in rows})
     print(
-        f"{count} notebooks of {learners} learners in {time.monotonic() - start:.0f} s, seed {seed}. "
+        f"Notebooks: {count}, learners: {learners}, in {time.monotonic() - start:.0f} s, seed {seed}. "
         f"See {options.out / 'grades.csv'}, grades.json and feedback/."
     )
     if any(row.again for row in rows):

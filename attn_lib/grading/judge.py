@@ -42,6 +42,7 @@ class Judge:
     def __init__(self, cells: list[str], lesson: int, *, seed: int, unsafe: bool = False):
         self.cells, self.lesson, self.seed, self.unsafe = cells, lesson, seed, unsafe
         self.fatal: dict[int, str] = {}  # cells that end the process, and how
+        self.broken: dict[int, str] = {}  # cells that raise an error, and which
         self.end = self.task_end = time.monotonic() + SUBMISSION_SECONDS
         self.session: Session | None = None
 
@@ -60,7 +61,8 @@ class Judge:
         except Died as death:
             return self._failed(task, f"The notebook cannot be run: {death}.")
         if task.name not in session.defined:
-            text = f"Nothing in the notebook is named `{task.name}`." + self._fatal_cells()
+            text = f"Nothing in the notebook is named `{task.name}`."
+            text += self._fatal_cells() + self._broken_cells()
             return Verdict(
                 task.name, "not attempted", evidence=text, max_points=task.points
             )
@@ -108,6 +110,11 @@ class Judge:
             f" Code cell {n + 1} was left out: {how}." for n, how in self.fatal.items()
         )
 
+    def _broken_cells(self, most: int = 3) -> str:
+        said = [f" Code cell {n + 1} raised {kind}." for n, kind in self.broken.items()]
+        more = f" So did {len(said) - most} more." if len(said) > most else ""
+        return "".join(said[:most]) + more
+
     def _start(self) -> Session:
         """Start a process and run the cells; leave out those that end it."""
         for _ in range(RESTARTS):
@@ -122,6 +129,8 @@ class Judge:
                     if "defined" in message:
                         return Session(sandbox, {str(name) for name in message["defined"]})
                     running = int(message.get("cell", running))
+                    if message.get("problem"):
+                        self.broken[running] = str(message["problem"])[:100]
                 raise Died("it sent too many messages")
             except (Died, *NONSENSE) as death:
                 sandbox.close()

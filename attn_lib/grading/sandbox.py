@@ -223,6 +223,11 @@ def start(course: Path, *, unsafe: bool = False) -> "Sandbox":
     return nursery.start()
 
 
+def keeps_nursery() -> bool:
+    """Say whether a nursery is kept for the next worker."""
+    return bool(_kept)
+
+
 class _Until:
     """A socket to read and write before a deadline."""
 

@@ -173,7 +173,7 @@ def test_loose_files_that_are_no_notebooks_are_named(tmp_path, capsys):
     assert main(arguments) == 0
     said = capsys.readouterr().out
     assert "! Passed over, being neither notebooks nor folders: bob.zip." in said
-    assert "1 notebooks of 1 learners" in said
+    assert "Notebooks: 1, learners: 1" in said
 
 
 @pytest.mark.usefixtures("graded_without_running")

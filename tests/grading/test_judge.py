@@ -74,7 +74,9 @@ def test_broken_cells_and_magics_do_not_take_the_others_with_them():
     verdicts = judged(cells)
     assert verdicts["stable_softmax"].status == "passed"
     assert verdicts["attention_scores"].status == "passed"
-    assert "Nothing in the notebook is named `attention`" in verdicts["attention"].message
+    message = verdicts["attention"].message
+    assert "Nothing in the notebook is named `attention`" in message
+    assert "Code cell 2 raised ZeroDivisionError. Code cell 3 raised SyntaxError" in message
 
 
 # What works in Jupyter: cells before those of the honest answers, or around them.
