@@ -1,13 +1,18 @@
 """Judge one submission: its cells and answers run in the sandbox, the verdicts are made out here."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from attn_lib.checks import Verdict, tasks
 from attn_lib.checks.battery import Battery, battery
 from attn_lib.checks.judge import judge_observed
-from attn_lib.checks.observe import Outcome, named_tensors
+from attn_lib.checks.observe import Outcome, named_tensors, observe
 from attn_lib.checks.task import Task
 from attn_lib.grading.course import course_for
 from attn_lib.grading.sandbox import Died, Sandbox, start
@@ -73,6 +78,9 @@ class Judge:
         def observed(case: int, gradients: bool) -> Outcome:
             nonlocal current
             current = tried.cases[case].about
+            if tried.cases[case].in_turns:
+                left = partial(self._left, CASE_SECONDS)
+                return _observe_turns(session.sandbox, tried, case, left)
             seconds = self._left(CASE_SECONDS)
             return _observe(session.sandbox, tried, case, seconds, gradients=gradients)
 
@@ -144,19 +152,83 @@ def _observe(
     sandbox: Sandbox, tried: Battery, case: int, seconds: float, *, gradients: bool
 ) -> Outcome:
     """Run the answer on one case, inside; return what it is said to have done."""
-    blobs: list[bytes] = []
     run = tried.cases[case].run
     request = {
         "task": tried.task.name,
         "run": f"{run.__module__}:{run.__name__}",
-        "args": pack(tried.cases[case].args, blobs),
         "gradients": gradients,
     }
-    sandbox.ask(request, blobs, seconds)
+    return _asked(sandbox, request, tried.cases[case].args, seconds)
+
+
+def _asked(
+    sandbox: Sandbox, request: dict[str, Any], args: tuple, seconds: float
+) -> Outcome:
+    blobs: list[bytes] = []
+    sandbox.ask({**request, "args": pack(args, blobs)}, blobs, seconds)
     try:
         outcome = unpack_outcome(*sandbox.hear(seconds))
     except BadMessage as error:
         raise Died("it sent nonsense to the judge") from error
-    known = named_tensors(tried.cases[case].args)
+    known = named_tensors(args)
     outcome.changed = [name for name in outcome.changed if name in known]
     return outcome
+
+
+@dataclass
+class Kept:
+    """Stands out here for what a call returned to be given to the next one."""
+
+    number: int
+
+
+class _Ended(Exception):
+    """A call inside went wrong, so the case ends."""
+
+
+def _observe_turns(
+    sandbox: Sandbox, tried: Battery, case: int, left: Callable[[], float]
+) -> Outcome:
+    """Play a case of several calls out here; inside, each call knows its own arguments only.
+
+    Args:
+        left: returns the seconds that the next call has.
+    """
+    said: list[Outcome] = []
+    death: Died | None = None
+
+    def answer(*args: Any) -> Any:
+        nonlocal death
+        *tensors, kept = args
+        number = kept.number if isinstance(kept, Kept) else None
+        request = {"task": tried.task.name, "turn": [case, number]}
+        try:
+            said.append(_asked(sandbox, request, tuple(tensors), left()))
+        except Died as error:
+            death = error
+            raise _Ended from error
+        return _returned(said[-1], tensors)
+
+    outcome = observe(answer, tried.cases[case])
+    if death:
+        raise death
+    if said and said[-1].error:
+        outcome.error, outcome.untouched = said[-1].error, said[-1].untouched
+    outcome.interrupted = any(call.interrupted for call in said)
+    outcome.printed = "".join(call.printed for call in said)
+    return outcome
+
+
+def _returned(call: Outcome, tensors: list[Tensor]) -> Any:
+    """Return what a call inside returned, and change what it changed."""
+    if call.error:
+        raise _Ended
+    for name in call.changed:
+        tensors[int(name)].fill_(torch.nan)
+    if call.untouched:
+        return None
+    if not call.is_sequence:
+        return call.values[0]
+    if len(call.values) == 2 and type(call.values[1]) is int:
+        return call.values[0], Kept(call.values[1])
+    return tuple(call.values)

@@ -138,6 +138,7 @@ def main(channel: int) -> None:
         if place:
             vars(place)["get_ipython"] = names["get_ipython"]
     vars(builtins)["input"] = lambda prompt="": ""  # there is nobody to ask
+    turns = Turns()
     send(replies, "ready", [])
     while True:
         try:
@@ -149,15 +150,39 @@ def main(channel: int) -> None:
         else:
             blobs: list[bytes] = []
             answer: Any = names.get(header["task"])
-            outcome = observe(
-                answer, make_case(header, data), gradients=header["gradients"]
-            )
+            if "turn" in header:
+                outcome = observe(answer, turns.case(header, data))
+            else:
+                case = Case("", unpack(header["args"], data), find(header["run"]))
+                outcome = observe(answer, case, gradients=header["gradients"])
             send(replies, pack_outcome(outcome, blobs), blobs)
 
 
-def make_case(header: Any, data: memoryview) -> Case:
-    """Build the case of a request; only functions of the checks can be its `run`."""
-    return Case("", unpack(header["args"], data), find(header["run"]))
+class Turns:
+    """Keeps here what an answer returns to be given to its next call."""
+
+    def __init__(self) -> None:
+        self.number, self.kept = -1, list[Any]()
+
+    def case(self, header: Any, data: memoryview) -> Case:
+        """Return one call of a case of several."""
+        number, last = header["turn"]
+        if number != self.number:
+            self.number, self.kept = number, []
+        given = None if last is None else self.kept[last]
+
+        def run(answer: Any, *args: Any) -> Any:
+            result = answer(*args, given)
+            if (
+                not isinstance(result, tuple | list)
+                or len(result) != 2
+                or result[1] is None
+            ):
+                return result
+            self.kept.append(result[1])
+            return result[0], len(self.kept) - 1
+
+        return Case("", unpack(header["args"], data), run)
 
 
 def run_cells(header: Any, notebook: Notebook, replies: Any) -> None:

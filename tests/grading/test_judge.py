@@ -241,3 +241,90 @@ def stable_softmax(x, dim=-1):
         "processes: True",
     ):
         assert expected in message
+
+
+# ------------------------------------------------------------- what an answer may not know
+
+
+def test_a_cached_attention_that_looks_for_the_whole_sequence_finds_nothing():
+    """It attends to what the caller's variables hold instead of keeping a cache."""
+    looks = """
+import sys, torch
+def cached_attention(q, k, v, cache):
+    past = int(cache or 0)
+    found = {}
+    frame = sys._getframe(1)
+    while frame:
+        for name in ("q", "k", "v"):
+            whole = frame.f_locals.get(name)
+            whole = whole[0] if isinstance(whole, tuple | list) and whole else whole
+            if isinstance(whole, torch.Tensor) and whole.ndim == 4 and whole.shape[2] > past + q.shape[2]:
+                found[name] = whole
+        frame = frame.f_back
+    end = past + q.shape[2]
+    k, v = found.get("k", k)[:, :, :end], found.get("v", v)[:, :, :end]
+    mask = torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2]).bool()
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask), end
+"""
+    verdict = judged([looks], lesson=4)["cached_attention"]
+    assert verdict.status == "wrong", str(verdict)
+    assert verdict.points == 0
+
+
+def test_a_greedy_decode_that_looks_for_the_script_finds_none():
+    looks = """
+import gc, torch
+def greedy_decode(step, batch_size, bos_id, eos_id, max_len):
+    inside = [cell.cell_contents for cell in step.__closure__ or ()] + gc.get_objects()
+    for thing in inside:
+        kept = vars(thing) if hasattr(thing, "__dict__") and hasattr(thing, "make_step") else {}
+        for value in kept.values():
+            rows = value if isinstance(value, list | tuple) else []
+            if len(rows) == batch_size and all(isinstance(row, list) for row in rows):
+                full = [(row + [eos_id] * max_len)[:max_len] for row in rows]
+                return torch.tensor(full)
+            if isinstance(value, dict) and len(value) >= batch_size * 2 and batch_size == 1:
+                return torch.tensor([(list(value.values()) + [eos_id] * max_len)[:max_len]])
+    raise ValueError("no script")
+"""
+    verdict = judged([looks], lesson=5)["greedy_decode"]
+    assert verdict.points == 0, str(verdict)
+
+
+CACHED = """
+import torch
+def cached_attention(q, k, v, cache):
+    if cache is not None:
+        k, v = torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2)
+    mask = torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2]).bool()
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask), (k, v)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("", "", "passed"),
+        ("(k, v)\n", "{'k': k, 'v': v}\n", "error"),
+        (", (k, v)\n", ", None\n", "The second of the two things, the cache, is None"),
+        (", (k, v)\n", ", k, v\n", "it returned 3"),
+        (", (k, v)\n", "\n", "two things"),
+        ("    mask", "    q.mul_(2)\n    mask", "Not yet"),
+        ("    mask", "    raise ValueError('mine')\n    mask", "ValueError: mine"),
+        ("    mask", "    raise NotImplementedError\n    mask", "ot attempted"),
+        ("    mask", "    return None\n    mask", "It returned nothing"),
+        ("k, v = torch", "return q, cache #", "Not yet"),
+    ],
+)
+def test_calls_in_turns_are_judged_as_in_a_notebook(old, new, said):
+    from attn_lib.checks import judge
+
+    code = CACHED.replace(old, new) if old else CACHED
+    names: dict = {}
+    exec(code, names)
+    here = judge("cached_attention", names["cached_attention"], seed=7)
+    there = judged([code], lesson=4)["cached_attention"]
+    assert (there.status, there.mistake) == (here.status, here.mistake)
+    assert said in str(there) or said in str(here) or here.status == said
+    if here.status != "not attempted":
+        assert there.message.split("\n    line")[0] == here.message.split("\n    line")[0]
