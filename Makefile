@@ -1,7 +1,7 @@
 # Attention from Scratch. `make` alone lists what there is. Needs a POSIX shell and Python 3.11-3.13.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check quick lint notebooks exercises site bench bench-grading format models clean
+.PHONY: help lab test check quick lint notebooks exercises site bench bench-grading class format models clean
 
 VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
@@ -69,6 +69,10 @@ bench:  ## measure how quick the library and the checks are
 bench-grading:  ## measure how quick grading is, beside nbgrader alone
 	$(call set_up,test)
 	$(ISOLATED) $(VENV) scripts/bench_grading.py
+
+class:  ## grade a simulated class of 200, hostile learners among them, and compare every result
+	$(call set_up,test)
+	$(ISOLATED) $(VENV) -m tests.grading.simulated_class
 
 models:  ## fetch the pretrained weights, if they are missing
 	$(call set_up,models)

@@ -104,7 +104,7 @@ def expect_full_marks(path: Path, points: str, maximum: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--learners", type=int, default=8, help="default 8")
+    parser.add_argument("--learners", type=int, default=24, help="default 24")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of our judge")
     arguments = parser.parse_args()
     print(

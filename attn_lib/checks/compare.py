@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,6 +14,7 @@ from attn_lib.checks.task import describe
 TOLERANCE = {torch.float16: 1e-2, torch.bfloat16: 3e-2}
 DEFAULT_TOLERANCE = 1e-4
 GRADIENT_TOLERANCE = 1e-3
+MANY_DIGITS = 10**100
 
 
 @dataclass
@@ -57,12 +59,16 @@ def _compare_one(
     if not isinstance(want, Tensor):
         if isinstance(got, Tensor) and got.numel() == 1:
             got = got.item()
-        if isinstance(got, int | float) and got == want:
+        if isinstance(got, int | float | np.integer) and got == want:
             if isinstance(got, type(want)):
                 return None
             text = f"{Label} has the right value, but is {describe(got)}"
             return Difference(f"{text}: it should be {describe(want)}.")
         shown = got if isinstance(got, int | float) else describe(got)
+        if (
+            isinstance(got, int) and abs(got) >= MANY_DIGITS
+        ):  # Python may refuse to print it
+            shown = "a number of more than 100 digits"
         return Difference(f"{Label} should be {want}, but is {shown}.")
     if not isinstance(got, Tensor):
         return Difference(f"{Label} should be {describe(want)}, but is {describe(got)}.")

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from torch import Tensor
+
 from attn_lib.checks import wording
 from attn_lib.checks.battery import Battery
 from attn_lib.checks.compare import GRADIENT_TOLERANCE, Difference, agreeing
@@ -43,8 +45,12 @@ def _mistake(outcome: Outcome) -> tuple[str, str] | None:
     """A gradient that is missing, or finite and wrong, was cut off on its way."""
     if outcome.error is not None:
         return None
-    finite = all(g is None or g.isfinite().all() for g in outcome.gradients.values())
+    finite = all(g is None or _is_finite(g) for g in outcome.gradients.values())
     return wording.NO_GRADIENT if finite else wording.NAN_GRADIENT
+
+
+def _is_finite(gradient: Tensor) -> bool:
+    return not gradient.is_floating_point() or bool(gradient.double().isfinite().all())
 
 
 def _gradient_difference(
@@ -67,7 +73,10 @@ def _gradient_difference(
             if gradient.abs().max() <= GRADIENT_TOLERANCE * scale:
                 continue
             return Difference(f"The values are right, but no gradient reaches `{label}`.")
-        if not agreeing(gradient, mine, case.tolerance or GRADIENT_TOLERANCE, scale).all():
-            bad = "has nan or inf in it" if not mine.isfinite().all() else "is wrong"
+        # From another process, it can be anything; compared with nothing, all of it agrees.
+        alike = mine.shape == gradient.shape and mine.dtype == gradient.dtype
+        tolerance = case.tolerance or GRADIENT_TOLERANCE
+        if not alike or not agreeing(gradient, mine, tolerance, scale).all():
+            bad = "is wrong" if _is_finite(mine) else "has nan or inf in it"
             return Difference(f"The values are right, but the gradient of `{label}` {bad}.")
     return None

@@ -39,6 +39,9 @@ class Case:
         run: `run(answer, *args)` returns a tensor, a number or a tuple of those, or a `Result`.
         grad: whether gradients are compared on this input once all values are right.
         tolerance: allowed difference relative to the largest expected value; None = by dtype.
+        in_turns: `run` calls `answer(*tensors, kept)` several times, with what the last call returned
+            second as `kept`, and an answer must know nothing but these. The grader then plays `run`
+            in its own process, where a learner's code cannot look.
     """
 
     about: str
@@ -46,6 +49,7 @@ class Case:
     run: Callable = call
     grad: bool = True
     tolerance: float | None = None
+    in_turns: bool = False
 
 
 class Mistake(NamedTuple):

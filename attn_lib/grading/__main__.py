@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attn_lib.checks import tasks
-from attn_lib.grading.batch import Busy, grade_class
+from attn_lib.grading.batch import Busy, alone, grade_class
 from attn_lib.grading.doctor import examine
+from attn_lib.grading.find import passed_over
 from attn_lib.grading.keep import write_whole
 from attn_lib.grading.release import IN_IT, CannotRelease, release
 from attn_lib.grading.reports import problems, table, write_reports
@@ -150,32 +151,39 @@ def _grade(options: argparse.Namespace) -> int:
     if not options.folder.is_dir():
         print(f"There is no folder {options.folder}.", file=sys.stderr)
         return 1
-    options.out.mkdir(mode=0o700, parents=True, exist_ok=True)
-    seed = _remembered_seed(options.seed, options.out)
+    if options.out.resolve() == options.folder.resolve():
+        print("--out is the folder of the submissions: choose another.", file=sys.stderr)
+        return 1
     start = time.monotonic()
-    rows = grade_class(
-        options.folder,
-        options.out,
-        seed=seed,
-        lesson=options.lesson,
-        jobs=options.jobs,
-        dask=options.dask,
-        unsafe=options.unsafe,
-    )
+    with alone(options.out):
+        seed = _remembered_seed(options.seed, options.out)
+        rows = grade_class(
+            options.folder,
+            options.out,
+            seed=seed,
+            lesson=options.lesson,
+            jobs=options.jobs,
+            dask=options.dask,
+            unsafe=options.unsafe,
+        )
+        if rows:
+            write_reports(rows, options.out, seed)
+    others = passed_over(options.folder, leave_out=options.out)
     if not rows:
         print(
-            f"Nothing was handed in: there is no notebook in {options.folder}.",
+            f"Nothing was handed in: there is no notebook in {options.folder}. {others}".rstrip(),
             file=sys.stderr,
         )
         return 1
-    write_reports(rows, options.out, seed)
     print(table(rows))
     for line in problems(rows):
         print(f"! {line}")
-    count = sum(len(row.files) for row in rows)
+    if others:
+        print(f"! {others}")
+    count = sum(bool(file.sha256) for row in rows for file in row.files)
     learners = len({row.learner for row in rows})
     print(
-        f"{count} submissions of {learners} learners in {time.monotonic() - start:.0f} s, seed {seed}. "
+        f"Notebooks: {count}, learners: {learners}, in {time.monotonic() - start:.0f} s, seed {seed}. "
         f"See {options.out / 'grades.csv'}, grades.json and feedback/."
     )
     if any(row.again for row in rows):
@@ -229,7 +237,7 @@ def _doctor(options: argparse.Namespace) -> int:
     for fine, text in examine(options.lesson, unsafe=options.unsafe):
         print(f"{'✓' if fine else '✗'} {text}", flush=True)
         failed += not fine
-    print("Grading works here." if not failed else f"{failed} findings: see ✗.")
+    print("Grading works here." if not failed else "Grading does not work here yet: see ✗.")
     return 1 if failed else 0
 
 

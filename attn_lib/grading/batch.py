@@ -1,5 +1,6 @@
 """Grade a folder of submissions: find them, grade what is new, and put together what each learner gets."""
 
+import contextlib
 import shutil
 import sys
 from collections.abc import Iterator
@@ -46,6 +47,25 @@ class Row:
     again: bool = False
 
 
+@contextlib.contextmanager
+def alone(out: Path) -> Iterator[None]:
+    """Make the folder of the results, and keep other runs out of it; can be nested.
+
+    Raises:
+        OSError: the folder cannot be made.
+        Busy: another run writes to it.
+    """
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)  # nobody else's business
+    try:
+        lock = FileLock(out / ".lock", is_singleton=True).acquire(blocking=False)
+    except Timeout:
+        raise Busy(
+            f"Another run is writing to {out}. Wait for it, or choose another --out."
+        ) from None
+    with lock:
+        yield
+
+
 def grade_class(
     folder: Path,
     out: Path,
@@ -77,19 +97,11 @@ def grade_class(
         Busy: another run writes to `out`.
         NoSandbox: bubblewrap does not work.
     """
-    out.mkdir(mode=0o700, parents=True, exist_ok=True)  # nobody else's business
-    lock = FileLock(out / ".lock")
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise Busy(
-            f"Another run is writing to {out}. Wait for it, or choose another --out."
-        ) from None
-    try:
-        return _graded(folder, out, seed, lesson, jobs, dask, unsafe, grade)
-    finally:
-        shutil.rmtree(out / ".work", ignore_errors=True)
-        lock.release()
+    with alone(out):
+        try:
+            return _graded(folder, out, seed, lesson, jobs, dask, unsafe, grade)
+        finally:
+            shutil.rmtree(out / ".work", ignore_errors=True)
 
 
 def _graded(
@@ -144,6 +156,7 @@ def _graded(
         file=sys.stderr,
         mininterval=0.2 if sys.stderr.isatty() else 10,
         dynamic_ncols=True,
+        disable=not wanted,
     ) as bar:
         for one in outcomes() if todo else ():
             key = one.job.sha256, one.job.lesson

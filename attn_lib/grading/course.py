@@ -47,7 +47,7 @@ def course_for(lesson: int) -> Path:
     for name in ("task.py", "observe.py"):
         shutil.copy(PACKAGE / "checks" / name, inside / "checks")
     shutil.copy(PACKAGE / "grading" / "inside_checks.py", inside / "checks" / "__init__.py")
-    for name in ("__init__.py", "wire.py", "worker.py"):
+    for name in ("__init__.py", "confine.py", "nursery.py", "wire.py", "worker.py"):
         shutil.copy(PACKAGE / "grading" / name, inside / "grading")
     for source in sorted((PACKAGE / "checks").glob("lesson_*")):
         if int(source.name[-2:]) < lesson:

@@ -90,6 +90,21 @@ def find(
     return _tell_apart(found if lesson is None else _only(found, lesson))
 
 
+def passed_over(folder: Path, *, leave_out: Path | None = None) -> str:
+    """Say what lies in the folder of the class and is nobody's submission, or nothing."""
+    names = [
+        path.name
+        for path in sorted(folder.iterdir())
+        if not _is_ignored(path)
+        and not (leave_out and path.resolve() == leave_out.resolve())
+        and (path.is_symlink() or not path.is_dir())
+        and path.suffix.lower() != ".ipynb"
+    ]
+    if not names:
+        return ""
+    return f"Passed over, being neither notebooks nor folders: {_listed(names, 20)}."
+
+
 def read(path: Path) -> bytes:
     """Return the bytes of an ordinary file, at most one more than the limit.
 
@@ -215,13 +230,18 @@ def _tell_apart(found: list[File]) -> list[File]:
             else file
             for file in found
         ),
-        key=lambda file: (file.learner, file.lesson or 0, file.path.as_posix()),
+        key=lambda file: (
+            file.learner.casefold(),
+            file.learner,
+            file.lesson or 0,
+            file.path.as_posix(),
+        ),
     )
 
 
 def _learner_of(path: Path) -> str:
     """Return the learner's name in the name of a loose file."""
-    stem = _MOODLE.sub("_", path.stem)
+    stem = _MOODLE.sub("_", path.stem.removesuffix(".ipynb"))
     before = _BEFORE_NUMBER.match(stem)
     return _name(before[1] if before else stem.partition("_")[0] or stem)
 

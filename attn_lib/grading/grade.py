@@ -103,22 +103,19 @@ def grade_submission(
         return ungraded(lesson, seed, str(reason))
     if not unsafe:
         _sandbox_works()
-    results: list[TaskResult] = []
-    try:
-        for verdict in Judge(cells, lesson, seed=seed, unsafe=unsafe).verdicts():
-            results.append(_result(verdict))
-    except (NoSandbox, OSError, MemoryError):
-        raise  # this machine's trouble, not the learner's
-    except Exception as error:
-        # A flaw of the judge that this submission has found; the others go on.
-        said = clean(f"{type(error).__name__}: {error}")[:300]
-        return ungraded(
-            lesson,
-            seed,
-            f"The judge failed on it ({said}). Please grade it by hand, and report this.",
-            results,
-        )
-    return Report(lesson, seed, "", tuple(results))
+    results, problem = [], ""
+    with Judge(cells, lesson, seed=seed, unsafe=unsafe) as judge:
+        for task in worth_points(lesson):
+            try:
+                results.append(_result(judge.verdict(task)))
+            except (NoSandbox, OSError, MemoryError):
+                raise  # this machine's trouble, not the learner's
+            except Exception as error:  # a flaw of the judge that this answer has found
+                judge.close()
+                said = clean(f"{type(error).__name__}: {error}")[:300]
+                problem = f"The judge failed on it ({said}). Please grade it by hand, and report this."
+                results.append(_not_graded(task, problem))
+    return Report(lesson, seed, problem, tuple(results))
 
 
 def worth_points(lesson: int) -> list[Task]:
@@ -126,14 +123,15 @@ def worth_points(lesson: int) -> list[Task]:
     return [task for task in tasks() if task.lesson == lesson and task.points]
 
 
-def ungraded(
-    lesson: int, seed: int, problem: str, done: list[TaskResult] | None = None
-) -> Report:
-    """Make the report on a submission that could not be graded, or not to its end."""
-    problem, results = clean(problem), list(done or [])
-    for task in worth_points(lesson)[len(results) :]:
-        results.append(TaskResult(task.name, NOT_GRADED, 0, task.points, message=problem))
+def ungraded(lesson: int, seed: int, problem: str) -> Report:
+    """Make the report on a submission that could not be graded."""
+    problem = clean(problem)
+    results = (_not_graded(task, problem) for task in worth_points(lesson))
     return Report(lesson, seed, problem, tuple(results))
+
+
+def _not_graded(task: Task, problem: str) -> TaskResult:
+    return TaskResult(task.name, NOT_GRADED, 0, task.points, message=problem)
 
 
 @cache

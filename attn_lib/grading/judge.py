@@ -1,23 +1,29 @@
 """Judge one submission: its cells and answers run in the sandbox, the verdicts are made out here."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from attn_lib.checks import Verdict, tasks
 from attn_lib.checks.battery import Battery, battery
 from attn_lib.checks.judge import judge_observed
-from attn_lib.checks.observe import Outcome
+from attn_lib.checks.observe import Outcome, named_tensors, observe
 from attn_lib.checks.task import Task
 from attn_lib.grading.course import course_for
-from attn_lib.grading.sandbox import Died, Sandbox
+from attn_lib.grading.sandbox import Died, Sandbox, start
 from attn_lib.grading.wire import BadMessage, pack, unpack_outcome
 
-CELL_SECONDS = 30.0  # for one cell
+CELL_SECONDS = 60.0  # for one cell; with one thread, training takes longer than at home
 CASE_SECONDS = 20.0  # for one call of an answer
 TASK_SECONDS = 60.0  # for all calls of one answer
 SUBMISSION_SECONDS = 300.0  # for everything
 RESTARTS = 8  # of the process, when cells end it
+NONSENSE = TypeError, ValueError, AttributeError, OverflowError, RecursionError
 
 
 @dataclass
@@ -41,26 +47,27 @@ class Judge:
     def __init__(self, cells: list[str], lesson: int, *, seed: int, unsafe: bool = False):
         self.cells, self.lesson, self.seed, self.unsafe = cells, lesson, seed, unsafe
         self.fatal: dict[int, str] = {}  # cells that end the process, and how
+        self.broken: dict[int, str] = {}  # cells that raise an error, and which
         self.end = self.task_end = time.monotonic() + SUBMISSION_SECONDS
         self.session: Session | None = None
 
     def verdicts(self) -> Iterator[Verdict]:
         """Yield a verdict for each task of the lesson that is worth points."""
-        try:
+        with self:
             for task in tasks():
                 if task.lesson == self.lesson and task.points:
-                    yield self._verdict(task)
-        finally:
-            self._end()
+                    yield self.verdict(task)
 
-    def _verdict(self, task: Task) -> Verdict:
+    def verdict(self, task: Task) -> Verdict:
+        """Judge one task; `with` ends the process afterwards."""
         self.task_end = self.end
         try:
             session = self.session = self.session or self._start()
         except Died as death:
             return self._failed(task, f"The notebook cannot be run: {death}.")
         if task.name not in session.defined:
-            text = f"Nothing in the notebook is named `{task.name}`." + self._fatal_cells()
+            text = f"Nothing in the notebook is named `{task.name}`."
+            text += self._fatal_cells() + self._broken_cells()
             return Verdict(
                 task.name, "not attempted", evidence=text, max_points=task.points
             )
@@ -71,14 +78,29 @@ class Judge:
         def observed(case: int, gradients: bool) -> Outcome:
             nonlocal current
             current = tried.cases[case].about
+            if tried.cases[case].in_turns:
+                left = partial(self._left, CASE_SECONDS)
+                return _observe_turns(session.sandbox, tried, case, left)
             seconds = self._left(CASE_SECONDS)
             return _observe(session.sandbox, tried, case, seconds, gradients=gradients)
 
         try:
             return judge_observed(tried, observed)
         except Died as death:
-            self._end()
+            self.close()
             return self._failed(task, f"On the input “{current}”, {death}.")
+
+    def close(self) -> None:
+        """End the process; the next task starts another one."""
+        if self.session:
+            self.session.sandbox.close()
+        self.session = None
+
+    def __enter__(self) -> "Judge":
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
 
     def _left(self, seconds: float) -> float:
         """Return the time that the next step has, at most `seconds`."""
@@ -96,47 +118,117 @@ class Judge:
             f" Code cell {n + 1} was left out: {how}." for n, how in self.fatal.items()
         )
 
+    def _broken_cells(self, most: int = 3) -> str:
+        said = [f" Code cell {n + 1} raised {kind}." for n, kind in self.broken.items()]
+        more = f" So did {len(said) - most} more." if len(said) > most else ""
+        return "".join(said[:most]) + more
+
     def _start(self) -> Session:
         """Start a process and run the cells; leave out those that end it."""
         for _ in range(RESTARTS):
-            sandbox = Sandbox(course_for(self.lesson), unsafe=self.unsafe)
+            sandbox = start(course_for(self.lesson), unsafe=self.unsafe)
             running = -1
             try:
-                request = {"cells": self.cells, "skip": list(self.fatal)}
+                wanted = [task.name for task in tasks() if task.lesson == self.lesson]
+                request = {"cells": self.cells, "skip": list(self.fatal), "wanted": wanted}
                 sandbox.ask(request, [], self._left(CELL_SECONDS))
                 for _ in range(2 * len(self.cells) + 1):
                     message, _ = sandbox.hear(self._left(CELL_SECONDS))
                     if "defined" in message:
                         return Session(sandbox, {str(name) for name in message["defined"]})
                     running = int(message.get("cell", running))
+                    if message.get("problem"):
+                        self.broken[running] = str(message["problem"])[:100]
                 raise Died("it sent too many messages")
-            except (Died, TypeError, ValueError, AttributeError) as death:
+            except (Died, *NONSENSE) as death:
                 sandbox.close()
                 if not 0 <= running < len(self.cells) or running in self.fatal:
                     raise Died(str(death)) from death
                 self.fatal[running] = str(death)
         raise Died("too many of its cells end the process")
 
-    def _end(self) -> None:
-        if self.session:
-            self.session.sandbox.close()
-        self.session = None
-
 
 def _observe(
     sandbox: Sandbox, tried: Battery, case: int, seconds: float, *, gradients: bool
 ) -> Outcome:
     """Run the answer on one case, inside; return what it is said to have done."""
-    blobs: list[bytes] = []
     run = tried.cases[case].run
     request = {
         "task": tried.task.name,
         "run": f"{run.__module__}:{run.__name__}",
-        "args": pack(tried.cases[case].args, blobs),
         "gradients": gradients,
     }
-    sandbox.ask(request, blobs, seconds)
+    return _asked(sandbox, request, tried.cases[case].args, seconds)
+
+
+def _asked(
+    sandbox: Sandbox, request: dict[str, Any], args: tuple, seconds: float
+) -> Outcome:
+    blobs: list[bytes] = []
+    sandbox.ask({**request, "args": pack(args, blobs)}, blobs, seconds)
     try:
-        return unpack_outcome(*sandbox.hear(seconds))
+        outcome = unpack_outcome(*sandbox.hear(seconds))
     except BadMessage as error:
         raise Died("it sent nonsense to the judge") from error
+    known = named_tensors(args)
+    outcome.changed = [name for name in outcome.changed if name in known]
+    return outcome
+
+
+@dataclass
+class Kept:
+    """Stands out here for what a call returned to be given to the next one."""
+
+    number: int
+
+
+class _Ended(Exception):
+    """A call inside went wrong, so the case ends."""
+
+
+def _observe_turns(
+    sandbox: Sandbox, tried: Battery, case: int, left: Callable[[], float]
+) -> Outcome:
+    """Play a case of several calls out here; inside, each call knows its own arguments only.
+
+    Args:
+        left: returns the seconds that the next call has.
+    """
+    said: list[Outcome] = []
+    death: Died | None = None
+
+    def answer(*args: Any) -> Any:
+        nonlocal death
+        *tensors, kept = args
+        number = kept.number if isinstance(kept, Kept) else None
+        request = {"task": tried.task.name, "turn": [case, number]}
+        try:
+            said.append(_asked(sandbox, request, tuple(tensors), left()))
+        except Died as error:
+            death = error
+            raise _Ended from error
+        return _returned(said[-1], tensors)
+
+    outcome = observe(answer, tried.cases[case])
+    if death:
+        raise death
+    if said and said[-1].error:
+        outcome.error, outcome.untouched = said[-1].error, said[-1].untouched
+    outcome.interrupted = any(call.interrupted for call in said)
+    outcome.printed = "".join(call.printed for call in said)
+    return outcome
+
+
+def _returned(call: Outcome, tensors: list[Tensor]) -> Any:
+    """Return what a call inside returned, and change what it changed."""
+    if call.error:
+        raise _Ended
+    for name in call.changed:
+        tensors[int(name)].fill_(torch.nan)
+    if call.untouched:
+        return None
+    if not call.is_sequence:
+        return call.values[0]
+    if len(call.values) == 2 and type(call.values[1]) is int:
+        return call.values[0], Kept(call.values[1])
+    return tuple(call.values)

@@ -6,6 +6,7 @@ nbgrader imports this file when it grades; nothing else does, and the course doe
 import json
 import math
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ NO_SEED = (
 )
 PREFIX = "check-"  # of a check cell's grade_id; the rest is the task's name
 PROBLEM = "attn_problem"  # in a notebook's metadata: why it could not be read
+JUDGED = "attn_judged"  # there too: that the judge is done with it
 
 
 class SandboxedJudge(NbGraderPreprocessor):
@@ -74,11 +76,13 @@ class SandboxedJudge(NbGraderPreprocessor):
         reports = {
             lesson: grade_submission(data, lesson, seed=seed, unsafe=self.unsafe)
             for lesson in sorted(lessons)
+            if PROBLEM not in nb.metadata
         }
         for name, cell in graded.items():
             if name not in known:
                 self.log.warning("No task is named %s: its check gives 0 points.", name)
             write_verdict(cell, result_of(known.get(name), reports, nb.metadata))
+        nb.metadata[JUDGED] = True
         return nb, resources
 
 
@@ -137,12 +141,11 @@ def result_of(task: Task | None, reports: dict[int, Report], metadata: Any) -> T
     """Return what the reports say about a task, or a result of 0 points that says what went wrong."""
     if task is None:
         return _nothing("No task of the course has this name: ask your instructor.")
-    report = reports[task.lesson]
-    for result in report.tasks:
+    report = reports.get(task.lesson)
+    for result in report.tasks if report else ():
         if result.name == task.name:
             return result
-    problem = metadata.get(PROBLEM) or report.problem or "The task was not judged."
-    return _nothing(str(problem), task)
+    return _nothing(str(metadata.get(PROBLEM, "The task was not judged.")), task)
 
 
 def _nothing(message: str, task: Task | None = None) -> TaskResult:
@@ -181,7 +184,8 @@ class SubmissionExporter(NotebookExporter):
 
     What nbgrader cannot take, such as broken metadata, is reduced to its code cells; what cannot be
     read at all becomes a cell that says why. Made once for each run of autograde, it also refuses
-    there, before anything is changed, if submissions cannot be judged.
+    there, before anything is changed, if submissions cannot be judged, and takes away what a run that
+    was killed left behind: nbgrader would pass over it, and give no points.
     """
 
     def __init__(self, **kwargs: Any):
@@ -191,6 +195,13 @@ class SubmissionExporter(NotebookExporter):
         except NbGraderException as error:
             self.log.error(str(error))
             raise
+        if course := getattr(self.parent, "coursedir", None):
+            autograded = Path(course.format_path(course.autograded_directory, ".", "."))
+            pattern = f"{course.student_id}/{course.assignment_id}/*.ipynb"
+            for notebook in sorted(autograded.glob(pattern)):
+                if _is_unfinished(notebook):
+                    self.log.warning("%s was not finished: it is graded again", notebook)
+                    shutil.rmtree(notebook.parent)
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
         """Convert a notebook; while nbgrader sanitizes a submission, without fail."""
@@ -210,6 +221,19 @@ class SubmissionExporter(NotebookExporter):
         except Exception as error:
             self.log.warning("%s: only its code is used: %s", filename, error)
             return self.from_notebook_node(_code_only(cells), resources, **kwargs)
+
+
+def _is_unfinished(notebook: Path) -> bool:
+    """Return whether a notebook was written for the judge, but never came back from it."""
+    try:
+        content = json.loads(notebook.read_bytes())
+    except FileNotFoundError:  # its folder went with another one
+        return False
+    except ValueError:  # it was being written
+        return True
+    return JUDGED not in content["metadata"] and not any(
+        cell.get("outputs") for cell in content["cells"]
+    )
 
 
 def _unreadable(reason: str) -> NotebookNode:

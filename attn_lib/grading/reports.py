@@ -164,8 +164,8 @@ _STYLE = """
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 52rem; margin: 0 auto; padding: 1rem;
   overflow-wrap: anywhere; }
 pre { overflow-x: auto; } img { max-width: 100%; height: auto; }
-table { border-collapse: collapse; } th, td { text-align: left; padding: 0.2rem 1rem 0.2rem 0; }
-th { overflow-wrap: normal; }
+table { border-collapse: collapse; margin-bottom: 1rem; }
+th, td { text-align: left; padding: 0.2rem 1rem 0.2rem 0; overflow-wrap: break-word; }
 td:last-child, th:last-child { text-align: right; padding-right: 0; }
 .problem { border-left: 6px solid #b26a00; padding: 0.3rem 0.9rem; }
 """
@@ -192,7 +192,7 @@ def feedback_page(learner: str, rows: list[Row]) -> str:
 
 
 def _section(row: Row) -> str:
-    title = "Unknown lesson" if row.lesson is None else f"Lesson {row.lesson:02}"
+    title = "Nothing was graded" if row.lesson is None else f"Lesson {row.lesson:02}"
     if row.report:
         title += f": {row.report.points:g} of {row.report.max_points:g} points"
     parts = [f"<h2>{title}</h2>\n"]
@@ -208,12 +208,17 @@ def _section(row: Row) -> str:
 
 def _overview(report: Report) -> str:
     lines = "".join(
-        f"<tr><td><code>{html.escape(task.name)}</code></td><td>{html.escape(task.status)}</td>"
+        f"<tr><td><code>{_breakable(task.name)}</code></td><td>{html.escape(task.status)}</td>"
         f"<td>{task.points:g} of {task.max_points:g}</td></tr>\n"
         for task in report.tasks
     )
     head = '<th scope="col">task</th><th scope="col">result</th><th scope="col">points</th>'
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}</tbody></table>\n"
+
+
+def _breakable(name: str) -> str:
+    """Return a name as HTML that a narrow page breaks after an underscore, and nowhere else."""
+    return html.escape(name).replace("_", "_<wbr>")
 
 
 def _verdict(task: TaskResult) -> str:

@@ -4,25 +4,26 @@ Inside there is a read-only system, Python with its packages, and a copy of the 
 a learner may use; an empty /tmp and home; no network, no other processes, no environment.
 """
 
+import atexit
 import contextlib
 import os
-import resource
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
-import threading
+import time
 from pathlib import Path
 from typing import Any
 
+from attn_lib.grading.confine import DISK
 from attn_lib.grading.course import PACKAGE
-from attn_lib.grading.seccomp import no_new_processes
 from attn_lib.grading.wire import BadMessage, receive, send
 
-MEMORY = 4 << 30  # bytes of address space; torch alone takes 3
-FILE = 16 << 20  # bytes of one file
-DISK = str(64 << 20)  # bytes of /tmp, and of the home
-CPU = 600  # seconds
+APART = True  # each worker in namespaces of its own, where the kernel allows it
+START_SECONDS = 120  # for importing torch on a busy machine
+KILL_SECONDS = 10
 MISSING = (
     "Grading runs what learners hand in, and needs bubblewrap to keep it in. Install it: "
     "`sudo apt install bubblewrap` (Debian, Ubuntu), `sudo dnf install bubblewrap` (Fedora). On macOS and "
@@ -50,29 +51,30 @@ def check_sandbox() -> None:
     command = [*_bubblewrap(Path(__file__).parent), sys.executable, "-c", "print('in')"]
     tried = subprocess.run(command, capture_output=True, text=True, timeout=60)
     if tried.stdout.strip() != "in":
+        why = (
+            "Version 0.7 or later is needed (Debian 12, Ubuntu 24.04)."
+            if "Unknown option" in tried.stderr
+            else "In a container, it needs user namespaces (for Docker: --security-opt seccomp=unconfined)."
+        )
+        said = tried.stderr.strip()[-500:]
         raise NoSandbox(
-            f"bubblewrap is installed, but it cannot start here: {tried.stderr.strip()[-500:]}. In a container, "
-            "it needs user namespaces (for Docker: --security-opt seccomp=unconfined). "
-            + MISSING
+            f"bubblewrap is installed, but it cannot start here: {said}. {why} {MISSING}"
         )
 
 
-def _bubblewrap(course: Path, filter: int | None = None) -> list[str]:
-    """Return the command line up to the program to run inside.
-
-    Args:
-        course: becomes /course.
-        filter: an open file with a system call filter.
-    """
+def _bubblewrap(course: Path) -> list[str]:
+    """Return the command line up to the program to run inside, for which `course` is /course."""
     command = [
         shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        "--clearenv", "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--size", DISK, "--tmpfs", "/tmp",
-        "--size", DISK, "--tmpfs", "/home", "--size", DISK, "--tmpfs", "/dev/shm",
-        "--setenv", "HOME", "/home", "--setenv", "PATH", "/usr/bin:/bin",
+        "--clearenv", "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--size", str(DISK), "--tmpfs", "/tmp",
+        "--size", str(DISK), "--tmpfs", "/home", "--size", str(DISK), "--tmpfs", "/dev/shm",
+        "--setenv", "HOME", "/home", "--setenv", "USER", "learner", "--setenv", "PATH", "/usr/bin:/bin",
         "--setenv", "PYTHONPATH", "/course", "--setenv", "OMP_NUM_THREADS", "1",
         "--setenv", "MPLCONFIGDIR", "/tmp", "--setenv", "LANG", "C.UTF-8",
-        "--setenv", "PYTHONDONTWRITEBYTECODE", "1",
+        "--setenv", "PYTHONDONTWRITEBYTECODE", "1", "--setenv", "PYTHONHASHSEED", "0",
     ]  # fmt: skip
+    if os.getuid() == 0:
+        command += ["--unshare-user", "--uid", "1000", "--gid", "1000"]
     for path in ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives"):
         if os.path.islink(path):
             command += ["--symlink", os.readlink(path), path]
@@ -82,79 +84,191 @@ def _bubblewrap(course: Path, filter: int | None = None) -> list[str]:
     for prefix in prefixes:
         if not prefix.startswith("/usr"):
             command += ["--ro-bind", prefix, prefix]
-    for secret in (
-        PACKAGE,
-        PACKAGE.parent / "solutions",
-    ):  # where they lie in what is shown
-        if secret.exists() and any(map(secret.is_relative_to, ("/usr", *prefixes))):
-            command += ["--tmpfs", str(secret)]
-    if filter is not None:
-        command += ["--seccomp", str(filter)]
-    return [*command, "--ro-bind", str(course), "/course", "--chdir", "/tmp"]
+    shown = [Path("/usr"), Path("/usr/local"), *map(Path, prefixes)]
+    for secret in _secrets(shown):
+        command += ["--tmpfs", str(secret)]
+        for part in (part for prefix in prefixes for part in _parts(Path(prefix))):
+            if part.is_relative_to(secret):  # a virtual environment in the course's folder
+                command += ["--ro-bind", str(part), str(part)]
+    return [
+        *command, "--ro-bind", str(course), "/course", "--remount-ro", "/", "--chdir", "/tmp"
+    ]  # fmt: skip
 
 
-def _open_filter() -> int | None:
-    """Return an open file that holds the system call filter, or None where there is none."""
-    program = no_new_processes()
-    if program is None:
-        return None
-    file = os.memfd_create("filter")
-    os.write(file, program)
-    os.lseek(file, 0, os.SEEK_SET)
-    return file
+def _secrets(shown: list[Path]) -> list[Path]:
+    """Return what is not for learners in folders that are shown: the course, wherever it is installed."""
+    is_clone = (PACKAGE.parent / "pyproject.toml").exists()
+    found = {PACKAGE.parent if is_clone else PACKAGE}
+    for folder in shown:
+        found.update(folder.glob("lib*/python*/*-packages/attn_lib"))
+    return sorted(
+        path
+        for path in found
+        if path.is_dir() and not path.is_symlink() and any(map(path.is_relative_to, shown))
+    )
 
 
-def _limits() -> None:
-    """Set in the new process, before anything of it runs."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def _parts(prefix: Path) -> list[Path]:
+    """Return what Python needs of a prefix."""
+    parts = (prefix / name for name in ("bin", "lib", "lib64", "pyvenv.cfg"))
+    return [part for part in parts if part.exists()]
 
 
-class Sandbox:
-    """One process with the part of the course in `course`, spoken to in messages.
+class Nursery:
+    """A process in a sandbox that has imported torch and starts workers; see nursery.py.
+
+    Args:
+        course: a folder that holds an `attn_lib` for the inside.
+        unsafe: without the sandbox.
+
+    Raises:
+        NoSandbox: it does not start.
+    """
+
+    def __init__(self, course: Path, *, unsafe: bool = False):
+        self._control, theirs = socket.socketpair()
+        program = [sys.executable, "-m", "attn_lib.grading.nursery"]
+        # Inside, one could read the environment of bubblewrap's own process.
+        environment: dict[str, str] = {}
+        if unsafe or not APART:
+            program.append("--together")
+        if unsafe:
+            environment = {
+                "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(course), "HOME": str(course),
+                "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0",
+            }  # fmt: skip
+        else:
+            program = [*_bubblewrap(course), *program]
+        self._process = subprocess.Popen(
+            program,
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=environment,
+            cwd=course if unsafe else None,
+        )
+        theirs.close()
+        self._control.settimeout(START_SECONDS)
+        said = b""
+        with contextlib.suppress(OSError):
+            said = self._control.recv(1)
+        self.lasts = said == b"1"
+        if not said:
+            self.close()
+        assert self._process.stderr
+        with self._process.stderr as stderr:
+            if not said:
+                trouble = stderr.read()[-1000:].decode(errors="replace").strip()
+                raise NoSandbox(f"The process for submissions does not start: {trouble}")
+
+    def start(self) -> "Sandbox":
+        """Start a worker.
+
+        Raises:
+            OSError: this process is gone.
+            NoSandbox: it cannot start one.
+        """
+        channel, theirs = socket.socketpair()
+        line, supervisors = socket.socketpair()
+        sandbox = Sandbox(self, channel, line)
+        with theirs, supervisors:
+            files = [theirs.fileno(), supervisors.fileno()]
+            try:
+                socket.send_fds(self._control, [b"+"], files)
+            except OSError:
+                sandbox.close()
+                raise
+        try:
+            sandbox.hear(START_SECONDS)
+        except Died as death:
+            raise NoSandbox(f"No process for a submission starts: {death}.") from death
+        return sandbox
+
+    def close(self) -> None:
+        """End the process and all that it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(KILL_SECONDS)
+        self._control.close()
+
+
+_kept: dict[tuple[Path, bool], Nursery] = {}  # one at most: each holds some 200 MB
+
+
+@atexit.register
+def _end_kept() -> None:
+    while _kept:
+        _kept.popitem()[1].close()
+
+
+def start(course: Path, *, unsafe: bool = False) -> "Sandbox":
+    """Start a worker in a nursery that is kept for the next one.
 
     Args:
         course: a folder that holds an `attn_lib` for the inside.
         unsafe: run it as an ordinary process instead.
+
+    Raises:
+        NoSandbox: it does not start.
+    """
+    key = course, unsafe
+    with contextlib.suppress(KeyError, OSError, NoSandbox):  # there is none, or it is gone
+        return _kept[key].start()
+    _end_kept()
+    nursery = Nursery(course, unsafe=unsafe)
+    if nursery.lasts:
+        _kept[key] = nursery
+    return nursery.start()
+
+
+def keeps_nursery() -> bool:
+    """Say whether a nursery is kept for the next worker."""
+    return bool(_kept)
+
+
+class _Until:
+    """A socket to read and write before a deadline."""
+
+    def __init__(self, channel: socket.socket, seconds: float):
+        self.channel, self.end = channel, time.monotonic() + seconds
+
+    def read(self, size: int) -> bytes:
+        self.channel.settimeout(max(self.end - time.monotonic(), 1e-3))
+        return self.channel.recv(size)
+
+    def write(self, data: bytes) -> None:
+        self.channel.settimeout(max(self.end - time.monotonic(), 1e-3))
+        self.channel.sendall(data)
+
+    def flush(self) -> None:
+        """Everything is sent at once."""
+
+
+class Sandbox:
+    """A worker, spoken to in messages.
+
+    Args:
+        nursery: the process that started it.
+        channel: to the worker.
+        line: to its supervisor.
     """
 
-    def __init__(self, course: Path, *, unsafe: bool = False):
-        program = [sys.executable, "-m", "attn_lib.grading.worker"]
-        filter = None if unsafe else _open_filter()
-        if unsafe:
-            environment = {
-                "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(course),
-                "HOME": str(course), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
-            }  # fmt: skip
-            options: dict[str, Any] = {"cwd": course, "env": environment}
-        else:
-            program = [*_bubblewrap(course, filter), *program]
-            # Without an environment: inside, one could read it of bubblewrap's own process.
-            options = {"pass_fds": () if filter is None else (filter,), "env": {}}
-        self.process = subprocess.Popen(
-            program,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=_limits,
-            **options,
-        )
-        if filter is not None:
-            os.close(filter)
-        self._requests: Any = self.process.stdin
-        self._replies: Any = self.process.stdout
-        self._late = False
+    def __init__(self, nursery: Nursery, channel: socket.socket, line: socket.socket):
+        self._nursery, self._channel, self._line = nursery, channel, line
+        self._status: int | None = None
 
     def ask(self, header: Any, blobs: list[bytes], seconds: float) -> None:
-        """Send one request; the answers are awaited with `hear`."""
+        """Send one request; the answers are awaited with `hear`.
+
+        Raises:
+            Died: it was not taken within the time, or the process is gone.
+        """
         try:
-            with self._deadline(seconds):
-                send(self._requests, header, blobs)
+            send(_Until(self._channel, seconds), header, blobs)
         except OSError as error:
-            raise Died(self._reason()) from error
+            raise Died(self._reason(error)) from error
 
     def hear(self, seconds: float) -> tuple[Any, memoryview]:
         """Return the next message.
@@ -163,44 +277,40 @@ class Sandbox:
             Died: none came within the time, or the process is gone, or it sent nonsense.
         """
         try:
-            with self._deadline(seconds):
-                return receive(self._replies)
-        except (EOFError, BadMessage, OSError) as error:
-            reason = self._reason() if not isinstance(error, BadMessage) else str(error)
+            return receive(_Until(self._channel, seconds))
+        except BadMessage as error:
             self.close()
-            raise Died(reason) from error
+            raise Died(str(error)) from error
+        except (EOFError, OSError) as error:
+            raise Died(self._reason(error)) from error
 
-    @contextlib.contextmanager
-    def _deadline(self, seconds: float):
-        def end() -> None:
-            self._late = True
-            self._kill()
-
-        timer = threading.Timer(seconds, end)
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-
-    def _reason(self) -> str:
-        if self._late:
+    def _reason(self, error: Exception) -> str:
+        status = self.close()
+        if isinstance(error, TimeoutError):
             return "it ran too long"
-        self._kill()
-        return f"it ended the process (exit status {self.process.wait(10)})"
+        return (
+            f"it ended the process (exit status {'unknown' if status is None else status})"
+        )
 
-    def _kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-
-    def close(self) -> None:
-        """End the process and all that it started."""
-        self._kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(10)
-        for stream in (self._requests, self._replies):
-            with contextlib.suppress(OSError):
-                stream.close()
+    def close(self) -> int | None:
+        """End the process and all that it started; return its exit status, if it can be known."""
+        if self._channel.fileno() < 0:  # it is closed already
+            return self._status
+        self._channel.close()
+        said = b""
+        with self._line as line, contextlib.suppress(OSError):
+            line.settimeout(0.2)
+            try:
+                said = line.recv(4)
+            except TimeoutError:  # it is still running
+                line.settimeout(KILL_SECONDS)
+                line.shutdown(socket.SHUT_WR)
+                said = line.recv(4)
+        if len(said) == 4:
+            self._status = struct.unpack("<i", said)[0]
+        if not said or not self._nursery.lasts:
+            self._nursery.close()
+        return self._status
 
     def __enter__(self) -> "Sandbox":
         return self

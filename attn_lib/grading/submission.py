@@ -18,7 +18,8 @@ CLEAR = (
     "Ask for it again without outputs (in JupyterLab: Edit, Clear Outputs of All Cells)."
 )
 
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+# Or up to the end: a search that fails would begin again at each of a million quotation marks.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NESTING = re.compile(rb"[\[\]{}]")
 _SCRIPT = re.compile(
     r"^(?:import \w|from \w[\w.]* import |def \w+\(|class \w+|# %%|# In\[)", re.MULTILINE

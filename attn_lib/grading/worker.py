@@ -1,19 +1,31 @@
-"""Runs a learner's notebook and answers, inside the sandbox: `python -m attn_lib.grading.worker`.
+"""Runs a learner's notebook and answers, inside the sandbox.
 
 Everything here shares a process with a stranger's code, so nothing that this process says is
 believed: it sends what the answers returned, and the judge outside decides.
 """
 
+import __future__
+
+import ast
+import asyncio
 import builtins
 import gc
+import inspect
+import linecache
 import os
+import random
+import socket
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 # Before torch: one thread, and no picture windows.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+import numpy as np
+import torch
 
 from attn_lib.checks.observe import observe
 from attn_lib.checks.task import Case
@@ -21,81 +33,177 @@ from attn_lib.grading.wire import find, pack_outcome, receive, send, unpack
 
 # Cell magics whose body is ordinary Python.
 TRANSPARENT = {"time", "timeit", "capture", "prun"}
-QUIET = types.SimpleNamespace(status="not attempted", points=0, inputs={}, message="")
+
+FUTURES = sum(
+    getattr(__future__, name).compiler_flag for name in __future__.all_feature_names
+)
 
 
-class Shell:
-    """What `get_ipython()` gives: magics do nothing, but those around ordinary code run it."""
+class Notebook:
+    """Runs cells one after another, as Jupyter does.
+
+    Args:
+        names: what the cells define.
+    """
 
     def __init__(self, names: dict[str, Any]):
         self.names = names
+        self.flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def run(self, source: str, place: str) -> None:
+        """Run Python, magics and all. A `from __future__ import` holds for later cells too.
+
+        Args:
+            source: the code.
+            place: its name in error messages.
+        """
+        try:
+            code = self._compiled(source, place)
+        except SyntaxError:
+            source = plain_python(source)
+            code = self._compiled(source, place)
+        # So that `inspect.getsource`, and with it `torch.jit.script`, finds what cells define.
+        linecache.cache[place] = len(source), None, source.splitlines(True), place
+        self.flags |= code.co_flags & FUTURES
+        value = eval(code, self.names)
+        if code.co_flags & inspect.CO_COROUTINE:
+            self.loop = self.loop or asyncio.new_event_loop()
+            self.loop.run_until_complete(value)
+
+    def _compiled(self, source: str, place: str) -> types.CodeType:
+        return compile(source, place, "exec", self.flags, dont_inherit=True)
+
+
+class Nothing:
+    """Stands for what there is none of: every attribute is like it, and a call gives None."""
+
+    def __getattr__(self, name: str) -> Any:
+        return Nothing()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+class Shell(Nothing):
+    """What `get_ipython()` gives: magics do nothing, but those around ordinary code run it."""
+
+    def __init__(self, notebook: Notebook):
+        self.notebook = notebook
 
     def run_cell_magic(self, magic: str, line: str, body: str) -> None:
         if magic in TRANSPARENT:
-            exec(compile(body, "<cell>", "exec"), self.names)
+            self.notebook.run(body, f"<%%{magic}>")
+        if magic == "writefile":
+            Path(line.split()[-1]).write_text(body, encoding="utf-8")
 
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args, **kwargs: None
+    def run_line_magic(self, magic: str, line: str, *args: Any) -> None:
+        if magic == "time":
+            self.notebook.run(line, "<%time>")
+
+    def getoutput(self, command: str, *args: Any, **kwargs: Any) -> list:
+        return []
 
 
-def main() -> None:
-    """Answer requests until the judge hangs up."""
-    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nothing, stream)
+def get_ready() -> None:
+    """Import what notebooks are likely to import, and what answering needs."""
+    import IPython.core.inputtransformer2  # noqa: F401
+    import matplotlib.pyplot  # noqa: F401
+
+    torch.compile = uncompiled
+
+
+def uncompiled(model: Any = None, **options: Any) -> Any:
+    """Stand in for `torch.compile`, which would start a compiler: give the function as it is."""
+    return (lambda function: function) if model is None else model
+
+
+def main(channel: int) -> None:
+    """Answer requests until the judge hangs up.
+
+    Args:
+        channel: an open socket to the judge.
+    """
+    random.seed(0)  # the same submission gets the same result
+    np.random.seed(0)
+    judge = socket.socket(fileno=channel)
+    requests, replies = judge.makefile("rb"), judge.makefile("wb")
     module = types.ModuleType("__main__")
     names = vars(module)
     sys.modules["__main__"] = module
-    shell = Shell(names)
+    notebook = Notebook(names)
+    shell = Shell(notebook)
     names.update(get_ipython=lambda: shell, display=lambda *args, **kwargs: None)
-    vars(builtins)["get_ipython"] = names["get_ipython"]
+    for place in (builtins, sys.modules.get("IPython")):
+        if place:
+            vars(place)["get_ipython"] = names["get_ipython"]
+    vars(builtins)["input"] = lambda prompt="": ""  # there is nobody to ask
+    turns = Turns()
+    send(replies, "ready", [])
     while True:
         try:
             header, data = receive(requests)
         except EOFError:
             return
         if "cells" in header:
-            run_cells(header["cells"], header["skip"], names, replies)
+            run_cells(header, notebook, replies)
         else:
             blobs: list[bytes] = []
             answer: Any = names.get(header["task"])
-            outcome = observe(
-                answer, make_case(header, data), gradients=header["gradients"]
-            )
+            if "turn" in header:
+                outcome = observe(answer, turns.case(header, data))
+            else:
+                case = Case("", unpack(header["args"], data), find(header["run"]))
+                outcome = observe(answer, case, gradients=header["gradients"])
             send(replies, pack_outcome(outcome, blobs), blobs)
 
 
-def make_case(header: Any, data: memoryview) -> Case:
-    """Build the case of a request; only functions of the checks can be its `run`."""
-    return Case("", unpack(header["args"], data), find(header["run"]))
+class Turns:
+    """Keeps here what an answer returns to be given to its next call."""
+
+    def __init__(self) -> None:
+        self.number, self.kept = -1, list[Any]()
+
+    def case(self, header: Any, data: memoryview) -> Case:
+        """Return one call of a case of several."""
+        number, last = header["turn"]
+        if number != self.number:
+            self.number, self.kept = number, []
+        given = None if last is None else self.kept[last]
+
+        def run(answer: Any, *args: Any) -> Any:
+            result = answer(*args, given)
+            if (
+                not isinstance(result, tuple | list)
+                or len(result) != 2
+                or result[1] is None
+            ):
+                return result
+            self.kept.append(result[1])
+            return result[0], len(self.kept) - 1
+
+        return Case("", unpack(header["args"], data), run)
 
 
-def run_cells(cells: list[str], skip: list[int], names: dict[str, Any], replies) -> None:
+def run_cells(header: Any, notebook: Notebook, replies: Any) -> None:
     """Run a notebook's cells, each for itself; say which begins, so that a death can be placed."""
-    for number, source in enumerate(cells):
-        if number in skip:
+    for number, source in enumerate(header["cells"]):
+        if number in header["skip"]:
             continue
         send(replies, {"cell": number}, [])
         problem = ""
         try:
-            exec(compile(plain_python(source), f"<cell {number + 1}>", "exec"), names)
+            notebook.run(source, f"<cell {number + 1}>")
         except BaseException as error:  # one broken cell does not take the others with it
             problem = type(error).__name__
         send(replies, {"done": number, "problem": problem}, [])
     gc.collect()
-    defined = sorted(name for name, value in names.items() if callable(value))
-    send(replies, {"defined": defined[:1000]}, [])
+    defined = [name for name in header["wanted"] if callable(notebook.names.get(name))]
+    send(replies, {"defined": defined}, [])
 
 
 def plain_python(source: str) -> str:
-    """Turn magics, `!commands` and `name?` into calls that do nothing here."""
-    if not any(sign in source for sign in "%!?"):
-        return source
+    """Turn magics, `!commands`, `name?` and prompts into Python, as Jupyter does."""
     from IPython.core.inputtransformer2 import TransformerManager
 
     return TransformerManager().transform_cell(source)
-
-
-if __name__ == "__main__":
-    main()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,8 @@ def on_this_machine(
     Raises:
         NoSandbox: bubblewrap does not work.
     """
-    rest, suspects = deque(jobs), deque[Job]()
+    # Lesson by lesson: a process keeps what it has prepared for one.
+    rest, suspects = deque(sorted(jobs, key=lambda job: job.lesson)), deque[Job]()
 
     def submit(pool: ProcessPoolExecutor, job: Job) -> Future:
         return pool.submit(
@@ -166,9 +168,8 @@ def _done(job: Job, future: Any) -> Done | None:
 
 
 def _said(error: Exception) -> str:
-    return f"Grading it failed here, which is no fault of the learner's: {type(error).__name__}: {error}"[
-        :500
-    ]
+    text = f"{type(error).__name__}: {error}"[:200]
+    return f"Grading it failed here, which is no fault of the learner's: {text}"
 
 
 class Pool:
@@ -176,7 +177,9 @@ class Pool:
 
     def __init__(self, size: int, folder: Path):
         self.others = set(multiprocessing.active_children())
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")  # it imports torch once
+        context.set_forkserver_preload([__name__])
+        _start_fork_server()
         self.pool = ProcessPoolExecutor(
             size, mp_context=context, initializer=_begin, initargs=(str(folder),)
         )
@@ -189,6 +192,15 @@ class Pool:
             for process in set(multiprocessing.active_children()) - self.others:
                 process.kill()
         self.pool.shutdown(cancel_futures=True)
+
+
+def _start_fork_server() -> None:
+    """Start the process that the pool's are forks of, so that Ctrl-C is for its parent only."""
+    in_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main else None
+    forkserver.ensure_running()
+    if in_main:
+        signal.signal(signal.SIGINT, before)
 
 
 def _begin(folder: str) -> None:
@@ -240,7 +252,7 @@ def on_cluster(
     from distributed.client import FutureCancelledError
     from distributed.scheduler import KilledWorker
 
-    queue = deque(jobs)
+    queue = deque(sorted(jobs, key=lambda job: job.lesson))
     with Client(address, timeout=CONNECT_SECONDS, set_as_default=False) as client:
         client.wait_for_workers(1, timeout=3 * CONNECT_SECONDS)
         try:

@@ -14,6 +14,7 @@ from torch import nn
 import attn_lib
 from attn_lib.checks import check, grade, hint, judge, progress, tasks
 from attn_lib.checks.observe import PRINT_LIMIT
+from attn_lib.checks.task import find_task
 
 
 def right(q, k, v):
@@ -471,3 +472,15 @@ def test_a_slow_answer_is_not_timed_out():
         return right(q, k, v)
 
     assert judge("attention", answer).status == "passed"
+
+
+def test_a_number_of_too_many_digits_is_no_surprise():
+    for number in (10**5000, -(10**5000)):
+        verdict = judge("kv_cache_bytes", lambda *sizes, number=number: number)
+        assert "a number of more than 100 digits" in verdict.message
+
+
+def test_a_right_value_of_numpy_is_told_from_a_wrong_one():
+    right = find_task("kv_cache_bytes").reference
+    verdict = judge("kv_cache_bytes", lambda *sizes: np.int64(right(*sizes)))
+    assert "has the right value, but is an int64: it should be an int" in verdict.message

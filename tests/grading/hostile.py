@@ -181,7 +181,100 @@ CHEATS = {
     ],
 }  # fmt: skip
 
-HOSTILE = ENDS | STORMS | FILES | CHEATS
+# ------------------------------------------------------------- forged outcomes and messages
+
+
+def forged(**said: str) -> list[str]:
+    """A notebook with a right `stable_softmax` without gradients, whose outcomes say something else."""
+    lies = "".join(f"    said[{name!r}] = {value}\n" for name, value in said.items())
+    return [
+        "import torch, attn_lib.grading.worker as w\n"
+        "honest, names = w.pack_outcome, []\n"
+        "def make_case(header, data, made=w.make_case):\n"
+        "    names[:] = [header['task']]\n    return made(header, data)\n"
+        "def pack_outcome(outcome, blobs):\n"
+        "    said = honest(outcome, blobs)\n"
+        "    if names != ['stable_softmax']:\n        return said\n"
+        "    def tensor(dtype, shape, size):\n"
+        "        blobs.append(bytes(size))\n"
+        "        start = sum(map(len, blobs)) - size\n"
+        "        return {'tensor': [dtype, shape, list(range(len(shape))), start]}\n"
+        f"{lies}    return said\n"
+        "w.make_case, w.pack_outcome = make_case, pack_outcome\n"
+        "def stable_softmax(x, dim=-1):\n    return x.detach().softmax(dim)"
+    ]
+
+
+def sent(header: str) -> list[str]:
+    """A notebook that sends a message of its own while its cells run."""
+    return [
+        "import json, os, struct\n"
+        f"text = json.dumps({header}).encode()\n"
+        "os.write(3, struct.pack('<II', len(text), 0) + text)\n"
+        "def stable_softmax(x, dim=-1):\n    return x"
+    ]
+
+
+FORGED = {
+    "a gradient of no numbers": forged(gradients="{'0': tensor('float32', [0, 1, 1, 1, 1, 1], 0)}"),
+    "a gradient of another shape": forged(gradients="{'0': tensor('float32', [7, 11], 308)}"),
+    "a gradient of eight bits": forged(gradients="{'0': tensor('float8_e4m3fn', [1], 1)}"),
+    "a complex gradient": forged(gradients="{'0': tensor('complex64', [1], 8)}"),
+    "the same bytes as many gradients": forged(
+        gradients="dict.fromkeys(map(str, range(2_000)), tensor('uint8', [4_000_000], 4_000_000))"
+    ),
+    "infinitely many values": forged(count="float('inf')"),
+    "a line without end": forged(error="['E', 't', 'e', [['f', float('inf')]], False]"),
+    "a size without end": forged(values="[{'tensor': ['float32', [float('inf')], [0], 0]}]"),
+    "sizes too large to multiply": forged(values="[tensor('float32', [0] + [1 << 22] * 9, 0)]"),
+    "a changed argument that is none": forged(changed="['\\u00b2']"),
+    "a changed argument far away": forged(changed="['9999']"),
+    "markup and control characters": forged(
+        error="['<script>', *['<script>\\x1b[2J\\ud800=1+1' * 99] * 2, [['<script>', 1]], False]"
+    ),
+    "a cell numbered infinity": sent("{'cell': float('inf')}"),
+    "a cell numbered in words": sent("{'cell': 'one'}"),
+    "definitions that are none": sent("{'defined': 5}"),
+    "a list for a message": sent("[1, 2]"),
+    "nothing for a message": sent("None"),
+}  # fmt: skip
+
+# ------------------------------------- what no limit of memory counts, and what leaves the machine
+
+
+def gets(code: str) -> list[str]:
+    """A notebook whose `stable_softmax` is right if this code raises no OSError."""
+    lines = "\n".join("    " + line for line in code.strip().splitlines())
+    return [
+        "import ctypes, os, pathlib, socket, sys, torch\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "def called(name, *arguments):\n"
+        "    if getattr(libc, name)(*arguments) < 0:\n        raise OSError(name)\n"
+        "def stable_softmax(x, dim=-1):\n    return x\n"
+        f"try:\n{lines}\n    stable_softmax = torch.softmax\nexcept OSError:\n    pass"
+    ]
+
+
+HOARDS = {
+    "files without names": gets("os.memfd_create('x')"),
+    "shared memory": gets("called('shmget', 0, 1 << 20, 0o1600)"),
+    "semaphores": gets("called('semget', 0, 10, 0o1600)"),
+    "message queues": gets("called('msgget', 0, 0o1600)"),
+    "named message queues": gets("called('mq_open', b'/x', os.O_CREAT | os.O_RDWR, 0o600, None)"),
+    "contexts of input and output": gets(
+        "called('syscall', 206 if os.uname().machine == 'x86_64' else 0, 9, ctypes.byref(ctypes.c_long()))"
+    ),
+    "two thousand open files": gets("held = [open('/dev/null') for _ in range(2000)]"),
+    "many small files": gets("for i in range(20_000):\n    open(f'/tmp/{i}', 'w').close()"),
+    "a file in the root": gets("pathlib.Path('/x').write_bytes(bytes(1 << 20))"),
+    "a file in /etc": gets("pathlib.Path('/etc/x').write_bytes(bytes(1 << 20))"),
+    "a file beside Python": gets("pathlib.Path(sys.base_prefix).with_name('x').write_text('x')"),
+    "a socket to the host of a virtual machine": gets("socket.socket(40, socket.SOCK_STREAM)"),
+    "a socket to the kernel": gets("socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)"),
+    "a socket for ciphers": gets("socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET)"),
+}  # fmt: skip
+
+HOSTILE = ENDS | STORMS | FILES | CHEATS | FORGED | HOARDS
 # Where the honest answer cannot be expected to survive: what it needs was broken in its own process.
 LOSES_IT = {
     "patches torch.allclose",

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
-from attn_lib.grading.batch import Busy, grade_class
-from attn_lib.grading.find import find
+from attn_lib.grading.batch import Busy, alone, grade_class
+from attn_lib.grading.find import find, passed_over
 from attn_lib.grading.grade import grade_submission
 from attn_lib.grading.reports import grades_csv
 from attn_lib.grading.workers import Job, OtherVersion, on_cluster, on_this_machine, work
@@ -66,6 +66,7 @@ def told(folder, count, **orders):
         ("李明/x.ipynb", "李明"),
         ("Zoe\u0308.ipynb", "Zo\u00eb"),
         ("_.ipynb", "_"),
+        ("ada.ipynb.ipynb", "ada"),
         ("=cmd()/x.ipynb", "=cmd()"),
         ("ada/only.py", "ada"),
     ],
@@ -93,6 +94,24 @@ def test_what_nobody_handed_in_is_passed_over(tmp_path):
     class_of(tmp_path, {"out/feedback/x.ipynb": notebook(), "ada/helper.py": b"import os"})
     assert [file.name for file in find(tmp_path, leave_out=tmp_path / "out")] == [
         "ada/a.ipynb"
+    ]
+
+
+def test_what_is_passed_over_is_named(tmp_path):
+    assert passed_over(tmp_path) == ""
+    names = ("ada.zip", "bob.py", "a.txt\x1b", ".DS_Store", "out/x", "eve/a.ipynb")
+    class_of(tmp_path, dict.fromkeys(names, b"") | {"fay.ipynb": notebook()})
+    (tmp_path / "gus").symlink_to(tmp_path / "eve")
+    said = passed_over(tmp_path, leave_out=tmp_path / "out")
+    assert said.endswith("folders: a.txt\ufffd, ada.zip, bob.py, gus.")
+
+
+def test_names_are_sorted_as_people_sort_them(tmp_path):
+    files = dict.fromkeys(("ben.ipynb", "Cy.ipynb", "ada/a.ipynb"), notebook())
+    assert [file.learner for file in find(class_of(tmp_path, files))] == [
+        "ada",
+        "ben",
+        "Cy",
     ]
 
 
@@ -252,6 +271,12 @@ def test_only_one_run_writes_to_a_folder(tmp_path):
     (tmp_path / "out").mkdir()
     with FileLock(tmp_path / "out" / ".lock"), pytest.raises(Busy, match="Another run"):
         grade_class(tmp_path, tmp_path / "out", seed=3)
+    with alone(tmp_path / "out"):
+        assert grade_class(tmp_path / "out", tmp_path / "out", seed=3) == []
+        with pytest.raises(Timeout):
+            FileLock(tmp_path / "out" / ".lock").acquire(blocking=False)
+    with FileLock(tmp_path / "out" / ".lock").acquire(blocking=False):
+        pass
 
 
 RUN = """

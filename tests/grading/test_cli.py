@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from attn_lib.grading import __main__ as command
 from attn_lib.grading.__main__ import main
@@ -140,6 +141,39 @@ def test_results_inside_of_the_class_are_no_submission(tmp_path):
     assert (
         len((folder / "results/grades.csv").read_text(encoding="utf-8").splitlines()) == 2
     )
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_a_run_that_has_to_wait_leaves_the_seed_of_the_other_alone(tmp_path, capsys):
+    arguments = [
+        "grade", str(class_of(tmp_path / "class", ONE)), "--out", str(tmp_path / "out"),
+    ]  # fmt: skip
+    assert main([*arguments, "--seed", "11"]) == 0
+    with FileLock(tmp_path / "out/.lock"):
+        assert main([*arguments, "--seed", "12"]) == 1
+    assert "Another run" in capsys.readouterr().err
+    assert (tmp_path / "out/seed.txt").read_text() == "11\n"
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_the_results_do_not_go_among_the_submissions(tmp_path, capsys):
+    folder = class_of(tmp_path, ONE)
+    assert main(["grade", str(folder), "--out", f"{folder}/ada/.."]) == 1
+    assert "choose another" in capsys.readouterr().err
+    assert [path.name for path in folder.iterdir()] == ["ada"]
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_loose_files_that_are_no_notebooks_are_named(tmp_path, capsys):
+    folder = class_of(tmp_path / "class", {"bob.zip": b"PK"})
+    arguments = ["grade", str(folder), "--out", str(tmp_path / "out")]
+    assert main(arguments) == 1
+    assert "bob.zip" in capsys.readouterr().err
+    class_of(folder, ONE)
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    assert "! Passed over, being neither notebooks nor folders: bob.zip." in said
+    assert "Notebooks: 1, learners: 1" in said
 
 
 @pytest.mark.usefixtures("graded_without_running")

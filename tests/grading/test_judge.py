@@ -74,7 +74,53 @@ def test_broken_cells_and_magics_do_not_take_the_others_with_them():
     verdicts = judged(cells)
     assert verdicts["stable_softmax"].status == "passed"
     assert verdicts["attention_scores"].status == "passed"
-    assert "Nothing in the notebook is named `attention`" in verdicts["attention"].message
+    message = verdicts["attention"].message
+    assert "Nothing in the notebook is named `attention`" in message
+    assert "Code cell 2 raised ZeroDivisionError. Code cell 3 raised SyntaxError" in message
+
+
+# What works in Jupyter: cells before those of the honest answers, or around them.
+ODD = {
+    "magics in a timed cell": ["%%time\n%matplotlib inline\nfiles = !ls\nprint(len(files))\n" + SOFTMAX],
+    "a timed line": ["%time y = 3\nprint(y)\n" + SOFTMAX],
+    "await at the top": ["import asyncio\nawait asyncio.sleep(0)\n" + SOFTMAX],
+    "await in a timed cell": ["%%time\nimport asyncio\nawait asyncio.sleep(0)\n" + SOFTMAX],
+    "annotations that do not exist": [
+        "from __future__ import annotations",
+        SOFTMAX.replace("dim=-1", "dim: Nowhere = -1"),
+    ],
+    "a thousand names": ["from torch import *\nfrom numpy import *\nfrom matplotlib.pylab import *", SOFTMAX],
+    "a compiled function": [SOFTMAX.replace("def", "@torch.compile\ndef")],
+    "a compiled function, with options": [SOFTMAX.replace("def", "@torch.compile(dynamic=True)\ndef")],
+    "a script function": [SOFTMAX.replace("def", "@torch.jit.script\ndef").replace("dim=", "dim: int = ")],
+    "its own source": [SOFTMAX, "import inspect\nassert 'def' in inspect.getsource(stable_softmax)\n" + SOFTMAX],
+    "an indented cell": ["".join("    " + line for line in SOFTMAX.splitlines(True))],
+    "prompts": [">>> import math\n>>> x = 3\n", SOFTMAX],
+    "a question to the reader": ["name = input('Your name? ')\nprint(name)\n" + SOFTMAX],
+    "a shell that is imported": [
+        "from IPython import get_ipython\nget_ipython().run_line_magic('matplotlib', 'inline')\n"
+        "get_ipython().events.register('pre_run_cell', print)\n" + SOFTMAX
+    ],
+    "a module of its own": ["%%writefile own.py\n" + SOFTMAX, "from own import stable_softmax"],
+    "the name of the user": ["import getpass\nprint(getpass.getuser())\n" + SOFTMAX],
+    "a guarded main": ["if __name__ == '__main__':\n" + "".join("    " + s for s in SOFTMAX.splitlines(True))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_odd_but_honest_gets_its_points(name):
+    verdicts = judged([*ODD[name], SCORES])
+    assert verdicts["stable_softmax"].status == "passed"
+    assert verdicts["attention_scores"].status == "passed"
+
+
+def test_a_result_of_another_kind_is_named():
+    [verdict] = [
+        v
+        for v in judged(["def stable_softmax(x, dim=-1):\n    return x.numpy()"]).values()
+        if v.task == "stable_softmax"
+    ]
+    assert "but is a ndarray" in verdict.message
 
 
 def test_a_cell_that_ends_the_process_is_left_out_and_named():
@@ -104,7 +150,7 @@ def test_many_slow_cells_and_calls_end_with_the_time_of_the_whole(monkeypatch):
     monkeypatch.setattr("attn_lib.grading.judge.SUBMISSION_SECONDS", 6.0)
     start = time.monotonic()
     verdicts = judged(["import time\ntime.sleep(1.5)"] * 40)
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 60  # without the limit, forty cells take that long
     assert all("too long" in verdict.message for verdict in verdicts.values())
 
 
@@ -186,7 +232,7 @@ def stable_softmax(x, dim=-1):
     message = judged([probe])["stable_softmax"].message
     for expected in (
         "fork: PermissionError",
-        "network: ConnectionRefusedError",
+        "network: OSError",
         "environment: False",
         "solutions: False",
         "write: OSError",
@@ -195,3 +241,90 @@ def stable_softmax(x, dim=-1):
         "processes: True",
     ):
         assert expected in message
+
+
+# ------------------------------------------------------------- what an answer may not know
+
+
+def test_a_cached_attention_that_looks_for_the_whole_sequence_finds_nothing():
+    """It attends to what the caller's variables hold instead of keeping a cache."""
+    looks = """
+import sys, torch
+def cached_attention(q, k, v, cache):
+    past = int(cache or 0)
+    found = {}
+    frame = sys._getframe(1)
+    while frame:
+        for name in ("q", "k", "v"):
+            whole = frame.f_locals.get(name)
+            whole = whole[0] if isinstance(whole, tuple | list) and whole else whole
+            if isinstance(whole, torch.Tensor) and whole.ndim == 4 and whole.shape[2] > past + q.shape[2]:
+                found[name] = whole
+        frame = frame.f_back
+    end = past + q.shape[2]
+    k, v = found.get("k", k)[:, :, :end], found.get("v", v)[:, :, :end]
+    mask = torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2]).bool()
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask), end
+"""
+    verdict = judged([looks], lesson=4)["cached_attention"]
+    assert verdict.status == "wrong", str(verdict)
+    assert verdict.points == 0
+
+
+def test_a_greedy_decode_that_looks_for_the_script_finds_none():
+    looks = """
+import gc, torch
+def greedy_decode(step, batch_size, bos_id, eos_id, max_len):
+    inside = [cell.cell_contents for cell in step.__closure__ or ()] + gc.get_objects()
+    for thing in inside:
+        kept = vars(thing) if hasattr(thing, "__dict__") and hasattr(thing, "make_step") else {}
+        for value in kept.values():
+            rows = value if isinstance(value, list | tuple) else []
+            if len(rows) == batch_size and all(isinstance(row, list) for row in rows):
+                full = [(row + [eos_id] * max_len)[:max_len] for row in rows]
+                return torch.tensor(full)
+            if isinstance(value, dict) and len(value) >= batch_size * 2 and batch_size == 1:
+                return torch.tensor([(list(value.values()) + [eos_id] * max_len)[:max_len]])
+    raise ValueError("no script")
+"""
+    verdict = judged([looks], lesson=5)["greedy_decode"]
+    assert verdict.points == 0, str(verdict)
+
+
+CACHED = """
+import torch
+def cached_attention(q, k, v, cache):
+    if cache is not None:
+        k, v = torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2)
+    mask = torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2]).bool()
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask), (k, v)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("", "", "passed"),
+        ("(k, v)\n", "{'k': k, 'v': v}\n", "error"),
+        (", (k, v)\n", ", None\n", "The second of the two things, the cache, is None"),
+        (", (k, v)\n", ", k, v\n", "it returned 3"),
+        (", (k, v)\n", "\n", "two things"),
+        ("    mask", "    q.mul_(2)\n    mask", "Not yet"),
+        ("    mask", "    raise ValueError('mine')\n    mask", "ValueError: mine"),
+        ("    mask", "    raise NotImplementedError\n    mask", "ot attempted"),
+        ("    mask", "    return None\n    mask", "It returned nothing"),
+        ("k, v = torch", "return q, cache #", "Not yet"),
+    ],
+)
+def test_calls_in_turns_are_judged_as_in_a_notebook(old, new, said):
+    from attn_lib.checks import judge
+
+    code = CACHED.replace(old, new) if old else CACHED
+    names: dict = {}
+    exec(code, names)
+    here = judge("cached_attention", names["cached_attention"], seed=7)
+    there = judged([code], lesson=4)["cached_attention"]
+    assert (there.status, there.mistake) == (here.status, here.mistake)
+    assert said in str(there) or said in str(here) or here.status == said
+    if here.status != "not attempted":
+        assert there.message.split("\n    line")[0] == here.message.split("\n    line")[0]

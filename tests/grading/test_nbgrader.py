@@ -227,8 +227,28 @@ def test_the_feedback_shows_the_verdicts_and_why_a_file_could_not_be_read(graded
     assert pages["all_right"].count('data-status="passed"') == 4
     assert pages["half"].count('data-status="passed"') == 2
     assert pages["untouched"].count('data-status="not attempted"') == 4
-    assert "This notebook could not be read" in pages["damaged"]
+    assert pages["damaged"].count("This notebook could not be read") == 1 + 4
+    assert "Nothing in the notebook" not in pages["damaged"]
     assert not any("NoSuchKernel" in page for page in pages.values())
+
+
+@pytest.mark.slow
+def test_what_a_killed_run_left_unfinished_is_graded_again(graded):
+    autograded = graded.folder / "grading" / "autograded"
+    before = {path: path.read_bytes() for path in autograded.glob(f"*/{LESSON}/*.ipynb")}
+    left = autograded / "half" / LESSON / f"{LESSON}.ipynb"
+    left.unlink()  # nbgrader made it read-only
+    left.write_text(json.dumps(answered("stable_softmax", "attention_scores")))
+    done = graded.nbgrader("autograde", LESSON, ATTN_GRADING_SEED="31")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr.count("was not finished") == 1
+    assert (
+        before.pop(left).count(b"attn_judged")
+        == left.read_bytes().count(b"attn_judged")
+        == 1
+    )
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert len(before) == 6
 
 
 @pytest.mark.slow

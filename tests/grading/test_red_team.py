@@ -44,7 +44,7 @@ def test_a_hostile_submission_earns_nothing_it_did_not_do(
     cells = [cell.replace("PORT", str(port)) for cell in HOSTILE[name]]
     start = time.monotonic()
     verdicts = {v.task: v for v in Judge([*cells, HONEST], 1, seed=11).verdicts()}
-    assert time.monotonic() - start < 60
+    assert time.monotonic() - start < 200  # it ends, also on a busy machine
     earned = {task: verdict.points for task, verdict in verdicts.items() if verdict.points}
     assert set(earned) <= {"attention_scores"}, str(verdicts["stable_softmax"])
     assert earned == {"attention_scores": 1} or name not in KEEPS_IT

@@ -1,6 +1,7 @@
 """The files for an instructor: correct, whole, and harmless whatever a learner is called."""
 
 import csv
+import errno
 import io
 import json
 import stat
@@ -123,6 +124,12 @@ def test_a_page_shows_every_lesson_with_its_points_and_verdicts():
     assert "The file is empty" in page
 
 
+def test_a_long_name_breaks_after_an_underscore_only():
+    page = feedback_page("ada", [row("ada")])
+    assert "<code>attention_<wbr>scores</code>" in page
+    assert "overflow-wrap: break-word" in page
+
+
 def test_the_table_counts_by_task():
     lines = [line.split() for line in table(ROWS).splitlines()]
     assert lines[1] == ["01", "stable_softmax", "2", "1", "1", "0", "0", "1", "0.67"]
@@ -164,6 +171,18 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_what_cannot_be_written_is_named(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match=r"none/a\.csv"):
+        write_whole(tmp_path / "none/a.csv", "")
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*/a\.csv"):
+        write_whole(tmp_path / "a.csv", "")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_kept_result_is_found_by_all_that_it_depends_on(tmp_path, monkeypatch):

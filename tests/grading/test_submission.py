@@ -1,6 +1,7 @@
 """Notebooks as people make them become cells, or a reason for an instructor."""
 
 import json
+import time
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -216,3 +217,10 @@ def test_a_notebook_as_people_make_them_is_graded_the_same_each_time():
 
 def test_text_is_made_fit_for_any_file():
     assert clean("a\x00\x1b[1m\ud800 <o at 0x7f12ab34cd56>\n") == "a��[1m� <o at 0x...>\n"
+
+
+def test_a_string_without_end_takes_no_time():
+    start = time.monotonic()
+    with pytest.raises(Unreadable, match="cut off"):
+        read_cells(b'{"cells": [' + b'"\\' * 1_000_000)
+    assert time.monotonic() - start < 10

@@ -40,18 +40,20 @@ def _(rng):
         q, k = (torch.randn(B, H, L, D, generator=rng) * scale for _ in range(2))
         return tuple(t.to(dtype) for t in (q, k, torch.randn(B, H, L, D, generator=rng)))
 
+    several = {"grad": False, "in_turns": True}
+
     def session(sizes, *shape, about="", **kwargs):
         sizes_text = " + ".join(map(str, sizes))
         about = about or ("one chunk" if len(sizes) == 1 else "chunks")
         args = (*random(*shape, **kwargs), sizes)
-        return Case(f"{about} of {sizes_text} tokens", args, one_session, grad=False)
+        return Case(f"{about} of {sizes_text} tokens", args, one_session, **several)
 
     def sessions(about, shapes, turns, dim=0, run=in_turns):
         args = tuple(zip(*(random(*shape) for shape in shapes), strict=True))
-        return Case(about, (*args, turns, dim), run, grad=False)
+        return Case(about, (*args, turns, dim), run, **several)
 
     first = random(1, 1, 1, 1)
-    yield Case("the first token, cache None", (*first, (1,)), one_session, grad=False)
+    yield Case("the first token, cache None", (*first, (1,)), one_session, **several)
     yield sessions(
         "two sessions of one token, one after the other, joined along the batch",
         [(1, 1, 1, 1), (1, 1, 1, 1)],
@@ -61,8 +63,8 @@ def _(rng):
     q = torch.tensor([[1.0, 0.0], [1.0, 2.0]]).view(1, 1, 2, 2)
     k = torch.tensor([[0.0, 1.0], [1.0, 0.0]]).view(1, 1, 2, 2)
     v = torch.tensor([[1.0, 0.0], [5.0, 8.0]]).view(1, 1, 2, 2)
-    yield Case("two tokens in one chunk", (q, k, v, (2,)), one_session, grad=False)
-    yield Case("two tokens, one at a time", (q, k, v, (1, 1)), one_session, grad=False)
+    yield Case("two tokens in one chunk", (q, k, v, (2,)), one_session, **several)
+    yield Case("two tokens, one at a time", (q, k, v, (1, 1)), one_session, **several)
     yield session((1, 1, 1), 1, 1, 3, 2)
     yield session((1, 2), 1, 1, 3, 2)
     yield session((6,), 2, 3, 6, 10)
@@ -92,10 +94,10 @@ def _(rng):
     )
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 6, 6))
     about = "not contiguous, fresh from the split, chunks of 2 + 3 + 1 tokens"
-    yield Case(about, (q, k, v, (2, 3, 1)), one_session, grad=False)
+    yield Case(about, (q, k, v, (2, 3, 1)), one_session, **several)
     q, k, v = random(2, 2, 5, 6, scale=60.0)
     about = "scores up to thousands apart, chunks of 3 + 2 tokens"
-    yield Case(about, (q, k, v, (3, 2)), one_session, grad=False, tolerance=1e-2)
+    yield Case(about, (q, k, v, (3, 2)), one_session, **several, tolerance=1e-2)
     for dtype in (torch.float64, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.") + ", chunks"
         yield session((2, 3, 1), 2, 3, 6, 6, about=about, dtype=dtype)

@@ -3,7 +3,7 @@
 import torch
 
 import attn_lib
-from attn_lib.checks.lesson_05.fake_model import FakeModel
+from attn_lib.checks.lesson_05.fake_model import FakeModel, hashed
 from attn_lib.checks.lesson_05.runs import decoded
 from attn_lib.checks.task import Case, task
 
@@ -43,7 +43,13 @@ def _(rng):
         return told(about, script, V, bos_id, eos_id, max_len, **logits)
 
     def told(about, script, V, bos_id, eos_id, max_len, **logits):
-        model = FakeModel(script, V, bos_id, eos_id, **logits)
+        following = {
+            hashed(row, (bos_id, *tokens[:n])): token
+            for row, tokens in enumerate(script)
+            for n, token in enumerate(tokens)
+        }
+        by_hash = dict(sorted(following.items()))
+        model = FakeModel(len(script), by_hash, V, bos_id, eos_id, **logits)
         args = (model, len(script), bos_id, eos_id, max_len)
         return Case(about, args, decoded, grad=False)
 

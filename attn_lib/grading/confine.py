@@ -1,0 +1,124 @@
+"""What a process gives up for good before it runs a stranger's code: memory, time, and system calls.
+
+Threads stay possible; further processes, other namespaces, mounts and the like do not. Nor does
+memory that no limit counts, such as that of memfd_create and of System V, or a socket that a network
+namespace does not hold, such as one to the host of a virtual machine. The numbers of
+the system calls are those of Linux on x86-64 and arm64. Source: seccomp(2), capset(2), and
+<asm/unistd.h>, <linux/filter.h>.
+"""
+
+import contextlib
+import ctypes
+import errno
+import platform
+import resource
+import struct
+import sys
+
+MEMORY = 4 << 30  # bytes of address space; torch alone takes 3
+FILE = 16 << 20  # bytes of one file
+CPU = 600  # seconds
+DISK = 64 << 20  # bytes of each folder that can be written; set by what mounts them
+OPEN_FILES = 512  # sockets and pipes hold memory too
+THREADS = 4096  # before Linux 5.14 it counts all of a user's; it does not bind root
+
+# (x86-64, arm64); the first four are clone and what else makes processes, handled one by one below.
+CLONE, CLONE3, FORK, VFORK = (56, 220), (435, 435), (57, None), (58, None)
+DENIED = {
+    "unshare": (272, 97), "setns": (308, 268), "ptrace": (101, 117),
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
+    "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430), "fsmount": (432, 432),
+    "fspick": (433, 433), "mount_setattr": (442, 442),
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
+    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "memfd_create": (319, 279), "memfd_secret": (447, 447),
+    "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),
+    "io_setup": (206, 0),
+    "fork": FORK, "vfork": VFORK,
+}  # fmt: skip
+MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # AUDIT_ARCH
+CLONE_THREAD = 0x10000
+SOCKET = (41, 198)
+FAMILIES = 1, 2, 10  # of sockets: AF_UNIX, AF_INET, AF_INET6
+LOAD, EQUAL, AT_LEAST, HAS_BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
+PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, FILTER = 22, 38, 2
+CAPABILITIES_3 = 0x20080522
+
+
+def confine() -> None:
+    """Set the limits of this process, drop its capabilities, and filter its system calls.
+
+    It is to be called while there is one thread.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    for limit, most in (
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_FSIZE, FILE),
+        (resource.RLIMIT_CPU, CPU),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_NPROC, THREADS),
+    ):
+        with contextlib.suppress(ValueError):  # macOS does not know every limit
+            resource.setrlimit(limit, (most, most))
+    if not sys.platform.startswith("linux"):
+        return
+    call("capset", struct.pack("=Ii", CAPABILITIES_3, 0), bytes(24))
+    call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    program = system_call_filter()
+    if program is not None:
+        lines = ctypes.create_string_buffer(program)
+        head = struct.pack("@HP", len(program) // 8, ctypes.addressof(lines))
+        call("prctl", PR_SET_SECCOMP, FILTER, head, 0, 0)
+
+
+def call(name: str, *arguments: int | bytes) -> None:
+    """Call a function of the C library that gives 0 if all is well.
+
+    Raises:
+        OSError: it did not.
+    """
+    wide = (ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments)
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*wide):
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {errno.errorcode.get(number, number)}")
+
+
+def system_call_filter() -> bytes | None:
+    """Return the filter as a program for the kernel; None on a processor we have no numbers for."""
+    if platform.machine() not in MACHINES:
+        return None
+    column, architecture = MACHINES[platform.machine()]
+    program = [
+        (LOAD, 0, 0, ARCHITECTURE),
+        (EQUAL, 1, 0, architecture),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, NUMBER),
+        (AT_LEAST, 0, 1, 0x40000000),  # another way to call, with other numbers
+        (RETURN, 0, 0, ERROR | errno.EPERM),
+        # glibc tries clone3 first, and takes clone if there is none.
+        (EQUAL, 0, 1, CLONE3[column]),
+        (RETURN, 0, 0, ERROR | errno.ENOSYS),
+    ]
+    for numbers in DENIED.values():
+        if (number := numbers[column]) is not None:
+            program += [(EQUAL, 0, 1, number), (RETURN, 0, 0, ERROR | errno.EPERM)]
+    program += [
+        (EQUAL, 0, len(FAMILIES) + 3, SOCKET[column]),
+        (LOAD, 0, 0, FIRST_ARGUMENT),
+        *((EQUAL, len(FAMILIES) - n, 0, family) for n, family in enumerate(FAMILIES)),
+        (RETURN, 0, 0, ERROR | errno.EAFNOSUPPORT),
+        (RETURN, 0, 0, ALLOW),
+        (EQUAL, 0, 3, CLONE[column]),
+        (LOAD, 0, 0, FIRST_ARGUMENT),
+        (HAS_BITS, 1, 0, CLONE_THREAD),
+        (RETURN, 0, 0, ERROR | errno.EPERM),
+        (RETURN, 0, 0, ALLOW),
+    ]
+    return b"".join(struct.pack("=HBBI", *line) for line in program)

@@ -1,0 +1,368 @@
+"""A class of learners of every kind, and what each must get: python -m tests.grading.simulated_class.
+
+It grades them in one run of the instructor's command and compares every result. The class is the same
+whenever it is made.
+"""
+
+import argparse
+import csv
+import inspect
+import json
+import random
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from attn_lib.checks import tasks
+from attn_lib.grading.grade import worth_points
+from tests.grading.hostile import HONEST, HOSTILE, KEEPS_IT
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = (
+    "ada",
+    "Grace Hopper",
+    "李明",
+    "Łukasz Żak",
+    "محمد",
+    "Zoë-Anne O'Neil",
+    "=1+1",
+    "ñandú",
+)
+LESSONS = sorted({task.lesson for task in tasks() if task.points})
+SECRET = "what the gradebook holds"
+
+
+@dataclass
+class Learner:
+    """One submission and what it must get.
+
+    Attributes:
+        kind: of the submission, to count.
+        files: their names, and what is in them.
+        lesson: None where it cannot be told.
+        least: points at least.
+        most: points at most.
+        mistakes: the ids that must be named, by task.
+        has_problem: whether the instructor must be told why nothing was graded.
+        name: the learner's; given by `make`.
+    """
+
+    kind: str
+    files: dict[str, bytes]
+    lesson: int | None
+    least: float
+    most: float
+    mistakes: dict[str, str] = field(default_factory=dict)
+    has_problem: bool = False
+    name: str = ""
+
+
+# --------------------------------------------------------------------------------- notebooks
+
+
+def packed(cells: list[str], **more) -> bytes:
+    """Return a notebook with these code cells."""
+    made = [
+        {
+            "cell_type": "code",
+            "source": c,
+            "metadata": {},
+            "outputs": [],
+            "execution_count": 1,
+        }
+        for c in cells
+    ]
+    whole = {"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    return json.dumps(whole | more, ensure_ascii=False).encode()
+
+
+def answered(lesson: int) -> list[str]:
+    """Return the code cells of a solution as a learner hands them in: nothing hidden is in them."""
+    [path] = ROOT.glob(f"solutions/{lesson:02}_*/*.ipynb")
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    cells = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    hidden = re.compile(r"\n### BEGIN HIDDEN.*?### END HIDDEN TESTS", re.DOTALL)
+    return [re.sub(r" *### (BEGIN|END) SOLUTION\n?", "", hidden.sub("", c)) for c in cells]
+
+
+def most_of(lesson: int) -> float:
+    """Return what a lesson is worth."""
+    return sum(task.points for task in worth_points(lesson))
+
+
+# ------------------------------------------------------------------------- kinds of learners
+
+
+def spoiled(lesson: int, wrong: dict[str, str]) -> bytes:
+    """Return a solution with other code for some tasks, which the answers to the others do not use."""
+    apart = f"right = {{}}\nexec({chr(10).join(answered(lesson))!r}, right)\nglobals().update(right)"
+    return packed([apart, *wrong.values()])
+
+
+DISGUISES = (
+    lambda cells: packed(cells),
+    lambda cells: packed(["%matplotlib inline\n!pip install nothing", *cells, "progress?"]),
+    lambda cells: packed(["import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()", *cells]),
+    lambda cells: packed([*cells, "1 / 0", "def broken(:", "import no_such_module"]),
+    lambda cells: packed([f"%%time\n{c}" if c.startswith("def ") else c for c in cells]),
+    lambda cells: packed(["\n\n".join(cells)]),  # all in one cell
+    lambda cells: packed([c for c in cells if not c.startswith("check(")]),
+    lambda cells: packed(cells, metadata={"big": ["x" * 1000] * 3000}),
+    lambda cells: packed(cells).decode().encode("utf-16"),
+    lambda cells: json.dumps(
+        {"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [
+            {"cell_type": "code", "language": "python", "input": c, "outputs": []} for c in cells]}]}
+    ).encode(),
+)  # fmt: skip
+
+
+def right(rng: random.Random) -> Iterator[Learner]:
+    """Right answers to every lesson, in notebooks as people make them."""
+    while True:
+        for disguise in DISGUISES:
+            lesson = rng.choice(LESSONS)
+            points = most_of(lesson)
+            data = disguise(answered(lesson))
+            yield Learner("right", {"My Notebook (1).ipynb": data}, lesson, points, points)
+
+
+PERTURB = """
+import torch
+
+def _perturbed(value):
+    if isinstance(value, torch.Tensor):
+        return ~value if value.dtype == torch.bool else value + 1
+    if isinstance(value, (int, float)):
+        return value + 1
+    return type(value)(map(_perturbed, value)) if type(value) in (tuple, list) else None
+
+def _perturb(right):
+    if isinstance(right, type):
+        class Wrong(right):
+            def forward(self, *args, **kwargs):
+                return _perturbed(super().forward(*args, **kwargs))
+        return Wrong
+    return lambda *args, **kwargs: _perturbed(right(*args, **kwargs))
+"""
+
+
+def partly(rng: random.Random) -> Iterator[Learner]:
+    """Some tasks right, some not begun, some wrong in every number, some that raise."""
+    while True:
+        lesson = rng.choice(LESSONS)
+        wrong, points = {}, 0.0
+        for task in worth_points(lesson):
+            code = rng.choice(
+                ("", "", "...", f"_perturb({task.name})", "lambda *a, **k: 1 / 0")
+            )
+            points += 0 if code else task.points
+            if code:
+                wrong[task.name] = f"{PERTURB}\n{task.name} = {code}"
+        files = {"exercise.ipynb": spoiled(lesson, wrong)}
+        yield Learner("partly right", files, lesson, points, points)
+
+
+GIVEN = "math", "torch", "F", "nn", "Tensor"
+HEAD = "import math, torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn"
+
+
+def mistaken(rng: random.Random) -> Iterator[Learner]:
+    """One known mistake in a whole solution; it costs its task, and is named."""
+    known = []
+    for task in tasks():
+        for mistake in task.mistakes if task.points else ():
+            if not inspect.isfunction(mistake.answer):
+                continue
+            source = textwrap.dedent(inspect.getsource(mistake.answer))
+            names: dict = {}
+            alone = source.find("\ndef _(") if source.startswith("@") else -1
+            free = inspect.getclosurevars(mistake.answer) if alone > 0 else None
+            if free and set(free.globals) | free.unbound <= {
+                "math",
+                "torch",
+                "F",
+                "nn",
+                "Tensor",
+            }:
+                code = f"{HEAD}\n{source[alone:].replace('def _(', f'def {task.name}(', 1)}"
+                try:
+                    exec(code, names)
+                except NameError:  # an annotation that is explained elsewhere
+                    continue
+                known.append((task, mistake.id, code))
+    rng.shuffle(known)
+    while True:
+        for task, mistake, code in known:
+            points = most_of(task.lesson) - task.points
+            named = {task.name: mistake}
+            files = {"x.ipynb": spoiled(task.lesson, {task.name: code})}
+            yield Learner("known mistake", files, task.lesson, points, points, named)
+
+
+def untouched(rng: random.Random) -> Iterator[Learner]:
+    """The exercise as it was handed out."""
+    while True:
+        lesson = rng.choice(LESSONS)
+        [path] = ROOT.glob(f"exercises/{lesson:02}_*/*.ipynb")
+        yield Learner("untouched", {path.name: path.read_bytes()}, lesson, 0, 0)
+
+
+def strange(rng: random.Random) -> Iterator[Learner]:
+    """What is no notebook, and two notebooks for one exercise."""
+    lesson, full = 1, most_of(1)
+    good = packed(answered(1))
+    broken = {
+        "zero bytes": b"",
+        "zeros": bytes(1000),
+        "cut off": good[: len(good) // 2],
+        "HTML": b"<!DOCTYPE html><html><body>Sign in</body></html>",
+        "zip": b"PK\x03\x04" + bytes(100),
+        "a merge": b"<<<<<<< HEAD\n" + good,
+        "a list": b"[1, 2, 3]",
+        "deep": b"[" * 100_000,
+        "R": packed(["x <- 1"], metadata={"kernelspec": {"language": "R"}}),
+        "no cells": packed([]),
+        "noise": rng.randbytes(5000),
+    }
+    while True:
+        for data in broken.values():
+            name = "exercise_01.ipynb"
+            yield Learner("unreadable", {name: data}, lesson, 0, 0, has_problem=True)
+        half = packed([c for c in answered(1) if "class SelfAttention" not in c])
+        two = {"a.ipynb": half, "b.ipynb": good, "c/exercise_01.ipynb": b""}
+        yield Learner("two notebooks", two, lesson, full, full)
+        yield Learner(
+            "no notebook", {"essay.pdf": b"%PDF-1.4"}, None, 0, 0, has_problem=True
+        )
+
+
+def hostile(rng: random.Random, port: int) -> Iterator[Learner]:
+    """Each hostile notebook with one honest answer, worth a point."""
+    while True:
+        for name, cells in HOSTILE.items():
+            honest = [*(c.replace("PORT", str(port)) for c in cells), HONEST]
+            least = 1 if name in KEEPS_IT else 0
+            yield Learner(f"hostile: {name}", {"01.ipynb": packed(honest)}, 1, least, 1)
+
+
+def make(count: int, port: int = 9) -> list[Learner]:
+    """Return a class: a quarter hostile, a quarter right, the others in between; in any order."""
+    rng = random.Random(f"a class of {count}")
+    shares = {
+        hostile(rng, port): 0.25, right(rng): 0.25, partly(rng): 0.2, mistaken(rng): 0.15,
+        strange(rng): 0.1, untouched(rng): 0.05,
+    }  # fmt: skip
+    learners = [
+        learner
+        for kind, share in shares.items()
+        for learner in islice(kind, round(share * count))
+    ]
+    rng.shuffle(learners)
+    for number, learner in enumerate(learners):
+        learner.name = f"{NAMES[number % len(NAMES)]} {number:03}"
+        own = f'"of": {number}, "nbformat":'.encode()  # or equal ones would be graded once
+        learner.files = {
+            n: d.replace(b'"nbformat":', own) for n, d in learner.files.items()
+        }
+    return learners
+
+
+# ------------------------------------------------------------------------------------ grading
+
+
+def write(learners: list[Learner], folder: Path) -> None:
+    """Write what everybody hands in."""
+    for learner in learners:
+        for name, data in learner.files.items():
+            path = folder / learner.name / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+
+def wrong_results(learners: list[Learner], out: Path) -> list[str]:
+    """Compare what the run wrote with what each must get; return a line for each difference."""
+    grades = json.loads((out / "grades.json").read_text(encoding="utf-8"))["grades"]
+    found = {row["learner"]: row for row in grades}
+    with (out / "grades.csv").open(encoding="utf-8", newline="") as file:
+        totals = {row["learner"].lstrip("'"): row["total"] for row in csv.DictReader(file)}
+    said = []
+    for learner in learners:
+        row = found.pop(learner.name, None)
+        what = f"{learner.name} ({learner.kind}): "
+        if row is None:
+            said.append(what + "there is no result")
+            continue
+        if (
+            not learner.least <= row["points"] <= learner.most
+            or row["lesson"] != learner.lesson
+        ):
+            said.append(
+                f"{what}lesson {row['lesson']}, {row['points']} points instead of lesson "
+                f"{learner.lesson}, {learner.least} to {learner.most}"
+            )
+        if float(totals.get(learner.name.lstrip("'"), "nan")) != row["points"]:
+            said.append(what + "grades.csv says something else")
+        if bool(row["problem"]) != learner.has_problem:
+            said.append(f"{what}the problem is {row['problem']!r}")
+        named = {task["name"]: task["mistake"] for task in row["tasks"]}
+        said += [
+            f"{what}{task} was called {named.get(task)} instead of {mistake}"
+            for task, mistake in learner.mistakes.items()
+            if named.get(task) != mistake
+        ]
+        if not (out / row["feedback"]).is_file():
+            said.append(what + "there is no page")
+    return said + [f"{name}: nobody of this name" for name in found]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Grade a class; return how many results were wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--learners", type=int, default=200, help="default 200")
+    parser.add_argument("--jobs", type=int, help="default: one on each core")
+    options = parser.parse_args(arguments)
+    with (
+        tempfile.TemporaryDirectory() as name,
+        socket.create_server(("127.0.0.1", 0)) as server,
+    ):
+        folder = Path(name).resolve()
+        server.setblocking(False)
+        learners = make(options.learners, server.getsockname()[1])
+        write(learners, folder / "submitted")
+        (folder / "gradebook.db").write_text(SECRET)
+        command = [sys.executable, "-m", "attn_lib.grading", "grade", folder / "submitted"]
+        command += ["--out", folder / "out", "--seed", "271828"]
+        command += ["--jobs", str(options.jobs)] if options.jobs else []
+        start = time.perf_counter()
+        done = subprocess.run(command, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - start
+        said = wrong_results(learners, folder / "out") if done.returncode == 0 else []
+        if done.returncode:
+            said.append(f"the run ended with exit status {done.returncode}")
+        if (folder / "gradebook.db").read_text() != SECRET:
+            said.append("the gradebook was changed")
+        try:
+            server.accept()
+            said.append("somebody reached the network")
+        except BlockingIOError:
+            pass
+    for kind, number in sorted(Counter(x.kind.partition(":")[0] for x in learners).items()):
+        print(f"{number:5} {kind}")
+    print(
+        f"{len(learners):5} graded in one run in {seconds:.0f} s; {len(said)} results are not right"
+    )
+    print("\n".join(said))
+    return min(len(said), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
