@@ -328,3 +328,29 @@ def test_calls_in_turns_are_judged_as_in_a_notebook(old, new, said):
     assert said in str(there) or said in str(here) or here.status == said
     if here.status != "not attempted":
         assert there.message.split("\n    line")[0] == here.message.split("\n    line")[0]
+
+
+@pytest.mark.parametrize(
+    ("keeps", "status"),
+    [
+        ("    c = cache or [k[:, :, :0], v[:, :, :0]]\n"
+         "    c = [torch.cat([c[0], k], 2), torch.cat([c[1], v], 2)]\n"
+         "    return [attend(q, *c), c]", "passed"),
+        ("    cache = cache or types.SimpleNamespace(k=k[:, :, :0], v=v[:, :, :0])\n"
+         "    cache.k, cache.v = torch.cat([cache.k, k], 2), torch.cat([cache.v, v], 2)\n"
+         "    return attend(q, cache.k, cache.v), cache", "passed"),
+        ("    KEPT[:] = [*(KEPT if cache else []), (k, v)]\n"
+         "    k, v = (torch.cat(x, 2) for x in zip(*KEPT))\n"
+         "    return attend(q, k, v), 1", "wrong"),
+        ("    return attend(q, k, v), 10**30", "wrong"),
+    ],
+    ids=["a list", "an object that is changed", "one global store", "nothing but a number"],
+)  # fmt: skip
+def test_what_is_kept_between_calls_may_be_anything_but_must_hold_the_past(keeps, status):
+    before = (
+        "import torch, types\nKEPT = []\ndef attend(q, k, v):\n"
+        "    mask = torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2]).bool()\n"
+        "    return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)\n"
+    )
+    code = f"{before}def cached_attention(q, k, v, cache):\n{keeps}"
+    assert judged([code], lesson=4)["cached_attention"].status == status
