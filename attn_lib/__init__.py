@@ -9,6 +9,12 @@ from attn_lib.attention import einsum_attention, fused_attention
 from attn_lib.cross_attention import CrossAttention, encoder_decoder_masks
 from attn_lib.decoding import greedy_decode
 from attn_lib.grouped_query import GroupedQueryAttention, mean_pool_kv, repeat_kv
+from attn_lib.head_control import (
+    diversity_loss,
+    gated_heads,
+    head_importance,
+    masked_heads,
+)
 from attn_lib.kv_cache import KVCache, kv_cache_bytes
 from attn_lib.masks import (
     causal_mask,
@@ -17,6 +23,12 @@ from attn_lib.masks import (
     sliding_window_mask,
 )
 from attn_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
+from attn_lib.patterns import (
+    attention_entropy,
+    attention_rollout,
+    induction_score,
+    mean_attention_distance,
+)
 from attn_lib.single_head import SelfAttention, SingleHeadAttention
 
 __all__ = [
@@ -26,13 +38,21 @@ __all__ = [
     "MultiHeadAttention",
     "SelfAttention",
     "SingleHeadAttention",
+    "attention_entropy",
+    "attention_rollout",
     "causal_mask",
+    "diversity_loss",
     "einsum_attention",
     "encoder_decoder_masks",
     "fused_attention",
+    "gated_heads",
     "greedy_decode",
+    "head_importance",
+    "induction_score",
     "kv_cache_bytes",
+    "masked_heads",
     "masked_softmax",
+    "mean_attention_distance",
     "mean_pool_kv",
     "merge_heads",
     "padding_mask",

@@ -12,8 +12,15 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # A module may import from its own layer and from those above it in this table.
 LAYERS = (
-    ("masks", "attention", "positions", "kv_cache", "decoding"),
-    ("single_head", "multi_head", "cross_attention", "grouped_query", "efficient"),
+    ("masks", "attention", "positions", "kv_cache", "decoding", "patterns"),
+    (
+        "single_head",
+        "multi_head",
+        "cross_attention",
+        "grouped_query",
+        "efficient",
+        "head_control",
+    ),
     ("blocks",),
     ("models", "minilm"),
     # What looks at the library from outside: nothing above imports it, nor does `import attn_lib`.

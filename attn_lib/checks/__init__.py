@@ -10,6 +10,8 @@ from attn_lib.checks import (  # noqa: F401 - they register their tasks
     lesson_03,
     lesson_04,
     lesson_05,
+    lesson_06,
+    lesson_07,
 )
 from attn_lib.checks.face import check, grade, hint, mine, progress
 from attn_lib.checks.judge import judge

@@ -22,6 +22,8 @@ TAUGHT = {
     "kv_cache": 4,
     "cross_attention": 5,
     "decoding": 5,
+    "patterns": 6,
+    "head_control": 7,
 }
 
 # What is shown of a lesson's checks while it is graded: how its cases call an answer.

@@ -1,11 +1,14 @@
 """The course's figures: one call each, with labels, a text alternative, and safe colors."""
 
+from attn_lib.plotting.against_chance import against_chance
 from attn_lib.plotting.alignment import alignment
+from attn_lib.plotting.bars_3d import bars_3d, hidden_bars
 from attn_lib.plotting.cells import cells
 from attn_lib.plotting.charts import bars, lines
 from attn_lib.plotting.continued import continued
 from attn_lib.plotting.data_flow import data_flow
 from attn_lib.plotting.grouped_bars import grouped_bars
+from attn_lib.plotting.head_grid import head_grid
 from attn_lib.plotting.head_links import head_links
 from attn_lib.plotting.head_maps import head_maps
 from attn_lib.plotting.heat_map import heat_map
@@ -15,24 +18,32 @@ from attn_lib.plotting.mask_grid import mask_grid
 from attn_lib.plotting.matrices import matrices
 from attn_lib.plotting.picture import Picture
 from attn_lib.plotting.runs import runs
+from attn_lib.plotting.scores_and_weights import scores_and_weights
+from attn_lib.plotting.stacked_runs import stacked_runs
 from attn_lib.plotting.three_masks import three_masks
 
 __all__ = [
     "Picture",
+    "against_chance",
     "alignment",
     "bars",
+    "bars_3d",
     "cells",
     "continued",
     "data_flow",
     "grouped_bars",
+    "head_grid",
     "head_links",
     "head_maps",
     "heat_map",
+    "hidden_bars",
     "latent_cache",
     "letters",
     "lines",
     "mask_grid",
     "matrices",
     "runs",
+    "scores_and_weights",
+    "stacked_runs",
     "three_masks",
 ]

@@ -7,10 +7,10 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attn_lib.plotting.heat_map import DARK, LARGEST_WITH_VALUES, _luminance
+from attn_lib.plotting.heat_map import DARK, LARGEST_WITH_VALUES, _luminance, numbered
 from attn_lib.plotting.picture import STYLE, Picture
 
-CELL = 0.44  # inches
+CELL, SMALL = 0.44, 0.155  # inches; without numbers a cell can be small
 
 
 def head_maps(
@@ -19,17 +19,21 @@ def head_maps(
     keys: Sequence[str] | None = None,
     *,
     titles: Sequence[str] | None = None,
+    columns: int | None = None,
+    label: str = "attention weight",
 ) -> Picture:
-    """Draw one heat map for each head; each row is one query.
+    """Draw one heat map for each head; each row of a map is one query.
 
     Args:
         weights: (H, L, S), between 0 and 1; numbers are written for at most 12 tokens.
         queries: L labels.
         keys: S labels; the queries' if None.
         titles: H titles; "head 0", "head 1" and so on if None.
+        columns: how many maps stand side by side; all if None.
+        label: of the color scale.
 
     Raises:
-        ValueError: the weights are not 3-D, or labels or titles do not fit.
+        ValueError: the weights are not 3-D, or labels, titles or columns do not fit.
     """
     keys = queries if keys is None else keys
     if weights.ndim != 3 or weights.shape[1:] != (len(queries), len(keys)):
@@ -41,27 +45,38 @@ def head_maps(
     if len(titles) != len(weights):
         raise ValueError(f"expected {len(weights)} titles, got {len(titles)}")
     values = weights.detach().double().cpu()
-    heads, rows, columns = values.shape
+    heads, L, S = values.shape
+    columns = heads if columns is None else columns
+    if not 1 <= columns <= heads:
+        raise ValueError(f"expected columns from 1 to {heads}, got {columns}")
+    rows = -(-heads // columns)
+    few = max(L, S) <= LARGEST_WITH_VALUES
+    queries, keys = numbered(queries), numbered(keys)
     with mpl.rc_context(STYLE):
-        size = (1.9 + heads * (CELL * columns + 0.2), 1.4 + CELL * rows)
+        cell = CELL if few else SMALL
+        size = (1.9 + columns * (cell * S + 0.2), 0.9 + rows * (0.5 + cell * L))
         figure = Figure(figsize=size, layout="constrained")
-        panels = figure.subplots(1, heads, sharey=True, squeeze=False)[0]
-        for axes, panel, title in zip(panels, values, titles, strict=True):
+        panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        for axes, panel, title in zip(panels.flat, values, titles, strict=False):
             image = axes.imshow(
                 panel.numpy(), cmap="cividis", vmin=0, vmax=1, interpolation="none"
             )
-            if max(rows, columns) <= LARGEST_WITH_VALUES:
+            if few:
                 _write_values(axes, panel, image)
-            axes.set_xticks(
-                range(columns), keys, rotation=45, ha="right", rotation_mode="anchor"
-            )
-            axes.set_yticks(range(rows), queries)
-            axes.set(title=title, xlabel="key (column)")
-            axes.tick_params(length=0)
+            axes.set_xticks(range(S), keys, rotation=45, ha="right", rotation_mode="anchor")
+            axes.set_yticks(range(L), queries)
+            axes.set_title(title)
+            axes.tick_params(length=0, labelsize=None if few else 7.5)
             axes.spines[:].set_visible(False)
-        panels[0].set_ylabel("query (row)")
-        figure.colorbar(image, ax=panels, label="attention weight", shrink=0.8)
-    return Picture(figure, _describe(values, titles, queries, keys))
+        for axes in panels[-1]:
+            axes.set_xlabel("key (column)")
+        for axes in panels[:, 0]:
+            axes.set_ylabel("query (row)")
+        for axes in panels.flat[heads:]:
+            axes.axis("off")
+        figure.colorbar(image, ax=panels, label=label, shrink=0.8)
+    alt = _describe(values, titles, queries, keys)
+    return Picture(figure, alt) if few else Picture(figure, alt, colors=96, vector=False)
 
 
 def _write_values(axes, panel: Tensor, image) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import matplotlib as mpl
 from jaxtyping import Bool, Float
 from matplotlib import colors
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from torch import Tensor
@@ -50,19 +52,49 @@ def heat_map(
         raise ValueError(f'expected kind "weights" or "scores", got "{kind}"')
     values = weights.detach().double().cpu()
     with mpl.rc_context(STYLE):
-        figure = _draw(values, _numbered(queries), _numbered(keys), mask, title, kind)
+        figure = _draw(values, numbered(queries), numbered(keys), mask, title, kind)
     return Picture(
-        figure, _describe(values, _numbered(queries), _numbered(keys), title, kind)
+        figure, _describe(values, numbered(queries), numbered(keys), title, kind)
     )
 
 
 def _draw(values, queries, keys, mask, title, kind) -> Figure:
     rows, columns = values.shape
-    cell = 0.44 if max(rows, columns) <= LARGEST_WITH_VALUES else 0.32  # inches
+    cell = cell_size(rows, columns)
     figure = Figure(figsize=(2.0 + cell * columns, 1.3 + cell * rows), layout="constrained")
     axes = figure.subplots()
+    mesh = draw_panel(axes, values, queries, keys, mask=mask, kind=kind)
+    axes.set_title(title)
+    label = "attention weight" if kind == "weights" else "score"
+    figure.colorbar(mesh, ax=axes, label=label, shrink=0.8)
+    if not allowed_cells(values, mask).all():
+        explain_masked(figure)
+    return figure
+
+
+def cell_size(rows: int, columns: int) -> float:
+    """Return the side of a cell in inches: larger where a number is written in it."""
+    return 0.44 if max(rows, columns) <= LARGEST_WITH_VALUES else 0.32
+
+
+def allowed_cells(values: Tensor, mask: Tensor | None) -> Tensor:
+    """Return which cells are not hatched: may attend, and no score of -inf."""
+    return values.isfinite() if mask is None else mask.cpu() & values.isfinite()
+
+
+def draw_panel(
+    axes: Axes,
+    values: Tensor,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    mask: Tensor | None = None,
+    kind: str = "weights",
+) -> QuadMesh:
+    """Draw one map with its labels; the arguments are those of `heat_map`."""
+    rows, columns = values.shape
     norm, color_map = _colors(values, kind)
-    allowed = values.isfinite() if mask is None else mask.cpu() & values.isfinite()
+    allowed = allowed_cells(values, mask)
     shown = values.masked_fill(~allowed, float("nan")).numpy()
     mesh = axes.pcolormesh(
         shown, cmap=color_map, norm=norm, edgecolors="white", linewidth=1
@@ -79,17 +111,16 @@ def _draw(values, queries, keys, mask, title, kind) -> Figure:
         for tick_label in axes.get_xticklabels():
             tick_label.set(horizontalalignment="right", rotation_mode="anchor")
     axes.set_yticks([i + 0.5 for i in range(rows)], queries)
-    axes.set(xlabel="key (column)", ylabel="query (row)", title=title)
+    axes.set(xlabel="key (column)", ylabel="query (row)")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    label = "attention weight" if kind == "weights" else "score"
-    figure.colorbar(mesh, ax=axes, label=label, shrink=0.8)
-    if not allowed.all():
-        masked = _masked_cell(0, 0)
-        figure.legend(
-            [masked], ["may not attend"], loc="outside lower center", frameon=False
-        )
-    return figure
+    return mesh
+
+
+def explain_masked(figure: Figure) -> None:
+    """Say below the figure what hatched cells mean."""
+    masked = _masked_cell(0, 0)
+    figure.legend([masked], ["may not attend"], loc="outside lower center", frameon=False)
 
 
 def _colors(values: Tensor, kind: str) -> tuple[colors.Normalize, str]:
@@ -126,7 +157,7 @@ def _luminance(red: float, green: float, blue: float) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def _numbered(labels: Sequence[str]) -> list[str]:
+def numbered(labels: Sequence[str]) -> list[str]:
     """Tell repeated tokens apart: the, the becomes the 1, the 2."""
     total, seen, result = Counter(labels), Counter[str](), []
     for label in labels:

@@ -34,12 +34,15 @@ class Picture:
         figure: a finished matplotlib figure.
         alt: what the figure shows, in words.
         colors: how many the PNG keeps; few are enough for a plain figure, and make a small file.
+        vector: whether to show SVG as well. Without it, a figure of many cells makes a third of the file.
     """
 
-    def __init__(self, figure: Figure, alt: str, *, colors: int = 128):
+    def __init__(self, figure: Figure, alt: str, *, colors: int = 128, vector: bool = True):
         self.figure = figure
         self.alt = alt
         self.colors = colors
+        self.vector = vector
+        self.dpi = 120 if vector else 100
 
     def save(self, path: str | Path) -> None:
         """Write the figure to a file; the ending (.svg, .png, .pdf) chooses the format."""
@@ -54,18 +57,18 @@ class Picture:
         return self.alt
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        return {
-            "text/plain": self.alt,
-            "image/svg+xml": self._render("svg").decode(),
-            "image/png": base64.b64encode(self._render("png")).decode(),
-        }
+        png = base64.b64encode(self._render("png")).decode()
+        bundle = {"text/plain": self.alt, "image/png": png}
+        return bundle | (
+            {"image/svg+xml": self._render("svg").decode()} if self.vector else {}
+        )
 
     def _render(self, format: str) -> bytes:
         buffer = io.BytesIO()
         metadata = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
         with mpl.rc_context(STYLE):
             self.figure.savefig(
-                buffer, format=format, dpi=120, metadata=metadata.get(format)
+                buffer, format=format, dpi=self.dpi, metadata=metadata.get(format)
             )
         if format == "svg":
             return _shortened(buffer.getvalue().decode()).encode()
@@ -85,6 +88,7 @@ def _shortened(svg: str) -> str:
 def _with_palette(png: io.BytesIO, colors: int) -> bytes:
     """Reduce a PNG to few colors: a third of the size, and no difference to the eye."""
     reduced = io.BytesIO()
-    picture = Image.open(png).convert("RGB").quantize(colors)
+    # MAXCOVERAGE keeps rare colors, such as the yellow of a few large weights.
+    picture = Image.open(png).convert("RGB").quantize(colors, Image.Quantize.MAXCOVERAGE)
     picture.save(reduced, format="png", optimize=True)
     return reduced.getvalue()

@@ -7,6 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.browser.test_explorer import axe
+
 ROOT = Path(__file__).resolve().parents[2]
 WIDTHS = {"desktop": (1280, 800), "phone": (390, 844)}
 
@@ -16,6 +18,14 @@ UNREACHABLE_BOXES = """() => [...document.querySelectorAll("pre")]
     .filter(p => p.scrollWidth > p.clientWidth + 1 && p.tabIndex < 0).length"""
 UNLOADED_IMAGES = """() => [...document.images]
     .filter(i => i.loading !== "lazy" && !(i.complete && i.naturalWidth)).map(i => i.src)"""
+ALL_SCENES_ARE_LIVE = """theme => [...document.querySelectorAll("[data-explorer]")]
+    .every(host => host.explorer && host.dataset.theme === theme)"""
+SERIOUS_PROBLEMS = """async () => {
+  const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"];
+  const found = await axe.run(document, {runOnly: rules, preload: false});  // it would fetch files
+  return found.violations.filter(v => ["serious", "critical"].includes(v.impact))
+      .map(v => `${v.id}: ${v.help}: ${v.nodes[0].html.slice(0, 200)}`);
+}"""
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -79,6 +89,25 @@ def test_every_page_opens_from_the_disk_and_fits_the_screen(
             f"{file.relative_to(site)}: {text}" for text in (*page.troubles, *problems)
         ]
     assert not found, "\n".join(found)
+
+
+def test_scenes_are_live_and_axe_finds_nothing_serious_on_their_pages(page, site):
+    lessons, found = set(), []
+    for file in sorted(site.glob("notebooks/*.html")):
+        if "data-explorer" not in file.read_text(encoding="utf-8"):
+            continue
+        lessons.add(file.name[:2])
+        for (width, height), scheme in zip(WIDTHS.values(), ("light", "dark"), strict=True):
+            page.set_viewport_size({"width": width, "height": height})
+            page.emulate_media(color_scheme=scheme)
+            page.goto(file.as_uri(), wait_until="load")
+            page.wait_for_function(ALL_SCENES_ARE_LIVE, arg=scheme)
+            page.evaluate(axe())
+            problems = page.evaluate(SERIOUS_PROBLEMS)
+            found += [f"{file.name}, {width} pixels, {scheme}: {text}" for text in problems]
+    assert not found, "\n".join(found)
+    assert page.troubles == []
+    assert lessons >= {"01", "02", "03", "04", "05", "06", "07"}
 
 
 def test_the_search_works_from_the_disk_and_hides_the_solutions(page, site):

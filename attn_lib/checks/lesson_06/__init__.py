@@ -1,0 +1,15 @@
+"""The tasks of lesson 06, in the order of its exercise."""
+
+from attn_lib.checks.lesson_06 import (  # isort: skip
+    attention_entropy,
+    mean_attention_distance,
+    attention_rollout,
+    induction_score,
+)
+
+__all__ = [
+    "attention_entropy",
+    "attention_rollout",
+    "induction_score",
+    "mean_attention_distance",
+]

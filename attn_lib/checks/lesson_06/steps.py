@@ -1,0 +1,34 @@
+"""The inputs of this lesson's tasks: attention weights as a model would give them."""
+
+import torch
+
+from attn_lib.checks.task import Case
+from attn_lib.masks import causal_mask, masked_softmax
+
+
+def given(about, *args):
+    """A case of a measure. Measures are for looking: who works under `no_grad` is right."""
+    return Case(about, args, grad=False)
+
+
+def random_weights(rng, *shape, spread=2.0):
+    """Weights whose rows add up to 1, none of them zero; a larger spread makes them sharper."""
+    return (torch.randn(*shape, generator=rng) * spread).softmax(-1)
+
+
+def causal_weights(rng, *shape, spread=2.0):
+    """Weights with exact zeros for all keys after the query."""
+    scores = torch.randn(*shape, generator=rng) * spread
+    return masked_softmax(scores, causal_mask(*shape[-2:]))
+
+
+def some_rows_empty(rng, *shape):
+    """Weights of which whole rows are zero: the first, some others, never all."""
+    rows = torch.rand(*shape[:-1], 1, generator=rng) < 0.6
+    rows[..., 0, :], rows[..., 1, :] = False, True
+    return random_weights(rng, *shape) * rows
+
+
+def in_another_layout(weights):
+    """The same numbers, with the heads next to each other in memory."""
+    return weights.movedim(1, -1).contiguous().movedim(-1, 1)

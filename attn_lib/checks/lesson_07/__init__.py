@@ -1,0 +1,10 @@
+"""The tasks of lesson 07, in the order of its exercise."""
+
+from attn_lib.checks.lesson_07 import (  # isort: skip
+    masked_heads,
+    head_importance,
+    gated_heads,
+    diversity_loss,
+)
+
+__all__ = ["diversity_loss", "gated_heads", "head_importance", "masked_heads"]

@@ -1,0 +1,197 @@
+"""How the cases of this lesson call an answer, where it is more than one plain call.
+
+Nothing here is an answer: this file goes into the sandbox with a learner's code.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attn_lib import MultiHeadAttention
+from attn_lib.checks.task import Result, Wrong, describe
+
+# ------------------------------------------------------------------- masked_heads, gated_heads
+
+
+# A mistake is recognized by the kind of its errors too: so each kind has a class.
+class AttnChanged(Wrong):
+    """Raised if `attn` is not as it was."""
+
+
+class HookLeft(Wrong):
+    """Raised for a hook that stays behind."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The parameters of an `attn`. An object of its own, so that no verdict lists them."""
+
+    num_heads: int
+    tensors: dict[str, Tensor]
+
+    def made(self) -> MultiHeadAttention:
+        """A new module with these parameters."""
+        bias = self.tensors["o_proj.bias"]
+        module = MultiHeadAttention(len(bias), self.num_heads).to(bias.dtype)
+        module.load_state_dict(self.tensors)
+        return module
+
+
+def with_module(answer, attention, x, factors):
+    """Run the answer twice with one module: nothing may stay behind from the first call."""
+    attn = attention.made()
+    parameters = dict(attn.named_parameters())
+    with torch.no_grad():
+        answer(attn, x.flip(1), factors.flip(0))
+    _raise_if_changed(attn, parameters, attention)
+    output = answer(attn, x, factors)
+    _raise_if_changed(attn, parameters, attention)
+    return Result(output, parameters)
+
+
+def _raise_if_changed(
+    attn: nn.Module, parameters: dict[str, Tensor], attention: Attention
+) -> None:
+    """Raise `Wrong` if the module that was given is not as it was; name what differs."""
+    new, now = attention.made(), dict(attn.named_parameters())
+    changed = sorted(parameters.keys() ^ now.keys())
+    for name, was in parameters.items():
+        if now.get(name) is not was or not (
+            was.equal(attention.tensors[name]) and was.requires_grad and was.grad is None
+        ):
+            changed.append(name)
+    mine, theirs = dict(attn.named_modules()), dict(new.named_modules())
+    changed += sorted(mine.keys() ^ theirs.keys())
+    for name, module in theirs.items():
+        if name not in mine:
+            continue
+        path = f"{name}." if name else ""
+        have, had = vars(mine[name]), vars(module)
+        if any(hooks for key, hooks in have.items() if key.endswith("_hooks")):
+            raise HookLeft(
+                f"After the call there is still a hook on `{name or 'attn'}`. It will act in every "
+                "later call of `attn`."
+            )
+        plain = [k for k in have.keys() | had.keys() if not k.startswith("_")]
+        changed += [path + k for k in sorted(plain) if have.get(k) is not had.get(k)]
+        if type(mine[name]) is not type(module):
+            changed.append(name or "class")
+    if changed:
+        raise AttnChanged(
+            f"The given `attn` is not the same after the call: look at its `{changed[0]}`. "
+            "It should only be read."
+        )
+
+
+# ----------------------------------------------------------------------------- head_importance
+
+
+class WrongMask(Wrong):
+    """Raised by `loss_fn` for a head mask that no model could take."""
+
+
+class CalledAgain(Wrong):
+    """Raised by `loss_fn` when it is called a second time."""
+
+
+class GradientsLeft(Wrong):
+    """Raised if the `.grad` of a parameter inside `loss_fn` is not as it was."""
+
+
+def polynomial(m, linear, pairs, cubes):
+    """Loss that can be worked out by hand: linear . m + m^T pairs m + cubes . m^3."""
+    return (linear * m).sum() + m @ pairs @ m + (cubes * m**3).sum()
+
+
+def classification(m, heads, weight, bias, target):
+    """Cross-entropy of N samples: heads (H, N, D), each multiplied, mixed to C classes."""
+    logits = torch.einsum("h,hnd,hdc->nc", m, heads, weight) + bias
+    return F.cross_entropy(logits, target)
+
+
+def square_error(m, heads, weight, target):
+    """Mean squared error of N samples, through a tanh: heads (H, N, D), target (N, C)."""
+    output = torch.einsum("h,hnd,hdc->nc", m, heads, weight)
+    return (output.tanh() - target).square().mean()
+
+
+FORMULAS: dict[str, Callable[..., Tensor]] = {
+    "polynomial": polynomial,
+    "classification": classification,
+    "square error": square_error,
+}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What `loss_fn` computes from a head mask (H,).
+
+    Args:
+        formula: the name of one of FORMULAS.
+        tensors: its other arguments; those named in `trained` are parameters.
+        trained: names of tensors that require a gradient, as the weights of a model do.
+        scale: the loss is multiplied by it.
+    """
+
+    formula: str
+    tensors: dict[str, Tensor]
+    trained: tuple[str, ...] = ()
+    scale: float = 1.0
+
+
+def importance(answer, loss, num_heads):
+    """Ask for the importance in another loss first: nothing may stay behind from that call."""
+    _importance(answer, replace(loss, scale=-3.0 * loss.scale), num_heads)
+    result = _importance(answer, loss, num_heads)
+    is_double = isinstance(result, Tensor) and result.dtype == torch.float64
+    return result.float() if is_double else result  # no input says which it should be
+
+
+def _importance(answer, loss, num_heads):
+    tensors = {name: tensor.clone() for name, tensor in loss.tensors.items()}
+    trained = [tensors[name].requires_grad_() for name in loss.trained]
+    # Some have a gradient already, as in the middle of training.
+    for parameter in trained[::2]:
+        parameter.grad = torch.ones_like(parameter)
+    before = [None if p.grad is None else p.grad.clone() for p in trained]
+    calls = 0
+
+    def loss_fn(head_mask):
+        nonlocal calls
+        calls += 1
+        _refuse(head_mask, calls, num_heads)
+        return loss.scale * FORMULAS[loss.formula](head_mask, **tensors)
+
+    result = answer(loss_fn, num_heads)
+    for parameter, was in zip(trained, before, strict=True):
+        now = parameter.grad
+        if now is not was and (now is None or was is None or not now.equal(was)):
+            raise GradientsLeft(
+                "After the call, the `.grad` of the model's parameters is not what it was. The next "
+                "step of its training would add your gradients to its own."
+            )
+    return result
+
+
+def _refuse(head_mask, calls, num_heads):
+    if calls > 1:
+        raise CalledAgain(
+            "`loss_fn` was called a second time. One forward and one backward pass are enough for "
+            "all heads."
+        )
+    if not isinstance(head_mask, Tensor):
+        raise WrongMask(
+            f"`loss_fn` needs a tensor of factors, but received {describe(head_mask)}."
+        )
+    if head_mask.shape != (num_heads,):
+        raise WrongMask(
+            f"`loss_fn` needs one factor for each head, here shape ({num_heads},), but received "
+            f"shape {tuple(head_mask.shape)}."
+        )
+    if head_mask.dtype != torch.float32:
+        raise WrongMask(
+            f"`loss_fn` needs factors of dtype torch.float32, but received {head_mask.dtype}."
+        )

@@ -1,0 +1,696 @@
+"""The explorer's scenes in Chromium: driven by mouse and by keyboard, from the disk and in JupyterLab."""
+
+import json
+import os
+import xml.etree.ElementTree as ET
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from attn_lib import causal_mask, einsum_attention, kv_cache_bytes, masked_softmax
+from attn_lib.explorer import (
+    Ablation,
+    EinsumTracer,
+    HeadLens,
+    MaskPainter,
+    OnlineSoftmax,
+    Scale,
+    SharedHeads,
+    SplitMerge,
+)
+from tests.browser.test_jupyterlab import TOKEN, open_notebook, server  # noqa: F401
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+WORDS = ["trophy", "suitcase", "it", "big"]
+Q = torch.tensor([[1.0, 2, 0, 1], [3, 1, 0, 1], [2, 0, 0, 0], [2, 0, 0, 2]])
+K = torch.tensor([[2.0, 0, 0, 1], [1, 2, 0, 1], [0, 0, 2, 0], [0, 0, 0, 2]])
+WEIGHTS = torch.randn(2, 3, 4, 6, generator=torch.Generator().manual_seed(0)).softmax(-1)
+ONLINE = torch.tensor([-torch.inf, -torch.inf, 1.0, 0.5, 3, 2, -1])
+VALUES = torch.arange(14.0).view(7, 2) / 4 - 1
+
+
+def loss(on):
+    return 2.0 - on[0] * on[1] - 0.5 * on[1] - 0.3 * on[2] + 0.1 * on[3]
+
+
+SCENES = {
+    "Scale": Scale(),
+    "MaskPainter": MaskPainter(Q @ K.mT / 2, WORDS),
+    "EinsumTracer": EinsumTracer("hld,hsd->hls", Q.view(2, 2, 4), K.view(2, 2, 4)),
+    "SplitMerge": SplitMerge(WORDS, 3, 2),
+    "SharedHeads": SharedHeads(8, 2),
+    "HeadLens": HeadLens.together(
+        {
+            "self": HeadLens(
+                masked_softmax(Q @ K.mT, causal_mask(4, 4)).expand(3, 4, 4),
+                WORDS,
+                mask=causal_mask(4, 4),
+            ),
+            "cross": HeadLens(WEIGHTS, WORDS, list("abcdef")),
+        }
+    ),
+    "Ablation": Ablation.measure(
+        loss, 4, largest_weights=torch.tensor([0.4, 0.3, 0.2, 0.9])
+    ),
+    "OnlineSoftmax": OnlineSoftmax(ONLINE, VALUES, block_size=2),
+}
+every_scene = pytest.mark.parametrize("name", SCENES)
+
+PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Scenes</title>
+<meta name="viewport" content="width=device-width"><body style="margin:0"><main>{}</main></body></html>"""
+
+
+class Figure:
+    """One scene in a page."""
+
+    def __init__(self, page, index=0):
+        self.page = page
+        self.host = page.locator("[data-explorer]").nth(index)
+        self.svg = self.host.locator("svg")
+        self.summary = self.host.locator(".summary")
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def tab_to(self, target):
+        """Walk to an element with the Tab key alone."""
+        for _ in range(80):
+            self.press("Tab")
+            if target.evaluate("e => e === e.getRootNode().activeElement"):
+                return
+        raise AssertionError(f"the Tab key does not reach {target}")
+
+    def slider(self, name):
+        return self.host.get_by_role("slider", name=name)
+
+    def radio(self, name):
+        return self.host.get_by_role("radio", name=name, exact=True)
+
+    def button(self, name):
+        return self.host.get_by_role("button", name=name)
+
+    def cell(self, name):
+        return self.host.get_by_role("gridcell", name=name)
+
+    @property
+    def numbers(self):
+        return self.host.evaluate("host => host.explorer.numbers")
+
+    @property
+    def heard(self):
+        """What a screen reader is told of the last change."""
+        self.page.wait_for_timeout(500)
+        return self.host.locator("[role=status]").text_content()
+
+
+@pytest.fixture
+def show(chromium, tmp_path):
+    """Open scenes from the disk; the page may fetch nothing and complain about nothing."""
+    pages, troubles = [], []
+
+    def open_them(*scenes, width=1280, **options):
+        file = tmp_path / f"{len(pages)}.html"
+        file.write_text(PAGE.format("".join(scene._repr_html_() for scene in scenes)))
+        page = chromium.new_page(viewport={"width": width, "height": 900}, **options)
+        page.set_default_timeout(5_000)
+        pages.append(page)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith(("file:", "data:", "blob:"))
+                else troubles.append(f"asked for {request.url}")
+            ),
+        )
+        page.goto(file.as_uri(), wait_until="load")
+        return page
+
+    yield open_them
+    for page in pages:
+        page.close()
+    assert not troubles, troubles
+
+
+def close(found, expected, **tolerance):
+    torch.testing.assert_close(
+        torch.as_tensor(found).double(),
+        torch.as_tensor(expected).double(),
+        **({"atol": 1e-3, "rtol": 1e-3} | tolerance),
+    )
+
+
+# ------------------------------------------------ what each scene computes, against the library
+
+
+def is_scale(numbers, D, power):
+    scores = SCENES["Scale"].scores[[4, 8, 16, 32, 64, 128, 256].index(D)].double()
+    w = (scores / D**power).softmax(-1)
+    close(numbers["weights"], w)
+    close(numbers["entropy"], torch.distributions.Categorical(w).entropy())
+    close(numbers["largest"], w.max())
+    jacobian = torch.func.jacrev(lambda s: s.softmax(-1))(scores / D**power)
+    close(numbers["gradient"], jacobian.norm())
+
+
+def is_mask(numbers, allowed):
+    mask = torch.as_tensor(allowed).bool()
+    assert numbers["mask"] == mask.int().tolist()
+    close(numbers["weights"], masked_softmax(SCENES["MaskPainter"].scores, mask))
+
+
+def is_einsum(numbers, h, i, j, step):
+    q, k = SCENES["EinsumTracer"].operands
+    close(numbers["sum"], (q[h, i, :step] * k[h, j, :step]).sum())
+    close(numbers["total"], SCENES["EinsumTracer"].result[h, i, j])
+
+
+def is_cells(numbers, tensor, scrambled):
+    assert numbers["cells"] == tensor.flatten().tolist()
+    assert numbers["shape"] == list(tensor.shape)
+    assert numbers["strides"] == list(tensor.stride())
+    assert numbers["scrambled"] == scrambled
+
+
+def is_cache(numbers, kv_heads, length, layers, dtype):
+    assert numbers["bytes"] == kv_cache_bytes(1, length, layers, kv_heads, 64, dtype)
+    assert numbers["full"] == kv_cache_bytes(1, length, layers, 8, 64, dtype)
+    assert numbers["scores"] == layers * 8 * length
+    assert numbers["reads"] == [i * kv_heads // 8 for i in range(8)]
+
+
+def is_head(numbers, weights):
+    close(numbers["weights"], weights, atol=0.5 / 255 + 1e-6, rtol=0)
+    rounded = torch.tensor(numbers["weights"])
+    close(numbers["entropy"], torch.special.entr(rounded).sum(-1).mean())
+    close(numbers["first"], rounded[:, 0].mean())
+
+
+def is_ablated(numbers, *on):
+    scene = SCENES["Ablation"]
+    assert numbers["on"] == [bool(bit) for bit in on]
+    close(numbers["loss"], loss(torch.tensor(on).float()))
+    close(numbers["shares"], scene.shares)
+    without = [[1 - bit if i == j else bit for j, bit in enumerate(on)] for i in range(4)]
+    change = [loss(torch.tensor(other).float()) - numbers["loss"] for other in without]
+    close(numbers["gains"], [c if bit else -c for c, bit in zip(change, on, strict=True)])
+
+
+def is_online(numbers, block, step):
+    seen = min(block * step, len(ONLINE))
+    scores, values = ONLINE[:seen].double(), VALUES[:seen].double()
+    finite = scores.isfinite().any()
+    assert numbers["m"] == (scores.max().item() if finite else None)
+    close(numbers["l"], (scores - scores.max()).exp().sum() if finite else 0.0)
+    mask = scores.isfinite()
+    q, k = torch.ones(1, 1).double(), scores.nan_to_num(neginf=0.0)[:, None]
+    close(numbers["output"], einsum_attention(q, k, values, mask=mask)[0][0])
+    mask, k = ONLINE.isfinite(), ONLINE.double().nan_to_num(neginf=0.0)[:, None]
+    close(numbers["full"], einsum_attention(q, k, VALUES.double(), mask=mask)[0][0])
+
+
+# ----------------------------------------------------------------------------- by mouse
+
+
+def drag(figure, slider, share):
+    """Press on a slider, at a share of its length."""
+    box = slider.bounding_box()
+    figure.page.mouse.click(
+        box["x"] + 8 + share * (box["width"] - 16), box["y"] + box["height"] / 2
+    )
+
+
+def mouse_scale(figure):
+    is_scale(figure.numbers, 64, 0)
+    drag(figure, figure.slider("divide by"), 0.5)
+    is_scale(figure.numbers, 64, 0.5)
+    drag(figure, figure.slider("head_dim"), 1)
+    is_scale(figure.numbers, 256, 0.5)
+
+
+def mouse_mask(figure):
+    allowed = causal_mask(4, 4).int()
+    is_mask(figure.numbers, allowed)
+    start, end = (
+        figure.cell(f"query {q}, key trophy").bounding_box() for q in ("suitcase", "big")
+    )
+    mouse = figure.page.mouse  # one stroke paints the column below
+    mouse.move(start["x"] + 15, start["y"] + 15)
+    mouse.down()
+    mouse.move(end["x"] + 15, end["y"] + 15, steps=12)
+    mouse.up()
+    allowed[1:, 0] = 0
+    is_mask(figure.numbers, allowed)
+    figure.cell("query suitcase, key suitcase").click()
+    allowed[1, 1] = 0
+    is_mask(figure.numbers, allowed)
+    assert (
+        "Row suitcase may see nothing: its weights are all 0"
+        in figure.summary.text_content()
+    )
+    figure.radio("−∞ only").click()
+    assert "NaN" in figure.svg.text_content()
+    figure.radio("−1e9").click()
+    close(figure.numbers["weights"][1], [0.25] * 4)
+
+
+def mouse_einsum(figure):
+    is_einsum(figure.numbers, 0, 0, 0, 1)
+    figure.button("Next step").click()
+    is_einsum(figure.numbers, 0, 0, 0, 2)
+    figure.cell("scores[1,0,1]").click()
+    is_einsum(figure.numbers, 1, 0, 1, 4)
+    figure.button("Next step").click()
+    is_einsum(figure.numbers, 1, 1, 0, 1)
+
+
+def steps():
+    x = torch.arange(24).view(1, 4, 6)
+    return x, x.view(1, 4, 3, 2), x.view(1, 4, 3, 2).transpose(1, 2), x.view(1, 3, 4, 2)
+
+
+def mouse_split(figure):
+    x, viewed, heads, wrong = steps()
+    for tensor in (x, viewed, heads, viewed, x):
+        is_cells(figure.numbers, tensor, False)
+        figure.button("Next step").click()
+    figure.radio("the wrong view").click()
+    is_cells(figure.numbers, wrong, True)
+    assert "scrambled" in figure.svg.text_content()
+    figure.radio("the wrong merge").click()
+    is_cells(figure.numbers, heads.reshape(1, 4, 6), True)
+    figure.button("Back").click()
+    is_cells(figure.numbers, heads, False)
+
+
+def mouse_shared(figure):
+    is_cache(figure.numbers, 2, 4096, 24, torch.bfloat16)
+    figure.radio("1").click()
+    figure.radio("float32").click()
+    drag(figure, figure.slider("tokens"), 0)
+    drag(figure, figure.slider("layers"), 0)
+    is_cache(figure.numbers, 1, 256, 1, torch.float32)
+    assert "multi-query" in figure.summary.text_content()
+
+
+def mouse_lens(figure):
+    is_head(figure.numbers, SCENES["HeadLens"].weights[0, 0])
+    figure.radio("cross").click()
+    figure.radio("1").click()
+    figure.button("head 2").click()
+    is_head(figure.numbers, WEIGHTS[1, 2])
+    figure.cell("query it, key c").click()
+    assert "Query it looks at" in figure.summary.text_content()
+    figure.cell("query big, key e").hover()
+    assert f"big → e: {WEIGHTS[1, 2, 3, 4]:.2f}" in figure.svg.text_content()
+    assert "query it" in figure.svg.text_content()  # it stays locked
+
+
+def mouse_ablation(figure):
+    is_ablated(figure.numbers, 1, 1, 1, 1)
+    figure.host.get_by_role("checkbox", name="head 1").click()
+    is_ablated(figure.numbers, 1, 0, 1, 1)
+    figure.button("All off").click()
+    is_ablated(figure.numbers, 0, 0, 0, 0)
+    figure.button("All on").click()
+    is_ablated(figure.numbers, 1, 1, 1, 1)
+
+
+def mouse_online(figure):
+    is_online(figure.numbers, 2, 1)
+    for step in (2, 3, 4):
+        figure.button("Next block").click()
+        is_online(figure.numbers, 2, step)
+    assert "the same as with all keys at once" in figure.summary.text_content()
+    drag(figure, figure.slider("block size"), 0)
+    drag(figure, figure.slider("blocks seen"), 1)
+    is_online(figure.numbers, 1, 7)
+
+
+MOUSE = dict(zip(SCENES, (mouse_scale, mouse_mask, mouse_einsum, mouse_split, mouse_shared,
+                          mouse_lens, mouse_ablation, mouse_online), strict=True))  # fmt: skip
+
+
+@every_scene
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_scene_driven_by_mouse_agrees_with_the_library(show, name, width):
+    figure = Figure(show(SCENES[name], width=width))
+    before = figure.svg.text_content()
+    MOUSE[name](figure)
+    figure.button("Reset").click()
+    figure.page.mouse.move(0, 0)
+    assert figure.svg.text_content() == before
+
+
+# -------------------------------------------------------------------------- by keyboard alone
+
+
+def keys_scale(figure):
+    figure.tab_to(figure.slider("head_dim"))
+    figure.press("ArrowRight")
+    figure.tab_to(figure.slider("divide by"))
+    figure.press("End")
+    is_scale(figure.numbers, 128, 1)
+
+
+def keys_mask(figure):
+    figure.tab_to(figure.radio("causal"))
+    figure.press("ArrowLeft")  # everything
+    figure.tab_to(figure.cell("query trophy, key trophy"))
+    figure.press("ArrowDown", "ArrowRight", "Space", "End", "Enter")
+    allowed = torch.ones(4, 4).int()
+    allowed[1, 1] = allowed[1, 3] = 0
+    is_mask(figure.numbers, allowed)
+
+
+def keys_einsum(figure):
+    figure.tab_to(figure.slider("step along d"))
+    figure.press("ArrowRight")
+    is_einsum(figure.numbers, 0, 0, 0, 2)
+    figure.tab_to(figure.cell("scores[0,0,0]"))
+    figure.press("ArrowDown")
+    is_einsum(figure.numbers, 0, 1, 0, 4)
+    figure.tab_to(figure.cell("scores[1,0,0]"))
+    figure.press("Enter")
+    is_einsum(figure.numbers, 1, 0, 0, 4)
+
+
+def keys_split(figure):
+    figure.tab_to(figure.radio("split and merge"))
+    figure.press("ArrowRight")
+    is_cells(figure.numbers, steps()[3], True)
+    figure.press("ArrowLeft")
+    figure.tab_to(figure.button("Next step"))
+    figure.press("Enter", "Space")
+    is_cells(figure.numbers, steps()[2], False)
+
+
+def keys_shared(figure):
+    figure.tab_to(figure.radio("2"))
+    figure.press("ArrowRight")
+    figure.tab_to(figure.radio("bfloat16"))
+    figure.press("ArrowRight")
+    figure.tab_to(figure.slider("tokens"))
+    figure.press("ArrowRight")
+    figure.tab_to(figure.slider("layers"))
+    figure.press("ArrowLeft")
+    is_cache(figure.numbers, 4, 8192, 23, torch.int8)
+
+
+def keys_lens(figure):
+    figure.tab_to(figure.radio("self"))
+    figure.press("ArrowRight")
+    figure.tab_to(figure.radio("0"))
+    figure.press("ArrowRight")
+    figure.tab_to(figure.button("head 1"))
+    figure.press("Enter")
+    is_head(figure.numbers, WEIGHTS[1, 1])
+    figure.tab_to(figure.cell("query trophy, key a"))
+    figure.press("PageDown", "ArrowUp")
+    assert "Query it looks at" in figure.summary.text_content()
+
+
+def keys_ablation(figure):
+    figure.tab_to(figure.host.get_by_role("checkbox", name="head 2"))
+    figure.press("Space")
+    is_ablated(figure.numbers, 1, 1, 0, 1)
+
+
+def keys_online(figure):
+    figure.tab_to(figure.slider("block size"))
+    figure.press("ArrowRight")
+    figure.tab_to(figure.slider("blocks seen"))
+    figure.press("ArrowRight")
+    is_online(figure.numbers, 3, 2)
+    figure.tab_to(figure.button("Next block"))
+    figure.press("Space")
+    is_online(figure.numbers, 3, 3)
+
+
+KEYS = dict(zip(SCENES, (keys_scale, keys_mask, keys_einsum, keys_split, keys_shared, keys_lens,
+                         keys_ablation, keys_online), strict=True))  # fmt: skip
+
+
+@every_scene
+def test_a_scene_driven_by_keyboard_alone_says_what_changed(show, name):
+    figure = Figure(show(SCENES[name]))
+    assert figure.heard == ""  # nothing is read out before something changes
+    KEYS[name](figure)
+    assert figure.heard == figure.summary.text_content() != ""
+
+
+def test_on_a_touch_screen_a_tap_paints_a_cell(chromium, show):
+    page = show(SCENES["MaskPainter"], width=390, has_touch=True)
+    figure = Figure(page)
+    figure.cell("query trophy, key big").tap()
+    allowed = causal_mask(4, 4).int()
+    allowed[0, 3] = 1
+    is_mask(figure.numbers, allowed)
+    figure.cell("query trophy, key big").tap()
+    is_mask(figure.numbers, causal_mask(4, 4))
+
+
+# ------------------------------------------------------------------- how it looks, and to whom
+
+
+def axe():
+    """Return axe-core's source, or skip; in CI its absence is a failure."""
+    package = find_spec("axe_playwright_python")
+    if package is None:
+        reason = "axe-core is missing: pip install axe-playwright-python"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return (Path(package.submodule_search_locations[0]) / "axe.min.js").read_text(
+        encoding="utf-8"
+    )
+
+
+def violations(page):
+    """Return what axe finds that is serious or critical."""
+    page.evaluate(axe())
+    found = page.evaluate("axe.run('main, .jp-OutputArea, [data-explorer]')")["violations"]
+    return [
+        f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_and_the_page_fits(show, width, scheme, lowest_contrast):
+    page = show(*SCENES.values(), width=width, color_scheme=scheme)
+    page.locator("main").evaluate("(m, c) => m.style.background = c",
+                                  "#111111" if scheme == "dark" else "#ffffff")  # fmt: skip
+    page.locator("figcaption").evaluate_all("(all, c) => all.forEach(e => e.style.color = c)",
+                                            "#eeeeee" if scheme == "dark" else "#111111")  # fmt: skip
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert violations(page) == []
+    for i in range(len(SCENES)):
+        figure = Figure(page, i)
+        assert figure.host.get_attribute("data-theme") == scheme
+        assert lowest_contrast(figure.host.locator(".live")) >= 4.5
+        inside = "svg => [...svg.querySelectorAll('text')].every(t => { const a = t.getBoundingClientRect(), b = svg.getBoundingClientRect(); return a.left >= b.left - 1 && a.right <= b.right + 1 && a.bottom <= b.bottom + 1 && a.top >= b.top - 1; })"
+        assert figure.svg.evaluate(inside), f"{list(SCENES)[i]}: a text leaves the picture"
+
+
+@every_scene
+def test_a_scene_follows_the_theme_of_the_page(show, name):
+    page = show(SCENES[name], color_scheme="light")
+    is_it = "theme => document.querySelector('[data-explorer]').dataset.theme === theme"
+    for attribute, value, theme in (
+        ("data-theme", "dark", "dark"),  # the site
+        ("data-theme", "auto", "light"),
+        ("data-jp-theme-light", "false", "dark"),  # JupyterLab
+        ("data-jp-theme-light", "true", "light"),
+    ):
+        page.evaluate("([a, v]) => document.body.setAttribute(a, v)", [attribute, value])
+        page.wait_for_function(is_it, arg=theme)
+    page.evaluate("document.body.removeAttribute('data-jp-theme-light')")
+    page.emulate_media(color_scheme="dark")  # the system
+    page.wait_for_function(is_it, arg="dark")
+
+
+@every_scene
+def test_print_and_pages_without_scripts_show_the_picture(show, name):
+    page = show(SCENES[name], java_script_enabled=False)
+    image = page.get_by_role("img", name=SCENES[name].alt[:40])
+    assert image.is_visible()
+    assert image.bounding_box()["width"] > 200
+    page = show(SCENES[name])
+    assert Figure(page).svg.is_visible()
+    assert not page.locator("img[src^='data:image/svg']").is_visible()
+    page.emulate_media(media="print")
+    assert not Figure(page).svg.is_visible()
+    assert page.locator("img[src^='data:image/svg']").is_visible()
+    assert page.locator("img[src^='data:image/svg']").evaluate("i => i.naturalWidth") > 200
+
+
+@every_scene
+def test_what_is_seen_can_be_saved_as_svg_and_as_png(show, name, tmp_path):
+    page = show(SCENES[name], color_scheme="dark", accept_downloads=True)
+    figure = Figure(page)
+    for format in ("SVG", "PNG"):
+        with page.expect_download() as download:
+            figure.button(f"Save {format}").click()
+        assert (
+            download.value.suggested_filename == f"{SCENES[name].script}.{format.lower()}"
+        )
+        download.value.save_as(tmp_path / format)
+    text = (tmp_path / "SVG").read_text(encoding="utf-8")
+    drawing = ET.fromstring(text)
+    assert "var(" not in text
+    assert drawing.find(".//{*}desc").text == figure.summary.text_content()
+    picture = Image.open(tmp_path / "PNG").convert("RGB")
+    width, height = (float(drawing.get(side)) for side in ("width", "height"))
+    assert picture.size == (2 * width, 2 * height)
+    assert picture.getpixel((picture.width - 1, picture.height - 1)) == (0x16, 0x19, 0x1E)
+    assert len(picture.getcolors(100_000)) > 20
+
+
+def test_several_figures_live_on_one_page_each_with_its_own_state(show):
+    lens = SCENES["HeadLens"]
+    page = show(SCENES["Ablation"], lens, SCENES["Ablation"])
+    first, middle, last = (Figure(page, i) for i in range(3))
+    first.host.get_by_role("checkbox", name="head 1").click()
+    is_ablated(first.numbers, 1, 0, 1, 1)
+    is_ablated(last.numbers, 1, 1, 1, 1)
+    is_head(middle.numbers, lens.weights[0, 0])
+
+
+# ------------------------------------------------------------------------------ in JupyterLab
+
+CELL = """import torch
+from attn_lib.explorer import Ablation, HeadLens, MaskPainter, Scale, SharedHeads
+from attn_lib.explorer import EinsumTracer, OnlineSoftmax, SplitMerge
+"""
+SOURCES = {
+    "Scale": "Scale()",
+    "MaskPainter": "MaskPainter(torch.arange(16.0).view(4, 4) / 8, list('abcd'))",
+    "EinsumTracer": "EinsumTracer('ld,sd->ls', torch.ones(2, 3), torch.ones(2, 3))",
+    "SplitMerge": "SplitMerge(list('abcd'), 3, 2)",
+    "SharedHeads": "SharedHeads(8, 2)",
+    "HeadLens": "HeadLens(torch.full((3, 4, 4), 0.25), list('abcd'))",
+    "Ablation": "Ablation(torch.rand(2, 2, 2))",
+    "OnlineSoftmax": "OnlineSoftmax(torch.arange(6.0), torch.ones(6, 2))",
+}
+
+
+def put_notebook(page, url, path, cells):
+    """Give JupyterLab's server a notebook whose stored outputs it has no reason to trust."""
+    notebook = {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+        "cells": [
+            {
+                "cell_type": "code",
+                "id": f"cell-{i}",
+                "metadata": {},
+                "source": source,
+                "execution_count": 1 if output else None,
+                "outputs": [
+                    {
+                        "output_type": "execute_result",
+                        "execution_count": 1,
+                        "metadata": {},
+                        "data": output,
+                    }
+                ]
+                if output
+                else [],
+            }
+            for i, (source, output) in enumerate(cells)
+        ],
+    }
+    response = page.request.put(
+        f"{url}/api/contents/{path}?token={TOKEN}",
+        data=json.dumps({"type": "notebook", "content": notebook}),
+        headers={"Content-Type": "application/json"},
+    )
+    assert response.ok, response.text()
+
+
+def test_in_jupyterlab_scenes_are_pictures_until_trusted_and_then_live(
+    chromium,
+    server,  # noqa: F811
+    open_notebook,  # noqa: F811
+):
+    cells = [(CELL, None)] + [
+        (SOURCES[name], SCENES[name]._repr_mimebundle_()) for name in SCENES
+    ]
+    page = chromium.new_page()
+    put_notebook(page, server, "scenes.ipynb", cells)
+    page.close()
+    notebook = open_notebook("scenes.ipynb")
+    page = notebook.page
+    output = ".jp-NotebookPanel .jp-OutputArea-output"
+
+    # Untrusted: the pictures, and nothing that runs.
+    pictures = page.locator(f"{output} img[src^='data:image/svg+xml']")
+    assert pictures.count() == len(SCENES)
+    assert page.locator(f"{output} svg").count() == 0
+    for i, scene in enumerate(SCENES.values()):
+        pictures.nth(i).scroll_into_view_if_needed()
+        assert (
+            pictures.nth(i).evaluate(
+                "image => image.decode().then(() => image.naturalWidth)"
+            )
+            > 200
+        )
+        assert pictures.nth(i).get_attribute("alt") == scene.alt
+
+    # Run: live. A cell that is run again gives one new figure, not two.
+    notebook.run_all()
+    notebook.select(2)
+    notebook.run("notebook:run-cell")
+    notebook.wait_for_idle_kernel()
+    hosts = page.locator(f"{output} [data-explorer]")
+    page.wait_for_function(
+        "n => [...document.querySelectorAll('[data-explorer]')].filter(h => h.shadowRoot?.querySelector('svg')).length === n",
+        arg=len(SCENES),
+    )
+    assert hosts.count() == len(SCENES)
+
+    # The keys are the scene's, not the notebook's.
+    active = "jupyterapp.shell.currentWidget.content.activeCellIndex"
+    figure = Figure(page, 0)
+    figure.slider("head_dim").focus()
+    before, where = figure.numbers["dim"], page.evaluate(active)
+    figure.press("ArrowRight", "ArrowUp", "ArrowDown", "ArrowDown")
+    assert figure.numbers["dim"] == before
+    figure.press("ArrowRight")
+    assert figure.numbers["dim"] == 2 * before
+    assert page.evaluate(active) == where
+    painter = Figure(page, 1)
+    painter.cell("query a, key a").click()
+    painter.press("ArrowDown", "ArrowRight", "Enter")
+    mask = causal_mask(4, 4).int()
+    mask[0, 0] = mask[1, 1] = 0
+    assert painter.numbers["mask"] == mask.tolist()
+    count = len(notebook.cells)
+    painter.press("a", "b", "x", "d", "d")  # commands of the notebook elsewhere
+    assert len(notebook.cells) == count
+
+    # Both themes, and what axe says of the outputs.
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        notebook.run("apputils:change-theme", theme=theme)
+        page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
+        scheme = theme.split()[-1].lower()
+        page.wait_for_function(
+            "t => [...document.querySelectorAll('[data-explorer]')].every(h => h.dataset.theme === t)",
+            arg=scheme,
+        )
+        page.evaluate(axe())
+        found = page.evaluate("axe.run([...document.querySelectorAll('[data-explorer]')])")
+        serious = [
+            v["id"] for v in found["violations"] if v["impact"] in ("serious", "critical")
+        ]
+        assert serious == []
