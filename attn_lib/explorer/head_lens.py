@@ -9,12 +9,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attn_lib.explorer.scene import Scene, numbered
+from attn_lib.explorer.scene import Scene
 from attn_lib.explorer.still import MASKED, Still, label_width, share, weight_color
+from attn_lib.plotting.labels import numbered
 
 MOST_TOKENS = 48
 MOST_WEIGHTS = 48_000  # each costs 1.4 bytes of the notebook
 LARGEST_WITH_VALUES = 12
+STEPS = 40  # of color in the still picture
 
 
 class HeadLens(Scene):
@@ -149,7 +151,8 @@ class HeadLens(Scene):
         size = 34 if max(L, S) <= LARGEST_WITH_VALUES else max(9, min(22, 560 // S))
         height = 40 + size * L + 0.71 * label_width(self.keys)
         still = Still(label_width(self.queries) + size * S + 40, height)
-        fills = [[weight_color(w) for w in row] for row in weights]
+        # In steps: the picture is shorter with fewer colors, and looks the same.
+        fills = [[weight_color(round(w * STEPS) / STEPS) for w in row] for row in weights]
         if self.mask is not None:
             for i, j in (~self.mask).nonzero().tolist():
                 fills[i][j] = MASKED

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attn_lib.explorer.scene import Scene, check_scores, numbered, rounded
+from attn_lib.explorer.scene import Scene, check_scores, rounded
 from attn_lib.explorer.still import (
     MASKED,
     Still,
@@ -17,6 +17,7 @@ from attn_lib.explorer.still import (
     weight_color,
 )
 from attn_lib.masks import causal_mask, masked_softmax, padding_mask, sliding_window_mask
+from attn_lib.plotting.labels import numbered
 
 MOST_TOKENS = 8
 

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import tempfile
-from collections import Counter
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from torch import Tensor
 
 from attn_lib.explorer.still import Still
 
-SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 FRONT = Path(__file__).parent / "front"
 IMPORT = re.compile(r"^import [^;]* from \"\./(\w+)\.js\";\n", re.MULTILINE)
 
@@ -109,17 +106,6 @@ def _modules(name: str, found: dict[str, str]) -> dict[str, str]:
             _modules(other, found)
     found[name] = IMPORT.sub("", text)
     return found
-
-
-def numbered(labels: Sequence[str]) -> list[str]:
-    """Tell repeated tokens apart: the, the becomes the₁, the₂; and show a space as ␣."""
-    shown = [label if label.strip() else "␣" for label in labels]
-    total, seen, result = Counter(shown), Counter[str](), []
-    for label in shown:
-        seen[label] += 1
-        number = str(seen[label]).translate(SUBSCRIPT) if total[label] > 1 else ""
-        result.append(label + number)
-    return result
 
 
 def rounded(values: Tensor, digits: int = 4) -> Any:

@@ -20,6 +20,7 @@ from attn_lib.plotting.picture import Picture
 from attn_lib.plotting.runs import runs
 from attn_lib.plotting.scores_and_weights import scores_and_weights
 from attn_lib.plotting.stacked_runs import stacked_runs
+from attn_lib.plotting.surface import surface
 from attn_lib.plotting.three_masks import three_masks
 
 __all__ = [
@@ -45,5 +46,6 @@ __all__ = [
     "runs",
     "scores_and_weights",
     "stacked_runs",
+    "surface",
     "three_masks",
 ]

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
 
-from attn_lib.plotting.heat_map import numbered
+from attn_lib.plotting.labels import numbered
 from attn_lib.plotting.picture import STYLE, Picture
 
 THUMBNAIL = 56  # pixels

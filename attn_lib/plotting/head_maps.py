@@ -3,11 +3,18 @@
 from collections.abc import Sequence
 
 import matplotlib as mpl
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attn_lib.plotting.heat_map import DARK, LARGEST_WITH_VALUES, _luminance, numbered
+from attn_lib.plotting.heat_map import (
+    DARK,
+    LARGEST_WITH_VALUES,
+    _luminance,
+    explain_masked,
+    hatch,
+)
+from attn_lib.plotting.labels import numbered
 from attn_lib.plotting.picture import STYLE, Picture
 
 CELL, SMALL = 0.44, 0.155  # inches; without numbers a cell can be small
@@ -20,6 +27,7 @@ def head_maps(
     *,
     titles: Sequence[str] | None = None,
     columns: int | None = None,
+    mask: Bool[Tensor, "l s"] | None = None,
     label: str = "attention weight",
 ) -> Picture:
     """Draw one heat map for each head; each row of a map is one query.
@@ -30,16 +38,22 @@ def head_maps(
         keys: S labels; the queries' if None.
         titles: H titles; "head 0", "head 1" and so on if None.
         columns: how many maps stand side by side; all if None.
+        mask: (L, S), True where the query may attend; the rest is hatched.
         label: of the color scale.
 
     Raises:
-        ValueError: the weights are not 3-D, or labels, titles or columns do not fit.
+        ValueError: the weights are not 3-D, or labels, the mask, titles or columns
+            do not fit.
     """
     keys = queries if keys is None else keys
     if weights.ndim != 3 or weights.shape[1:] != (len(queries), len(keys)):
         raise ValueError(
             f"expected weights of shape (H, {len(queries)}, {len(keys)}), "
             f"got {tuple(weights.shape)}"
+        )
+    if mask is not None and mask.shape != weights.shape[1:]:
+        raise ValueError(
+            f"expected a mask of shape {tuple(weights.shape[1:])}, got {tuple(mask.shape)}"
         )
     titles = [f"head {i}" for i in range(len(weights))] if titles is None else titles
     if len(titles) != len(weights):
@@ -61,6 +75,8 @@ def head_maps(
             image = axes.imshow(
                 panel.numpy(), cmap="cividis", vmin=0, vmax=1, interpolation="none"
             )
+            if mask is not None:
+                hatch(axes, ~mask.cpu(), start=-0.5)
             if few:
                 _write_values(axes, panel, image)
             axes.set_xticks(range(S), keys, rotation=45, ha="right", rotation_mode="anchor")
@@ -75,6 +91,8 @@ def head_maps(
         for axes in panels.flat[heads:]:
             axes.axis("off")
         figure.colorbar(image, ax=panels, label=label, shrink=0.8)
+        if mask is not None and not mask.all():
+            explain_masked(figure)
     alt = _describe(values, titles, queries, keys)
     return Picture(figure, alt) if few else Picture(figure, alt, colors=96, vector=False)
 

@@ -1,6 +1,5 @@
 """Attention as a heat map: queries down, keys across."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import matplotlib as mpl
@@ -12,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from torch import Tensor
 
+from attn_lib.plotting.labels import numbered
 from attn_lib.plotting.picture import STYLE, Picture
 
 LARGEST_WITH_VALUES = 12  # tokens; beyond it the numbers would be too small to read
@@ -99,8 +99,7 @@ def draw_panel(
     mesh = axes.pcolormesh(
         shown, cmap=color_map, norm=norm, edgecolors="white", linewidth=1
     )
-    for i, j in (~allowed).nonzero().tolist():
-        axes.add_patch(_masked_cell(j, i))
+    hatch(axes, ~allowed)
     if max(rows, columns) <= LARGEST_WITH_VALUES:
         _write_values(axes, values, allowed, mesh, kind)
     axes.set_aspect("equal")
@@ -115,6 +114,12 @@ def draw_panel(
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     return mesh
+
+
+def hatch(axes: Axes, masked: Tensor, start: float = 0) -> None:
+    """Cover the cells where `masked` (L, S) is True; the first one begins at `start`."""
+    for i, j in masked.nonzero().tolist():
+        axes.add_patch(_masked_cell(start + j, start + i))
 
 
 def explain_masked(figure: Figure) -> None:
@@ -155,15 +160,6 @@ def _luminance(red: float, green: float, blue: float) -> float:
         for c in (red, green, blue)
     ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def numbered(labels: Sequence[str]) -> list[str]:
-    """Tell repeated tokens apart: the, the becomes the 1, the 2."""
-    total, seen, result = Counter(labels), Counter[str](), []
-    for label in labels:
-        seen[label] += 1
-        result.append(f"{label} {seen[label]}" if total[label] > 1 else label)
-    return result
 
 
 def _describe(

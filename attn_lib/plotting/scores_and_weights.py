@@ -11,8 +11,8 @@ from attn_lib.plotting.heat_map import (
     cell_size,
     draw_panel,
     explain_masked,
-    numbered,
 )
+from attn_lib.plotting.labels import numbered
 from attn_lib.plotting.picture import STYLE, Picture
 
 
@@ -54,7 +54,8 @@ def scores_and_weights(
         )
         all_axes = figure.subplots(1, 2, sharey=True)
         for axes, (kind, panel) in zip(all_axes, panels.items(), strict=True):
-            values = panel.detach().double().cpu()
+            # One digit of a score is enough beside its weight.
+            values = panel.detach().double().cpu().round(decimals=1 if kind == "scores" else 4)
             labels = numbered(queries), numbered(keys)
             mesh = draw_panel(axes, values, *labels, mask=allowed, kind=kind)
             axes.set_title(kind)

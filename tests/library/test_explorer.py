@@ -27,7 +27,7 @@ from attn_lib.explorer import (
     SharedHeads,
     SplitMerge,
 )
-from attn_lib.explorer.scene import FRONT, numbered
+from attn_lib.explorer.scene import FRONT
 from attn_lib.explorer.still import byte_count
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,10 +136,6 @@ def test_a_token_cannot_end_the_script_or_the_picture():
     _, _, picture = parts(scene)
     drawn = [node.text for node in ET.fromstring(picture).iter() if node.text]
     assert set(nasty) <= set(drawn)
-
-
-def test_repeated_tokens_and_spaces_are_told_apart():
-    assert numbered(["the", "cat", "the", " ", " "]) == ["the₁", "cat", "the₂", "␣₁", "␣₂"]
 
 
 @pytest.mark.parametrize(("name", "theirs"), [("CIVIDIS", "cividis"), ("PUOR", "PuOr")])

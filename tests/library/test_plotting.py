@@ -3,6 +3,7 @@ import torch
 
 from attn_lib.plotting import bars, heat_map, letters, lines
 from attn_lib.plotting.heat_map import _luminance
+from attn_lib.plotting.labels import numbered
 
 WORDS = ["the", "trophy", "the"]
 PICTURES = {
@@ -33,10 +34,14 @@ def test_a_heat_map_has_labels_for_axes_and_numbered_tokens():
         "key (column)",
         "attention weight",
         "one head",
-        "the 1",
-        "the 2",
+        "the₁",
+        "the₂",
     ):
         assert f">{text}</text>" in svg
+
+
+def test_repeated_tokens_and_spaces_are_told_apart():
+    assert numbered(["the", "cat", "the", " ", " "]) == ["the₁", "cat", "the₂", "␣₁", "␣₂"]
 
 
 def test_the_text_alternative_names_the_largest_weight_of_each_row():

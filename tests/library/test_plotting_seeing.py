@@ -15,16 +15,20 @@ from attn_lib.plotting import (
     head_maps,
     hidden_bars,
     scores_and_weights,
+    surface,
 )
 
 WORDS = ["the", "trophy", "the"]
 GRID = torch.eye(3).expand(2, 4, 3, 3)
+X, Y = torch.linspace(-4, 4, 9), torch.linspace(0.5, 3, 6)
+SIGMOID = (X / Y[:, None]).sigmoid()
 PICTURES = {
     "head grid": lambda: head_grid(GRID, {"entropy (nats)": torch.zeros(2, 4)}),
     "named grid": lambda: head_grid(GRID, layers=["a", "b"], num_kv_heads=2, title="two"),
     "bars in 3-D": lambda: bars_3d(torch.eye(3), WORDS, title="one head"),
     "scores": lambda: scores_and_weights(torch.eye(3), torch.eye(3), WORDS),
     "chance": lambda: against_chance([0, 2, 1], [0.5, 1.5, 1], xlabel="x", ylabel="y"),
+    "surface": lambda: surface(X, Y, SIGMOID, xlabel="gap", ylabel="T", zlabel="weight"),
     "many tokens": lambda: head_maps(torch.eye(20).expand(3, 20, 20), "t" * 20, columns=2),
 }
 
@@ -199,7 +203,7 @@ def test_head_maps_of_many_heads_wrap_and_number_repeated_tokens():
     assert [axes.get_title() for axes in panels] == ["head 0", "head 1", "head 2"]
     tops = [round(axes.get_position().y0, 2) for axes in panels]
     assert tops[0] == tops[1] > tops[2]
-    assert "t 20" in texts(picture)
+    assert "t₂₀" in texts(picture)
     assert "share" in texts(head_maps(torch.eye(3)[None], WORDS, label="share"))
 
 
@@ -228,3 +232,38 @@ def test_head_maps_of_many_heads_wrap_and_number_repeated_tokens():
 def test_value_error_names_expected_and_actual(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_surface_is_drawn_beside_its_contours_and_described_at_its_corners():
+    picture = PICTURES["surface"]()
+    assert "weight 0.00 at gap -4 and T 0.5" in repr(picture)
+    assert "weight 0.79 at gap 4 and T 3" in repr(picture)
+    solid, flat, _ = picture.figure.axes
+    assert [axes.get_xlabel() for axes in (solid, flat)] == ["gap", "gap"]
+    assert [axes.get_ylabel() for axes in (solid, flat)] == ["T", "T"]
+
+
+@pytest.mark.parametrize(
+    ("z", "message"),
+    [
+        (torch.zeros(9, 6), r"\(6, 9\), got \(9, 6\)"),
+        (3 * SIGMOID, "from 0 to 1, got .* 3"),
+    ],
+)
+def test_a_surface_that_cannot_be_drawn_says_why(z, message):
+    with pytest.raises(ValueError, match=message):
+        surface(X, Y, z, xlabel="x", ylabel="y", zlabel="z")
+
+
+def test_masked_cells_of_head_maps_are_hatched_and_explained():
+    mask = torch.ones(3, 3, dtype=torch.bool).tril()
+    picture = head_maps(torch.eye(3).expand(2, 3, 3), WORDS, mask=mask)
+    for axes in picture.figure.axes[:2]:
+        corners = {
+            (patch.get_x(), patch.get_y()) for patch in axes.patches if patch.get_hatch()
+        }
+        assert corners == {(0.5, -0.5), (1.5, -0.5), (1.5, 0.5)}
+    (legend,) = picture.figure.legends
+    assert [text.get_text() for text in legend.texts] == ["may not attend"]
+    with pytest.raises(ValueError, match=r"mask of shape \(3, 3\), got \(2, 3\)"):
+        head_maps(torch.eye(3)[None], WORDS, mask=mask[:2])

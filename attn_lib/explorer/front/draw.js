@@ -9,7 +9,8 @@ export const BLUE = "var(--blue)",
   ORANGE = "var(--orange)";
 export const PALE_BLUE = "var(--pale-blue)",
   PALE_ORANGE = "var(--pale-orange)";
-export const LETTER = 6.8; // pixels: the mean width of a letter of 12 pixels
+
+const pen = document.createElement("canvas").getContext("2d");
 
 export const text = (x, y, words, props) =>
   h("text", { x: round(x), y: round(y), dy: ".35em", "font-size": 12, fill: INK, ...props }, words);
@@ -30,7 +31,13 @@ export const line = (points, props) =>
 export const silent = (...nodes) => h("g", { "aria-hidden": "true" }, nodes);
 
 export const round = (x) => Math.round(x * 100) / 100;
-export const longest = (words) => Math.max(...words.map((word) => String(word).length)) * LETTER;
+
+// The width of the longest of some labels, in pixels, when it is written in bold.
+export function longest(words) {
+  pen.font = '700 12px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
+  return Math.max(...words.map((word) => pen.measureText(word).width));
+}
+
 export const shortened = (name, most = 13) => (name.length > most ? name.slice(0, most - 1) + "…" : name);
 export const percent = (x) => `${Math.round(100 * x)}%`;
 

@@ -1,7 +1,7 @@
 // Cells in rows and columns: looked at, walked with the arrow keys, painted; and heat maps made of them.
 
 import { inkOn } from "./colors.js";
-import { INK, LETTER, SOFT, longest, rect, round, shortened, silent, text } from "./draw.js";
+import { INK, SOFT, longest, rect, round, shortened, silent, text } from "./draw.js";
 import { h } from "./page.js";
 
 const hatch = (x, y, s) => [
@@ -99,11 +99,13 @@ function walk(event, i, j, rows, columns, move, pick) {
   event.preventDefault();
 }
 
+const slant = (keys) => keys.some((key) => key.length > 2);
+
 // The room that a heat map's labels take, around its cells.
 export const margins = (queries, keys) => ({
   left: 24 + Math.min(longest(queries), 90),
   top: 26,
-  bottom: 30 + (longest(keys) > 2 * LETTER ? Math.min(longest(keys), 90) * 0.71 + 4 : 14),
+  bottom: 30 + (slant(keys) ? Math.min(longest(keys), 90) * 0.71 + 4 : 14),
 });
 
 // A grid with a title, the queries' names on its left and the keys' below it.
@@ -111,7 +113,7 @@ export function heatMap({ x, y, size, queries, keys, title, strong = [], ...rest
   const { left, top } = margins(queries, keys);
   const [x0, y0] = [x + left, y + top];
   const [width, height] = [size * keys.length, size * queries.length];
-  const slanted = longest(keys) > 2 * LETTER;
+  const slanted = slant(keys);
   const every = Math.ceil(11 / size); // labels of 11 pixels need that many cells
   const end = y0 + height + margins(queries, keys).bottom - 10;
   return [

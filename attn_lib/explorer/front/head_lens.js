@@ -131,7 +131,7 @@ export const scene = {
     const few = Math.max(queries.length, keys.length) <= 12;
     const mapHeight = top + size * queries.length + bottom;
     const step = Math.max(13, Math.min(22, (mapHeight - 50) / keys.length)),
-      name = Math.min(longest(keys), 100) + 8;
+      name = Math.min(longest(keys), 110) + 8;
     const [x, y] = wide
       ? [Math.max(left + size * keys.length, left + longest([names(model, state)])) + 34, 44]
       : [0, mapHeight + 96];
