@@ -55,7 +55,9 @@ def scores_and_weights(
         all_axes = figure.subplots(1, 2, sharey=True)
         for axes, (kind, panel) in zip(all_axes, panels.items(), strict=True):
             # One digit of a score is enough beside its weight.
-            values = panel.detach().double().cpu().round(decimals=1 if kind == "scores" else 4)
+            values = (
+                panel.detach().double().cpu().round(decimals=1 if kind == "scores" else 4)
+            )
             labels = numbered(queries), numbered(keys)
             mesh = draw_panel(axes, values, *labels, mask=allowed, kind=kind)
             axes.set_title(kind)
