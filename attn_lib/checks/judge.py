@@ -1,6 +1,7 @@
 """Decide whether an answer is right and, if not, which mistake it is."""
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -66,7 +67,11 @@ def judge_observed(tried: Battery, observed: Observed) -> Verdict:
         verdict = judge_conduct(tried, observed, outcomes)
         if verdict.status != "passed":
             return verdict
-    mistake = _recognize(tried, outcomes)
+    plain = [i for i, case in enumerate(tried.cases) if _is_plain(case)]
+    # Two slips at once are common: a mistake, and a dtype that only suits float32.
+    mistake = _recognize(tried, outcomes, range(len(outcomes))) or _recognize(
+        tried, outcomes, plain
+    )
     changed = next((name for outcome in outcomes for name in outcome.changed), None)
     if mistake is None and changed is not None:
         mistake = wording.changes_input(task, changed)
@@ -74,12 +79,22 @@ def judge_observed(tried: Battery, observed: Observed) -> Verdict:
 
 
 def _is_half(case: Case) -> bool:
-    half = (torch.float16, torch.bfloat16)
-    return any(tensor.dtype in half for tensor in named_tensors(case.args).values())
+    return bool(_float_dtypes(case) & {torch.float16, torch.bfloat16})
 
 
-def _recognize(tried: Battery, outcomes: list[Outcome]) -> tuple[str, str] | None:
-    """Find the known mistake that gives the same results as the answer on every input.
+def _is_plain(case: Case) -> bool:
+    return _float_dtypes(case) <= {torch.float32}
+
+
+def _float_dtypes(case: Case) -> set[torch.dtype]:
+    tensors = named_tensors(case.args).values()
+    return {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+
+
+def _recognize(
+    tried: Battery, outcomes: list[Outcome], among: Sequence[int]
+) -> tuple[str, str] | None:
+    """Find the known mistake that gives the same results as the answer on all of some inputs.
 
     At least one wrong result must be shared, or an error to the word: two answers that only fail
     on the same inputs prove nothing.
@@ -87,7 +102,8 @@ def _recognize(tried: Battery, outcomes: list[Outcome]) -> tuple[str, str] | Non
     returns = tried.task.returns
     for m, mistake in enumerate(tried.task.mistakes):
         shared = False
-        for i, (case, got) in enumerate(zip(tried.cases, outcomes, strict=True)):
+        for i in among:
+            case, got = tried.cases[i], outcomes[i]
             theirs = tried.mistaken(m, i)
             if not alike(theirs, got, case.tolerance):
                 break

@@ -102,9 +102,10 @@ def failed(task: Task, failure: Failure, mistake: tuple[str, str] | None) -> Ver
 
 def changes_input(task: Task, path: str) -> tuple[str, str]:
     """Return the mistake of writing into an argument: its id and question."""
+    of_lists = ", or `.pop`, `.insert` and `.reverse` of a list" if "." in path else ""
     return "changes-input", (
-        f"The argument `{argument_name(task, path)}` is not the same after the call. "
-        "Which line writes into it? Look for `+=`, `*=`, names that end in `_`, and `x[...] = `."
+        f"The argument `{argument_name(task, path)}` is not the same after the call. Which line "
+        f"writes into it? Look for `+=`, `*=`, names that end in `_`, and `x[...] = `{of_lists}."
     )
 
 

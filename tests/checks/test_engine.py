@@ -257,6 +257,30 @@ def test_a_recognized_mistake_asks_its_question():
     assert 'data-mistake="results-swapped"' in verdict._repr_html_()
 
 
+def test_a_mistake_is_recognized_beside_a_dtype_that_suits_float32_only():
+    def reversed_order(layers):
+        B, _, L, _ = layers[0].shape
+        rollout = torch.eye(L).expand(B, L, L)
+        for weights in layers:
+            rollout = rollout @ ((weights.mean(1) + torch.eye(L)) / 2)
+        return rollout
+
+    verdict = judge("attention_rollout", reversed_order)
+    assert verdict.mistake == "order-reversed"
+
+
+def test_an_answer_that_empties_its_list_is_told_so():
+    def emptying(layers):
+        rollout = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype)
+        while layers:
+            weights = layers.pop(0).mean(1)
+            rollout = (weights + torch.eye(weights.shape[-1]).to(weights)) / 2 @ rollout
+        return rollout
+
+    assert judge("attention_rollout", emptying).mistake == "changes-input"
+    assert "`.pop`" in judge("attention_rollout", emptying).message
+
+
 def test_an_error_names_the_learners_line():
     def answer(q, k, v):
         return q @ k  # this line
