@@ -5,7 +5,9 @@ whenever it is made.
 """
 
 import argparse
+import builtins
 import csv
+import dis
 import inspect
 import json
 import random
@@ -171,8 +173,18 @@ def partly(rng: random.Random) -> Iterator[Learner]:
         yield Learner("partly right", files, lesson, points, points)
 
 
-GIVEN = "math", "torch", "F", "nn", "Tensor"
+GIVEN = {"math", "torch", "F", "nn", "Tensor"}
 HEAD = "import math, torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn"
+
+
+def free_names(answer) -> set[str]:
+    """Return the module-level names that an answer uses, those of its inner functions included."""
+    codes, names = [answer.__code__], set()
+    while codes:
+        code = codes.pop()
+        names |= {n.argval for n in dis.get_instructions(code) if n.opname == "LOAD_GLOBAL"}
+        codes += [inner for inner in code.co_consts if inspect.iscode(inner)]
+    return {name for name in names if not hasattr(builtins, name)}
 
 
 def mistaken(rng: random.Random) -> Iterator[Learner]:
@@ -185,14 +197,7 @@ def mistaken(rng: random.Random) -> Iterator[Learner]:
             source = textwrap.dedent(inspect.getsource(mistake.answer))
             names: dict = {}
             alone = source.find("\ndef _(") if source.startswith("@") else -1
-            free = inspect.getclosurevars(mistake.answer) if alone > 0 else None
-            if free and set(free.globals) | free.unbound <= {
-                "math",
-                "torch",
-                "F",
-                "nn",
-                "Tensor",
-            }:
+            if alone > 0 and free_names(mistake.answer) <= GIVEN:
                 code = f"{HEAD}\n{source[alone:].replace('def _(', f'def {task.name}(', 1)}"
                 try:
                     exec(code, names)
