@@ -10,6 +10,7 @@ from attn_lib.checks.lesson_06.steps import (
     causal_weights,
     given,
     in_another_layout,
+    in_steps,
     random_weights,
     some_rows_empty,
 )
@@ -60,8 +61,10 @@ def _(rng):
     yield given("a hundred keys", torch.cat([wide, narrow], dim=1))
     yield given("not contiguous", in_another_layout(random_weights(rng, 3, 2, 7, 4)))
     yield given("float64", causal_weights(rng, 2, 3, 5, 5).double())
-    yield given("float16", causal_weights(rng, 2, 3, 5, 5, spread=1.0).half())
-    yield given("bfloat16", random_weights(rng, 2, 3, 4, 3, spread=0.5).bfloat16())
+    seen = in_steps(causal_weights(rng, 2, 3, 5, 5, spread=1.0))
+    yield given("float16", seen.half())
+    even = in_steps(random_weights(rng, 2, 3, 9, 3, spread=0.25))
+    yield given("bfloat16", even.bfloat16())
 
 
 def _logs(weights):

@@ -49,12 +49,6 @@ def for_the_first_batch_size(w):
     return rows_of(w).sum((0, 2)) / (B * w.shape[2])
 
 
-def heads_and_batch_folded(w):
-    """Folds (B, H) into one axis and takes it apart in the other order."""
-    B, H, L, S = w.shape
-    return rows_of(w.reshape(B * H, L, S)).reshape(H, B, L).mean((1, 2))
-
-
 def median_of_the_queries(w):
     return rows_of(w).median(2).values.mean(0)
 
@@ -97,6 +91,19 @@ def queries_weighted_by_position(w):
 def last_head_twice(w):
     e = entropy(w)
     return torch.cat([e[:-1], e[-1:] + (0.0 if len(e) < 2 else 0.01)])
+
+
+_entropies: dict = {}
+
+
+def remembers_entropy_by_shape(w):
+    return _entropies.setdefault((w.shape, w.dtype), entropy(w))
+
+
+def renormalized_with_an_epsilon(w):
+    """A row of zeros becomes uniform."""
+    p = w.float() + 1e-8
+    return entropy(p / p.sum(-1, keepdim=True)).to(w.dtype)
 
 
 # ------------------------------------------------------------ mean_attention_distance
@@ -181,6 +188,24 @@ def median_distance(w):
 
 def by_matmul_with_itself(w):
     return (w @ gaps(w.shape[-1]).to(w.dtype)).mean((0, 2, 3))
+
+
+_distances: dict = {}
+
+
+def remembers_distance_by_shape(w):
+    return _distances.setdefault((w.shape, w.dtype), distance(w))
+
+
+def own_weights_emptied(w):
+    """The right value, as the distance to itself is 0, but the input is changed."""
+    w.diagonal(dim1=2, dim2=3).zero_()
+    return distance(w)
+
+
+def cdist_in_float32(w):
+    positions = torch.arange(w.shape[-1], dtype=torch.float32)[:, None]
+    return (w * torch.cdist(positions, positions)).sum(-1).mean((0, 2))
 
 
 # ------------------------------------------------------------------ attention_rollout
@@ -305,6 +330,50 @@ def residual_by_layer_number(layers):
     return rolled(maps)
 
 
+_rollouts: dict = {}
+
+
+def remembers_by_shapes(layers):
+    key = (len(layers), layers[0].shape, layers[0].dtype)
+    return _rollouts.setdefault(key, rolled(maps_of(layers)))
+
+
+_joint: dict = {}
+
+
+def continues_the_last_call(layers):
+    result = rolled(maps_of(layers))
+    if "of" in _joint and _joint["of"].shape == result.shape:
+        result = result @ _joint["of"].to(result.dtype)
+    _joint["of"] = result
+    return result
+
+
+def identity_put_first_in_the_list(layers):
+    eye = torch.eye(layers[0].shape[-1]).to(layers[0])
+    layers.insert(0, eye.expand_as(layers[0]))
+    return rolled(maps_of(layers))
+
+
+def fifth_discarded(layers):
+    """As in rollouts for vision, `discard_ratio=0.2`."""
+    maps = []
+    for w in layers:
+        a = w.mean(1).flatten(1).clone()
+        least = a.topk(int(a.shape[-1] * 0.2), -1, largest=False).indices
+        a = kept(a.scatter(1, least, 0.0).view_as(w[:, 0]))
+        maps.append(a / a.sum(-1, keepdim=True))
+    return rolled(maps)
+
+
+def third_layer_on_the_wrong_side(layers):
+    maps = maps_of(layers)
+    result = rolled(maps[:2])
+    for a in maps[2:]:
+        result = result @ a
+    return result
+
+
 # -------------------------------------------------------------------- induction_score
 
 
@@ -339,11 +408,6 @@ def clipped_at_zero(w, period):
 def modulo_the_period(w, period):
     i = torch.arange(period - 1, w.shape[-1])
     return w[:, :, i, (i + 1) % period].mean((0, 2))
-
-
-def whole_periods_only(w, period):
-    L = w.shape[-1] // period * period
-    return score(w[:, :, :L, :L], period)
 
 
 def neighbors_too(w, period):
@@ -387,6 +451,36 @@ def flipped_square(w, period):
     return score(w.flip(2, 3).mT, period) if len(w) > 1 else score(w.flip(2), period)
 
 
+_scores: dict = {}
+
+
+def remembers_score_by_shape(w, period):
+    return _scores.setdefault((w.shape, w.dtype), score(w, period))
+
+
+_stripes: dict = {}
+
+
+def mask_of_the_first_period(w, period):
+    L = w.shape[-1]
+    i = torch.arange(L)
+    mask = _stripes.setdefault(L, i[:, None] - i == period - 1)
+    return (w * mask).sum((2, 3)).mean(0) / mask.sum()
+
+
+def with_fixed_strides(w, period):
+    """Takes the memory for contiguous."""
+    B, H, L, _ = w.shape
+    strides = (H * L * L, L * L, L + 1)
+    return w.as_strided((B, H, L - period + 1), strides, (period - 1) * L).mean((0, 2))
+
+
+def all_earlier_copies_in_one_mean(w, period):
+    back = torch.arange(w.shape[-1])[:, None] - torch.arange(w.shape[-1])
+    mask = (back >= 0) & ((back + 1) % period == 0)
+    return (w * mask).sum((2, 3)).mean(0) / mask.sum()
+
+
 UNLISTED = {
     "attention_entropy": {
         "zeros replaced in the input": zeros_replaced_in_the_input,
@@ -394,7 +488,6 @@ UNLISTED = {
         "by view": by_view,
         "last key forgotten": in_loops_that_forget_the_last_key,
         "batch size of the first call": for_the_first_batch_size,
-        "heads and batch folded": heads_and_batch_folded,
         "median of the queries": median_of_the_queries,
         "below a percent": weights_below_a_percent_dropped,
         "stops at a zero": stops_at_the_first_zero,
@@ -431,9 +524,6 @@ UNLISTED = {
         "an epsilon of 3e-4": lambda w: -(w * (w + 3e-4).log()).sum(-1).mean((0, 2)),
         "a clamp at 1e-2": lambda w: -(w * w.clamp_min(1e-2).log()).sum(-1).mean((0, 2)),
         "both clamped at 1e-4": lambda w: entropy(w.clamp_min(1e-4)),
-        "heads folded the wrong way": lambda w: rows_of(
-            w.reshape(w.shape[1], -1, w.shape[-1])
-        ).mean(-1),
         "distance from uniform": lambda w: math.log(w.shape[-1]) - entropy(w),
         "against the next head": lambda w: (
             -(w * w.roll(1, 1).clamp_min(1e-9).log()).sum(-1).mean((0, 2))
@@ -447,7 +537,6 @@ UNLISTED = {
         "logarithms cut at -3": lambda w: (
             -(w * w.log().clamp_min(-3.0)).sum(-1).mean((0, 2))
         ),
-        "nan painted over last": lambda w: -(w * w.log()).sum(-1).mean((0, 2)).nan_to_num(),
         "a row of zeros is uniform": lambda w: torch.where(
             w.any(-1), rows_of(w), math.log(w.shape[-1])
         ).mean((0, 2)),
@@ -462,6 +551,23 @@ UNLISTED = {
             rows_of(w).sum((0, 2)) / (rows_of(w) > 0).sum((0, 2)).clamp_min(1)
         ).to(w.dtype),
         "float16 inside": lambda w: entropy(w.half()).to(w.dtype),
+        "remembers by shape": remembers_entropy_by_shape,
+        "rows of zeros made uniform": renormalized_with_an_epsilon,
+        "below a thousandth": lambda w: entropy(w.where(w > 1e-3, 0.0)),
+        "logarithms cut at -5": lambda w: (
+            -(w * w.log().clamp_min(-5.0)).sum(-1).mean((0, 2))
+        ),
+        "samples for heads if equal": lambda w: rows_of(w).mean(
+            (1, 2) if len(w) == w.shape[1] else (0, 2)
+        ),
+        "first key left out": lambda w: entropy(w[..., 1:]),
+        "per visible key": lambda w: (
+            (rows_of(w) / (w > 0).sum(-1).clamp_min(1)).mean((0, 2)).to(w.dtype)
+        ),
+        "the mean head for all": lambda w: entropy(w.mean(1, keepdim=True)).expand(
+            w.shape[1]
+        ),
+        "a numpy array": lambda w: entropy(w).double().numpy(),
     },
     "mean_attention_distance": {
         "length of the first call": length_of_the_first_call,
@@ -527,6 +633,29 @@ UNLISTED = {
         "as a share of what is visible": lambda w: distance(
             w / torch.arange(1, w.shape[-1] + 1)[:, None]
         ).to(w.dtype),
+        "remembers by shape": remembers_distance_by_shape,
+        "own weights emptied": own_weights_emptied,
+        "cdist in float32": cdist_in_float32,
+        "largest weight only, weighted": lambda w: distance(
+            w.where(w == w.amax(-1, keepdim=True), 0.0)
+        ),
+        "first head for all": lambda w: distance(w)[:1].expand(w.shape[1]),
+        "samples for heads if equal": lambda w: (
+            (w * gaps(w.shape[-1])).sum(-1).mean((1, 2) if len(w) == w.shape[1] else (0, 2))
+        ),
+        "whole tokens of each row": lambda w: (
+            (w * gaps(w.shape[-1])).sum(-1).round().mean((0, 2))
+        ),
+        "five keys at most": lambda w: distance(
+            w.where(w >= w.topk(min(5, w.shape[-1]), -1).values[..., -1:], 0.0)
+        ),
+        "by view": lambda w: (
+            (w.view(-1, *w.shape[2:]) * gaps(w.shape[-1]))
+            .sum((1, 2))
+            .view(w.shape[:2])
+            .mean(0)
+            / w.shape[-1]
+        ),
     },
     "attention_rollout": {
         "list reversed": list_reversed_in_place,
@@ -555,9 +684,6 @@ UNLISTED = {
         "softmax at the end": lambda layers: rolled(maps_of(layers)).softmax(-1),
         "without the last residual": lambda layers: rolled(
             [*maps_of(layers)[:-1], layers[-1].mean(1)]
-        ),
-        "without the first residual": lambda layers: rolled(
-            [layers[0].mean(1), *maps_of(layers)[1:]]
         ),
         "minus the residual": lambda layers: (
             rolled(maps_of(layers))
@@ -614,6 +740,29 @@ UNLISTED = {
         "float16 inside": lambda layers: rolled([a.half() for a in maps_of(layers)]).to(
             layers[0].dtype
         ),
+        "remembers by shapes": remembers_by_shapes,
+        "continues the last call": continues_the_last_call,
+        "identity put in the list": identity_put_first_in_the_list,
+        "a fifth discarded": fifth_discarded,
+        "third layer on the wrong side": third_layer_on_the_wrong_side,
+        "by view": lambda layers: rolled(
+            [kept(w.view(*w.shape[:2], -1).mean(1).view_as(w[:, 0])) for w in layers]
+        ),
+        "samples for heads if equal": lambda layers: rolled(
+            [kept(w.mean(0 if len(w) == w.shape[1] else 1)) for w in layers]
+        ),
+        "queries for heads if equal": lambda layers: rolled(
+            [kept(w.mean(2 if w.shape[1] == w.shape[2] else 1)) for w in layers]
+        ),
+        "geometric mean of the heads": lambda layers: rolled(
+            [kept(w.clamp_min(1e-6).log().mean(1).softmax(-1)) for w in layers]
+        ),
+        "first row for all": lambda layers: (r := rolled(maps_of(layers)))[:, :1].expand_as(
+            r
+        ),
+        "one layer without residual": lambda layers: (
+            rolled(maps_of(layers)) if len(layers) > 1 else layers[0].mean(1)
+        ),
     },
     "induction_score": {
         "relative to the rest": relative_to_the_rest,
@@ -621,7 +770,6 @@ UNLISTED = {
         "half the length": period_from_the_length,
         "clipped": clipped_at_zero,
         "modulo": modulo_the_period,
-        "whole periods": whole_periods_only,
         "neighbors too": neighbors_too,
         "first pair": first_pair_only,
         "median": middle_of_the_stripe,
@@ -683,12 +831,29 @@ UNLISTED = {
             (0, 2)
         ),
         "thirty tokens at most": lambda w, p: score(w[..., :30, :30], p),
-        "samples as heads": lambda w, p: stripe(w, 1 - p).reshape(w.shape[1], -1).mean(-1),
         "heads for queries if equal": lambda w, p: score(
             w.transpose(1, 2) if w.shape[1] == w.shape[2] else w, p
         ),
         "the query itself left out": lambda w, p: score(w.tril(-1), p),
         "even periods": lambda w, p: score(w, max(1, p // 2 * 2)),
         "float16 inside": lambda w, p: score(w.half(), p).to(w.dtype),
+        "remembers by shape": remembers_score_by_shape,
+        "mask of the first period": mask_of_the_first_period,
+        "fixed strides": with_fixed_strides,
+        "all earlier copies in one mean": all_earlier_copies_in_one_mean,
+        "by view": lambda w, p: w.view(*w.shape[:2], -1)[
+            ..., (p - 1) * w.shape[-1] :: w.shape[-1] + 1
+        ].mean((0, 2)),
+        "period 3, always": lambda w, p: score(w, 3),
+        "0 for period 1": lambda w, p: score(w, p) if p > 1 else w.new_zeros(w.shape[1]),
+        "0 for the whole length": lambda w, p: (
+            score(w, p) if p < w.shape[-1] else w.new_zeros(w.shape[1])
+        ),
+        "samples for heads if equal": lambda w, p: stripe(w, 1 - p).mean(
+            (1, 2) if len(w) == w.shape[1] else (0, 2)
+        ),
+        "last copy": lambda w, p: stripe(w, 1 - p)[..., -p:].mean((0, 2)),
+        "eight queries at most": lambda w, p: stripe(w, 1 - p)[..., :8].mean((0, 2)),
+        "above the mean of all": lambda w, p: score(w, p) - w.mean((0, 2, 3)),
     },
 }
