@@ -168,10 +168,6 @@ def entropy_by_mean_over_keys(weights):
     return torch.special.entr(weights).mean((0, 2, 3)) * weights.shape[-1]
 
 
-def entropy_with_clamped_logs(weights):
-    return -(weights * weights.log().clamp(min=-1000.0)).sum(3).mean(2).mean(0)
-
-
 def entropy_renormalized_safely(weights):
     return entropy_by_entr(weights / weights.sum(-1, keepdim=True).clamp_min(1e-3))
 
@@ -842,7 +838,6 @@ ALTERNATIVES = {
         entropy_of_scores,
         entropy_of_what_is_not_zero,
         entropy_by_mean_over_keys,
-        entropy_with_clamped_logs,
         entropy_renormalized_safely,
         entropy_mapped,
         entropy_in_a_nested_function,

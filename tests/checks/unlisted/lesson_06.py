@@ -53,10 +53,6 @@ def median_of_the_queries(w):
     return rows_of(w).median(2).values.mean(0)
 
 
-def weights_below_a_percent_dropped(w):
-    return torch.special.entr(w.masked_fill(w < 0.01, 0.0)).sum(-1).mean((0, 2))
-
-
 def stops_at_the_first_zero(w):
     seen = (w > 0).cumprod(-1)
     return (torch.special.entr(w) * seen).sum(-1).mean((0, 2))
@@ -141,10 +137,6 @@ def distance_in_bytes(w):
     return (w * (positions[:, None] - positions)).sum(-1).mean((0, 2))
 
 
-def three_tokens_at_most(w):
-    return (w * gaps(w.shape[-1]).clamp(max=3)).sum(-1).mean((0, 2))
-
-
 def thirty_tokens_at_most(w):
     return (w * gaps(w.shape[-1]).clamp(max=30)).sum(-1).mean((0, 2))
 
@@ -203,11 +195,6 @@ def own_weights_emptied(w):
     return distance(w)
 
 
-def cdist_in_float32(w):
-    positions = torch.arange(w.shape[-1], dtype=torch.float32)[:, None]
-    return (w * torch.cdist(positions, positions)).sum(-1).mean((0, 2))
-
-
 # ------------------------------------------------------------------ attention_rollout
 
 
@@ -224,11 +211,6 @@ def rolled(maps):
 
 def maps_of(layers):
     return [kept(w.mean(1)) for w in layers]
-
-
-def list_reversed_in_place(layers):
-    layers.reverse()
-    return rolled(maps_of(layers[::-1]))
 
 
 def list_emptied(layers):
@@ -250,10 +232,6 @@ def two_layers_only(layers):
     return rolled(maps_of(layers)[:2])
 
 
-def last_two_layers_only(layers):
-    return rolled(maps_of(layers)[-2:])
-
-
 def power_of_the_first(layers):
     return torch.linalg.matrix_power(maps_of(layers)[0].double(), len(layers)).to(layers[0])
 
@@ -261,17 +239,6 @@ def power_of_the_first(layers):
 def power_of_the_mean(layers):
     mean = kept(torch.stack(layers).mean((0, 2)))
     return torch.linalg.matrix_power(mean.double(), len(layers)).to(layers[0])
-
-
-def pairs_in_the_wrong_order(layers):
-    """Joins neighbors, but each pair in the order of the list."""
-    maps = maps_of(layers)
-    while len(maps) > 1:
-        maps = [
-            maps[i] @ maps[i + 1] if i + 1 < len(maps) else maps[i]
-            for i in range(0, len(maps), 2)
-        ]
-    return maps[0]
 
 
 def every_other_order(layers):
@@ -489,7 +456,6 @@ UNLISTED = {
         "last key forgotten": in_loops_that_forget_the_last_key,
         "batch size of the first call": for_the_first_batch_size,
         "median of the queries": median_of_the_queries,
-        "below a percent": weights_below_a_percent_dropped,
         "stops at a zero": stops_at_the_first_zero,
         "Rényi": renyi_of_order_two,
         "joint": joint_entropy_of_the_head,
@@ -507,22 +473,14 @@ UNLISTED = {
         "heads in reverse": lambda w: entropy(w).flip(0),
         "a list": lambda w: list(entropy(w)),
         "a pair": lambda w: (entropy(w), rows_of(w)),
-        "numbers": lambda w: [float(e) for e in entropy(w)],
         "rounded": lambda w: entropy(w).round(decimals=2),
         "default dtype": lambda w: torch.zeros(w.shape[1]) + entropy(w).float(),
-        "always float64 inside and out": lambda w: entropy(w.double()),
-        "mean of the lengths": lambda w: rows_of(w).sum(2).mean(0) / w.shape[3],
         "divided by H": lambda w: rows_of(w).sum((0, 2)) / (w.shape[1] * w.shape[2]),
         "unbiased": lambda w: rows_of(w).sum((0, 2)) / max(1, len(w) * w.shape[2] - 1),
         "minus the smallest": lambda w: (
             entropy(w) - 1e-2 * (w.amin(-1) > 0).to(w.dtype).mean((0, 2))
         ),
         "of the square root": lambda w: entropy(w.sqrt()),
-        "keys renormalized": lambda w: entropy(
-            (w / w.sum(-1, keepdim=True).clamp_min(1e-6)).softmax(-1)
-        ),
-        "an epsilon of 3e-4": lambda w: -(w * (w + 3e-4).log()).sum(-1).mean((0, 2)),
-        "a clamp at 1e-2": lambda w: -(w * w.clamp_min(1e-2).log()).sum(-1).mean((0, 2)),
         "both clamped at 1e-4": lambda w: entropy(w.clamp_min(1e-4)),
         "distance from uniform": lambda w: math.log(w.shape[-1]) - entropy(w),
         "against the next head": lambda w: (
@@ -533,9 +491,6 @@ UNLISTED = {
         ),
         "against the largest weight": lambda w: entropy(
             w / w.amax(-1, keepdim=True).clamp_min(1e-6)
-        ),
-        "logarithms cut at -3": lambda w: (
-            -(w * w.log().clamp_min(-3.0)).sum(-1).mean((0, 2))
         ),
         "a row of zeros is uniform": lambda w: torch.where(
             w.any(-1), rows_of(w), math.log(w.shape[-1])
@@ -575,7 +530,6 @@ UNLISTED = {
         "upside down": weights_upside_down,
         "positions from the batch": positions_from_the_batch,
         "in bytes": distance_in_bytes,
-        "three at most": three_tokens_at_most,
         "thirty at most": thirty_tokens_at_most,
         "logarithmic": logarithmic,
         "rounded": half_up,
@@ -589,7 +543,6 @@ UNLISTED = {
         "heads in reverse": lambda w: distance(w).flip(0),
         "squeezed": lambda w: distance(w).squeeze(),
         "a list": lambda w: list(distance(w)),
-        "numbers": lambda w: distance(w).tolist(),
         "in place": lambda w: w.mul_(gaps(w.shape[-1])).sum(-1).mean((0, 2)),
         "past only, doubled": lambda w: 2 * distance(w.tril()),
         "lower half and upper half": lambda w: distance(w.tril()) + distance(w.triu(2)),
@@ -603,7 +556,6 @@ UNLISTED = {
         "rows of zeros count L": lambda w: (
             distance(w) + w.shape[-1] * (~w.any(-1)).to(w.dtype).mean((0, 2))
         ),
-        "float32 out": lambda w: distance(w.float()),
         "divided by H": lambda w: distance(w) * len(w) / w.shape[1],
         "unbiased": lambda w: distance(w) * w.shape[-1] / max(1, w.shape[-1] - 1),
         "mean position minus mean query": lambda w: (
@@ -622,7 +574,6 @@ UNLISTED = {
             / gaps(w.shape[-1]).sum().clamp_min(1)
         ),
         "the same for all heads": lambda w: distance(w).mean().expand(w.shape[1]),
-        "sixteen tokens seen": lambda w: distance(w.tril(15).triu(-15)),
         "heads and queries mixed up if equal": lambda w: (
             (w * gaps(w.shape[-1]))
             .sum(-1)
@@ -635,7 +586,6 @@ UNLISTED = {
         ).to(w.dtype),
         "remembers by shape": remembers_distance_by_shape,
         "own weights emptied": own_weights_emptied,
-        "cdist in float32": cdist_in_float32,
         "largest weight only, weighted": lambda w: distance(
             w.where(w == w.amax(-1, keepdim=True), 0.0)
         ),
@@ -658,14 +608,11 @@ UNLISTED = {
         ),
     },
     "attention_rollout": {
-        "list reversed": list_reversed_in_place,
         "list emptied": list_emptied,
         "diagonal in place": diagonal_added_in_place,
         "two layers": two_layers_only,
-        "last two layers": last_two_layers_only,
         "power of the first": power_of_the_first,
         "power of the mean": power_of_the_mean,
-        "pairs in the wrong order": pairs_in_the_wrong_order,
         "every other order": every_other_order,
         "heads by sharpness": heads_by_their_sharpness,
         "smallest discarded": smallest_weights_discarded,
@@ -698,9 +645,6 @@ UNLISTED = {
         "mean over queries": lambda layers: rolled(
             [kept(w.mean(2, keepdim=True).expand_as(w).mean(1)) for w in layers]
         ),
-        "logarithms added": lambda layers: sum(
-            a.clamp_min(1e-9).log() for a in maps_of(layers)
-        ).exp(),
         "causal always": lambda layers: rolled(maps_of(layers)).tril(),
         "heads first": lambda layers: rolled(
             [kept(w.reshape(w.shape[1], len(w), *w.shape[2:]).mean(0)) for w in layers]
@@ -803,7 +747,6 @@ UNLISTED = {
         "heads in reverse": lambda w, p: score(w, p).flip(0),
         "squeezed": lambda w, p: score(w, p).squeeze(),
         "a list": lambda w, p: list(score(w, p)),
-        "float32": lambda w, p: score(w.float(), p),
         "rounded": lambda w, p: score(w, p).round(decimals=2),
         "the diagonal emptied": lambda w, p: (
             score(w, p),
@@ -853,7 +796,6 @@ UNLISTED = {
             (1, 2) if len(w) == w.shape[1] else (0, 2)
         ),
         "last copy": lambda w, p: stripe(w, 1 - p)[..., -p:].mean((0, 2)),
-        "eight queries at most": lambda w, p: stripe(w, 1 - p)[..., :8].mean((0, 2)),
         "above the mean of all": lambda w, p: score(w, p) - w.mean((0, 2, 3)),
     },
 }
