@@ -122,9 +122,8 @@ def shares(losses: Float[Tensor, "..."]) -> Float[Tensor, " h"]:
     H = losses.ndim
     result = torch.zeros(H, dtype=losses.dtype)
     for head in range(H):
-        gain = losses.select(head, 0) - losses.select(
-            head, 1
-        )  # what it brings, in each company
+        # What it brings, beside each set of others.
+        gain = losses.select(head, 0) - losses.select(head, 1)
         for others in itertools.product((0, 1), repeat=H - 1):
             k = sum(others)
             result[head] += gain[others] / (H * math.comb(H - 1, k))

@@ -19,7 +19,7 @@ import { h } from "./page.js";
 const lossOf = (model, on) => model.losses[on.reduce((index, bit) => 2 * index + (bit ? 1 : 0), 0)];
 const flipped = (on, i) => on.map((bit, j) => (i === j ? !bit : bit));
 
-// By how much each head lowers the loss in the present company.
+// By how much each head lowers the loss, with the other switches as they are.
 const gains = (model, on) =>
   on.map((bit, i) => (lossOf(model, flipped(on, i)) - lossOf(model, on)) * (bit ? 1 : -1));
 
@@ -165,8 +165,9 @@ export const scene = {
       ? `, ${number(Math.abs(loss - all), 3)} ${loss >= all ? "above" : "below"} all on`
       : "";
     return (
-      `Off: ${off.join(", ") || "none"}. Loss ${number(loss, 3)}${change}. In this company ${model.names[best]} matters most ` +
-      `(${number(gain[best], 3)}); over all companies ${model.names[most]} (share ${number(model.shares[most], 3)}).` +
+      `Off: ${off.join(", ") || "none"}. Loss ${number(loss, 3)}${change}. As the switches are, ` +
+      (gain[best] > 0 ? `${model.names[best]} lowers it most, by ${number(gain[best], 3)}` : "no head lowers it") +
+      `. Over all combinations, ${model.names[most]} has the largest share, ${number(model.shares[most], 3)}.` +
       (model.largest
         ? ` The largest weights are those of ${model.names[model.largest.indexOf(Math.max(...model.largest))]}.`
         : "")
