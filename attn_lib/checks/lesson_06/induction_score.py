@@ -54,19 +54,13 @@ def _(rng):
     steps = [torch.eye(L).roll(-step, 1).tril() for step in (2, 3, 4, 1, 0)]
     yield given("heads that look 2, 3, 4, 1, 0 back, period 3", torch.stack(steps)[None], 3)
     yield given("two copies, causal", causal_weights(rng, 2, 3, 8, 8), 4)
-    yield given("two copies, all visible", random_weights(rng, 2, 3, 10, 10), 5)
     yield given("three copies", causal_weights(rng, 2, 3, 9, 9), 3)
-    yield given("four copies, all visible", random_weights(rng, 3, 2, 12, 12), 3)
-    yield given("the second copy is cut off", random_weights(rng, 2, 3, 7, 7), 4)
     yield given("the third copy is cut off", random_weights(rng, 2, 3, 8, 8), 3)
     yield given("B = H = L", random_weights(rng, 4, 4, 4, 4), 2)
-    yield given("H = L, period 3", random_weights(rng, 2, 6, 6, 6), 3)
-    yield given("one sample", random_weights(rng, 1, 3, 6, 6), 3)
     yield given("one head", random_weights(rng, 3, 1, 6, 6), 3)
     yield given("the period is the whole length", random_weights(rng, 2, 3, 4, 4), 4)
     yield given("period 1", random_weights(rng, 2, 3, 4, 4), 1)
-    yield given("one token", torch.ones(5, 8, 1, 1), 1)
-    yield given("forty tokens", causal_weights(rng, 1, 2, 40, 40), 20)
+    yield given("thirty-three tokens", causal_weights(rng, 1, 1, 33, 33), 16)
     layout = in_another_layout(random_weights(rng, 2, 3, 6, 6))
     yield given("not contiguous", layout, 3)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
@@ -98,6 +92,14 @@ def _(weights, period):
 )
 def _(weights, period):
     return _mean(_stripe(weights, -period - 1))
+
+
+@induction_score.mistake(
+    "one-further",
+    "You look two places after the earlier copy. Where is the token that came right after it?",
+)
+def _(weights, period):
+    return _mean(_stripe(weights, 2 - period))
 
 
 @induction_score.mistake(
@@ -184,6 +186,23 @@ def _(weights, period):
 def _(weights, period):
     queries = torch.arange(weights.shape[-1])
     return _mean(weights[:, :, queries, queries - period + 1])
+
+
+@induction_score.mistake(
+    "slice-to-minus-zero",
+    "With period 1, your slice ends at -0. Where does `[:0]` end? Count from the front instead.",
+)
+def _(weights, period):
+    return _mean(_stripe(weights[:, :, period - 1 :, : 1 - period], 0))
+
+
+@induction_score.mistake(
+    "cut-off-copy-left-out",
+    "The last copy may be cut off, and its queries count too. At which query does yours stop?",
+)
+def _(weights, period):
+    L = weights.shape[-1] // period * period
+    return _mean(_stripe(weights[:, :, :L, :L], 1 - period))
 
 
 @induction_score.mistake(
@@ -332,6 +351,15 @@ def _(weights, period):
 )
 def _(weights, period):
     return _stripe(weights, 1 - period).mean(0)
+
+
+@induction_score.mistake(
+    "samples-for-heads",
+    "`reshape` moves no number: in memory, sample 0 with all its heads comes first. Which axis must be "
+    "in front before you join the others?",
+)
+def _(weights, period):
+    return _stripe(weights, 1 - period).reshape(weights.shape[1], -1).mean(-1)
 
 
 @induction_score.mistake(

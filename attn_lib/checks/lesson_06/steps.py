@@ -29,6 +29,13 @@ def some_rows_empty(rng, *shape):
     return random_weights(rng, *shape) * rows
 
 
+def in_steps(weights):
+    """Weights in steps of 1/64: their rows add up to 1 in half precision too, as `Categorical` demands."""
+    weights = (weights * 64).round() / 64
+    rest = 1 - weights.sum(-1, keepdim=True)
+    return weights.scatter_add(-1, weights.argmax(-1, keepdim=True), rest)
+
+
 def in_another_layout(weights):
-    """The same numbers, with the heads next to each other in memory."""
-    return weights.movedim(1, -1).contiguous().movedim(-1, 1)
+    """The same numbers, with the axes in reverse order in memory: no two can be joined by a view."""
+    return weights.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
