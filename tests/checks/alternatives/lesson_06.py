@@ -7,6 +7,7 @@ import math
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 # ------------------------------------------------------------------ attention_entropy
 
@@ -161,6 +162,31 @@ def entropy_of_what_is_not_zero(weights):
     seen = weights[weights != 0].double()
     total = torch.zeros(H, dtype=torch.float64).index_add(0, head, -seen * seen.log())
     return (total / (B * L)).to(weights.dtype)
+
+
+def entropy_by_mean_over_keys(weights):
+    return torch.special.entr(weights).mean((0, 2, 3)) * weights.shape[-1]
+
+
+def entropy_renormalized_safely(weights):
+    return entropy_by_entr(weights / weights.sum(-1, keepdim=True).clamp_min(1e-3))
+
+
+def entropy_mapped(weights):
+    one_head = torch.vmap(lambda w: torch.special.entr(w).sum(-1).mean(), in_dims=1)
+    return one_head(weights)
+
+
+def entropy_in_a_nested_function(weights, *, eps=1e-10):
+    def row_entropy(p):
+        return -(p * torch.log(p + eps)).sum(dim=-1)
+
+    return row_entropy(weights.double()).mean(dim=[0, 2]).type_as(weights)
+
+
+class EntropyModule(nn.Module):
+    def forward(self, weights):
+        return entropy_by_xlogy(weights)
 
 
 class Entropy:
@@ -320,6 +346,31 @@ def distance_by_tensordot(weights):
     d = distances(weights.shape[-1]).float()
     total = torch.tensordot(weights.float(), d, dims=2).mean(0)
     return (total / len(d)).to(weights.dtype)
+
+
+def distance_of_a_python_table(weights):
+    L = weights.shape[-1]
+    table = torch.tensor([[abs(i - j) for j in range(L)] for i in range(L)])
+    return weights.mul(table).sum(dim=(2, 3)).div(L).mean(0)
+
+
+def distance_in_four_axes(weights):
+    i = torch.arange(weights.size(2)).view(1, 1, -1, 1)
+    j = torch.arange(weights.size(3)).view(1, 1, 1, -1)
+    return (weights * (i - j).abs()).sum(3).mean(2).mean(0)
+
+
+def distance_by_counting_steps(weights):
+    """A key is as far away as there are tokens that one must pass: their weights, added up."""
+    L = weights.shape[-1]
+    beyond = [weights.triu(n) + weights.tril(-n) for n in range(1, L)]
+    total = sum((w.double().sum((2, 3)) for w in beyond), torch.zeros(weights.shape[:2]))
+    return (total / L).mean(0).to(weights.dtype)
+
+
+class DistanceModule(nn.Module):
+    def forward(self, weights):
+        return distance_plain(weights)
 
 
 class Distance:
@@ -525,6 +576,44 @@ def rollout_with_the_residual_as_a_head(layers):
     return list(itertools.accumulate(maps, lambda below, layer: layer @ below))[-1]
 
 
+def rollout_by_halves(layers):
+    if len(layers) == 1:
+        return rollout_plain(layers)
+    middle = len(layers) // 2
+    return rollout_by_halves(layers[middle:]) @ rollout_by_halves(layers[:middle])
+
+
+def rollout_of_each_head_onto_the_rest(layers):
+    """Every head reads the result so far; the mean is taken afterwards."""
+    eye = torch.eye(layers[0].shape[-1]).to(layers[0])
+    result = eye.repeat(len(layers[0]), 1, 1)
+    for weights in layers:
+        result = ((weights @ result[:, None]).mean(dim=1) + result) / 2
+    return result
+
+
+def rollout_mapped(layers):
+    def one_sample(*maps):
+        eye = torch.eye(maps[0].shape[-1], dtype=maps[0].dtype)
+        return functools.reduce(lambda below, a: (a.mean(0) + eye) / 2 @ below, maps, eye)
+
+    return torch.vmap(one_sample)(*layers)
+
+
+def rollout_by_one_einsum(layers):
+    letters = "ijklmnopqrstuvw"[: len(layers) + 1]
+    eye = torch.eye(layers[0].shape[-1])
+    maps = [((w.float().mean(1) + eye) / 2) for w in layers[::-1]]
+    terms = ",".join(f"b{x}{y}" for x, y in itertools.pairwise(letters))
+    result = torch.einsum(f"{terms}->b{letters[0]}{letters[-1]}", *maps)
+    return result.to(layers[0].dtype)
+
+
+class RolloutModule(nn.Module):
+    def forward(self, layers):
+        return rollout_from_the_top(layers)
+
+
 class Rollout:
     def __call__(self, layers):
         return rollout_plain(layers)
@@ -694,6 +783,27 @@ def induction_by_linalg(weights, period):
     return torch.linalg.diagonal(weights, offset=1 - period).mean(dim=(0, 2))
 
 
+def induction_by_boolean_index(weights, period):
+    i = torch.arange(weights.shape[-1])
+    return weights[:, :, i[:, None] - i == period - 1].mean((0, 2))
+
+
+def induction_by_repeated_letters(weights, period):
+    n = weights.shape[-1] - period + 1
+    return torch.einsum("bhii->h", weights[:, :, period - 1 :, :n]) / (len(weights) * n)
+
+
+def induction_from_the_end(weights, period):
+    n = weights.shape[-1] - period + 1
+    last = [weights[..., -k, -k - period + 1] for k in range(1, n + 1)]
+    return torch.stack(last, -1).mean((0, 2))
+
+
+class InductionModule(nn.Module):
+    def forward(self, attention, period=2):
+        return induction_by_diagonal(attention, period)
+
+
 class Induction:
     def __call__(self, weights, period):
         return induction_by_index(weights, period)
@@ -727,6 +837,12 @@ ALTERNATIVES = {
         entropy_with_ones_for_zeros,
         entropy_of_scores,
         entropy_of_what_is_not_zero,
+        entropy_by_mean_over_keys,
+        entropy_renormalized_safely,
+        entropy_mapped,
+        entropy_in_a_nested_function,
+        functools.partial(entropy_in_a_nested_function, eps=1e-8),
+        EntropyModule(),
         Entropy(),
     ],
     "mean_attention_distance": [
@@ -753,6 +869,10 @@ ALTERNATIVES = {
         distance_renormalized_where_possible,
         distance_by_maximum,
         distance_by_tensordot,
+        distance_of_a_python_table,
+        distance_in_four_axes,
+        distance_by_counting_steps,
+        DistanceModule(),
         Distance(),
     ],
     "attention_rollout": [
@@ -779,6 +899,11 @@ ALTERNATIVES = {
         rollout_normalized_at_the_end,
         rollout_by_baddbmm,
         rollout_with_the_residual_as_a_head,
+        rollout_by_halves,
+        rollout_of_each_head_onto_the_rest,
+        rollout_mapped,
+        rollout_by_one_einsum,
+        RolloutModule(),
         Rollout(),
     ],
     "induction_score": [
@@ -810,6 +935,10 @@ ALTERNATIVES = {
         induction_along_dim,
         induction_by_as_strided,
         induction_by_linalg,
+        induction_by_boolean_index,
+        induction_by_repeated_letters,
+        induction_from_the_end,
+        InductionModule(),
         Induction(),
     ],
 }

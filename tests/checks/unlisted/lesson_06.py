@@ -49,18 +49,8 @@ def for_the_first_batch_size(w):
     return rows_of(w).sum((0, 2)) / (B * w.shape[2])
 
 
-def heads_and_batch_folded(w):
-    """Folds (B, H) into one axis and takes it apart in the other order."""
-    B, H, L, S = w.shape
-    return rows_of(w.reshape(B * H, L, S)).reshape(H, B, L).mean((1, 2))
-
-
 def median_of_the_queries(w):
     return rows_of(w).median(2).values.mean(0)
-
-
-def weights_below_a_percent_dropped(w):
-    return torch.special.entr(w.masked_fill(w < 0.01, 0.0)).sum(-1).mean((0, 2))
 
 
 def stops_at_the_first_zero(w):
@@ -99,6 +89,19 @@ def last_head_twice(w):
     return torch.cat([e[:-1], e[-1:] + (0.0 if len(e) < 2 else 0.01)])
 
 
+_entropies: dict = {}
+
+
+def remembers_entropy_by_shape(w):
+    return _entropies.setdefault((w.shape, w.dtype), entropy(w))
+
+
+def renormalized_with_an_epsilon(w):
+    """A row of zeros becomes uniform."""
+    p = w.float() + 1e-8
+    return entropy(p / p.sum(-1, keepdim=True)).to(w.dtype)
+
+
 # ------------------------------------------------------------ mean_attention_distance
 
 
@@ -132,10 +135,6 @@ def distance_in_bytes(w):
     """Positions in uint8: the difference wraps around below 0."""
     positions = torch.arange(w.shape[-1], dtype=torch.uint8)
     return (w * (positions[:, None] - positions)).sum(-1).mean((0, 2))
-
-
-def three_tokens_at_most(w):
-    return (w * gaps(w.shape[-1]).clamp(max=3)).sum(-1).mean((0, 2))
 
 
 def thirty_tokens_at_most(w):
@@ -183,6 +182,19 @@ def by_matmul_with_itself(w):
     return (w @ gaps(w.shape[-1]).to(w.dtype)).mean((0, 2, 3))
 
 
+_distances: dict = {}
+
+
+def remembers_distance_by_shape(w):
+    return _distances.setdefault((w.shape, w.dtype), distance(w))
+
+
+def own_weights_emptied(w):
+    """The right value, as the distance to itself is 0, but the input is changed."""
+    w.diagonal(dim1=2, dim2=3).zero_()
+    return distance(w)
+
+
 # ------------------------------------------------------------------ attention_rollout
 
 
@@ -199,11 +211,6 @@ def rolled(maps):
 
 def maps_of(layers):
     return [kept(w.mean(1)) for w in layers]
-
-
-def list_reversed_in_place(layers):
-    layers.reverse()
-    return rolled(maps_of(layers[::-1]))
 
 
 def list_emptied(layers):
@@ -225,10 +232,6 @@ def two_layers_only(layers):
     return rolled(maps_of(layers)[:2])
 
 
-def last_two_layers_only(layers):
-    return rolled(maps_of(layers)[-2:])
-
-
 def power_of_the_first(layers):
     return torch.linalg.matrix_power(maps_of(layers)[0].double(), len(layers)).to(layers[0])
 
@@ -236,17 +239,6 @@ def power_of_the_first(layers):
 def power_of_the_mean(layers):
     mean = kept(torch.stack(layers).mean((0, 2)))
     return torch.linalg.matrix_power(mean.double(), len(layers)).to(layers[0])
-
-
-def pairs_in_the_wrong_order(layers):
-    """Joins neighbors, but each pair in the order of the list."""
-    maps = maps_of(layers)
-    while len(maps) > 1:
-        maps = [
-            maps[i] @ maps[i + 1] if i + 1 < len(maps) else maps[i]
-            for i in range(0, len(maps), 2)
-        ]
-    return maps[0]
 
 
 def every_other_order(layers):
@@ -305,6 +297,50 @@ def residual_by_layer_number(layers):
     return rolled(maps)
 
 
+_rollouts: dict = {}
+
+
+def remembers_by_shapes(layers):
+    key = (len(layers), layers[0].shape, layers[0].dtype)
+    return _rollouts.setdefault(key, rolled(maps_of(layers)))
+
+
+_joint: dict = {}
+
+
+def continues_the_last_call(layers):
+    result = rolled(maps_of(layers))
+    if "of" in _joint and _joint["of"].shape == result.shape:
+        result = result @ _joint["of"].to(result.dtype)
+    _joint["of"] = result
+    return result
+
+
+def identity_put_first_in_the_list(layers):
+    eye = torch.eye(layers[0].shape[-1]).to(layers[0])
+    layers.insert(0, eye.expand_as(layers[0]))
+    return rolled(maps_of(layers))
+
+
+def fifth_discarded(layers):
+    """As in rollouts for vision, `discard_ratio=0.2`."""
+    maps = []
+    for w in layers:
+        a = w.mean(1).flatten(1).clone()
+        least = a.topk(int(a.shape[-1] * 0.2), -1, largest=False).indices
+        a = kept(a.scatter(1, least, 0.0).view_as(w[:, 0]))
+        maps.append(a / a.sum(-1, keepdim=True))
+    return rolled(maps)
+
+
+def third_layer_on_the_wrong_side(layers):
+    maps = maps_of(layers)
+    result = rolled(maps[:2])
+    for a in maps[2:]:
+        result = result @ a
+    return result
+
+
 # -------------------------------------------------------------------- induction_score
 
 
@@ -339,11 +375,6 @@ def clipped_at_zero(w, period):
 def modulo_the_period(w, period):
     i = torch.arange(period - 1, w.shape[-1])
     return w[:, :, i, (i + 1) % period].mean((0, 2))
-
-
-def whole_periods_only(w, period):
-    L = w.shape[-1] // period * period
-    return score(w[:, :, :L, :L], period)
 
 
 def neighbors_too(w, period):
@@ -387,6 +418,36 @@ def flipped_square(w, period):
     return score(w.flip(2, 3).mT, period) if len(w) > 1 else score(w.flip(2), period)
 
 
+_scores: dict = {}
+
+
+def remembers_score_by_shape(w, period):
+    return _scores.setdefault((w.shape, w.dtype), score(w, period))
+
+
+_stripes: dict = {}
+
+
+def mask_of_the_first_period(w, period):
+    L = w.shape[-1]
+    i = torch.arange(L)
+    mask = _stripes.setdefault(L, i[:, None] - i == period - 1)
+    return (w * mask).sum((2, 3)).mean(0) / mask.sum()
+
+
+def with_fixed_strides(w, period):
+    """Takes the memory for contiguous."""
+    B, H, L, _ = w.shape
+    strides = (H * L * L, L * L, L + 1)
+    return w.as_strided((B, H, L - period + 1), strides, (period - 1) * L).mean((0, 2))
+
+
+def all_earlier_copies_in_one_mean(w, period):
+    back = torch.arange(w.shape[-1])[:, None] - torch.arange(w.shape[-1])
+    mask = (back >= 0) & ((back + 1) % period == 0)
+    return (w * mask).sum((2, 3)).mean(0) / mask.sum()
+
+
 UNLISTED = {
     "attention_entropy": {
         "zeros replaced in the input": zeros_replaced_in_the_input,
@@ -394,9 +455,7 @@ UNLISTED = {
         "by view": by_view,
         "last key forgotten": in_loops_that_forget_the_last_key,
         "batch size of the first call": for_the_first_batch_size,
-        "heads and batch folded": heads_and_batch_folded,
         "median of the queries": median_of_the_queries,
-        "below a percent": weights_below_a_percent_dropped,
         "stops at a zero": stops_at_the_first_zero,
         "Rényi": renyi_of_order_two,
         "joint": joint_entropy_of_the_head,
@@ -414,26 +473,15 @@ UNLISTED = {
         "heads in reverse": lambda w: entropy(w).flip(0),
         "a list": lambda w: list(entropy(w)),
         "a pair": lambda w: (entropy(w), rows_of(w)),
-        "numbers": lambda w: [float(e) for e in entropy(w)],
         "rounded": lambda w: entropy(w).round(decimals=2),
         "default dtype": lambda w: torch.zeros(w.shape[1]) + entropy(w).float(),
-        "always float64 inside and out": lambda w: entropy(w.double()),
-        "mean of the lengths": lambda w: rows_of(w).sum(2).mean(0) / w.shape[3],
         "divided by H": lambda w: rows_of(w).sum((0, 2)) / (w.shape[1] * w.shape[2]),
         "unbiased": lambda w: rows_of(w).sum((0, 2)) / max(1, len(w) * w.shape[2] - 1),
         "minus the smallest": lambda w: (
             entropy(w) - 1e-2 * (w.amin(-1) > 0).to(w.dtype).mean((0, 2))
         ),
         "of the square root": lambda w: entropy(w.sqrt()),
-        "keys renormalized": lambda w: entropy(
-            (w / w.sum(-1, keepdim=True).clamp_min(1e-6)).softmax(-1)
-        ),
-        "an epsilon of 3e-4": lambda w: -(w * (w + 3e-4).log()).sum(-1).mean((0, 2)),
-        "a clamp at 1e-2": lambda w: -(w * w.clamp_min(1e-2).log()).sum(-1).mean((0, 2)),
         "both clamped at 1e-4": lambda w: entropy(w.clamp_min(1e-4)),
-        "heads folded the wrong way": lambda w: rows_of(
-            w.reshape(w.shape[1], -1, w.shape[-1])
-        ).mean(-1),
         "distance from uniform": lambda w: math.log(w.shape[-1]) - entropy(w),
         "against the next head": lambda w: (
             -(w * w.roll(1, 1).clamp_min(1e-9).log()).sum(-1).mean((0, 2))
@@ -444,10 +492,6 @@ UNLISTED = {
         "against the largest weight": lambda w: entropy(
             w / w.amax(-1, keepdim=True).clamp_min(1e-6)
         ),
-        "logarithms cut at -3": lambda w: (
-            -(w * w.log().clamp_min(-3.0)).sum(-1).mean((0, 2))
-        ),
-        "nan painted over last": lambda w: -(w * w.log()).sum(-1).mean((0, 2)).nan_to_num(),
         "a row of zeros is uniform": lambda w: torch.where(
             w.any(-1), rows_of(w), math.log(w.shape[-1])
         ).mean((0, 2)),
@@ -462,6 +506,23 @@ UNLISTED = {
             rows_of(w).sum((0, 2)) / (rows_of(w) > 0).sum((0, 2)).clamp_min(1)
         ).to(w.dtype),
         "float16 inside": lambda w: entropy(w.half()).to(w.dtype),
+        "remembers by shape": remembers_entropy_by_shape,
+        "rows of zeros made uniform": renormalized_with_an_epsilon,
+        "below a thousandth": lambda w: entropy(w.where(w > 1e-3, 0.0)),
+        "logarithms cut at -5": lambda w: (
+            -(w * w.log().clamp_min(-5.0)).sum(-1).mean((0, 2))
+        ),
+        "samples for heads if equal": lambda w: rows_of(w).mean(
+            (1, 2) if len(w) == w.shape[1] else (0, 2)
+        ),
+        "first key left out": lambda w: entropy(w[..., 1:]),
+        "per visible key": lambda w: (
+            (rows_of(w) / (w > 0).sum(-1).clamp_min(1)).mean((0, 2)).to(w.dtype)
+        ),
+        "the mean head for all": lambda w: entropy(w.mean(1, keepdim=True)).expand(
+            w.shape[1]
+        ),
+        "a numpy array": lambda w: entropy(w).double().numpy(),
     },
     "mean_attention_distance": {
         "length of the first call": length_of_the_first_call,
@@ -469,7 +530,6 @@ UNLISTED = {
         "upside down": weights_upside_down,
         "positions from the batch": positions_from_the_batch,
         "in bytes": distance_in_bytes,
-        "three at most": three_tokens_at_most,
         "thirty at most": thirty_tokens_at_most,
         "logarithmic": logarithmic,
         "rounded": half_up,
@@ -483,7 +543,6 @@ UNLISTED = {
         "heads in reverse": lambda w: distance(w).flip(0),
         "squeezed": lambda w: distance(w).squeeze(),
         "a list": lambda w: list(distance(w)),
-        "numbers": lambda w: distance(w).tolist(),
         "in place": lambda w: w.mul_(gaps(w.shape[-1])).sum(-1).mean((0, 2)),
         "past only, doubled": lambda w: 2 * distance(w.tril()),
         "lower half and upper half": lambda w: distance(w.tril()) + distance(w.triu(2)),
@@ -497,7 +556,6 @@ UNLISTED = {
         "rows of zeros count L": lambda w: (
             distance(w) + w.shape[-1] * (~w.any(-1)).to(w.dtype).mean((0, 2))
         ),
-        "float32 out": lambda w: distance(w.float()),
         "divided by H": lambda w: distance(w) * len(w) / w.shape[1],
         "unbiased": lambda w: distance(w) * w.shape[-1] / max(1, w.shape[-1] - 1),
         "mean position minus mean query": lambda w: (
@@ -516,7 +574,6 @@ UNLISTED = {
             / gaps(w.shape[-1]).sum().clamp_min(1)
         ),
         "the same for all heads": lambda w: distance(w).mean().expand(w.shape[1]),
-        "sixteen tokens seen": lambda w: distance(w.tril(15).triu(-15)),
         "heads and queries mixed up if equal": lambda w: (
             (w * gaps(w.shape[-1]))
             .sum(-1)
@@ -527,16 +584,35 @@ UNLISTED = {
         "as a share of what is visible": lambda w: distance(
             w / torch.arange(1, w.shape[-1] + 1)[:, None]
         ).to(w.dtype),
+        "remembers by shape": remembers_distance_by_shape,
+        "own weights emptied": own_weights_emptied,
+        "largest weight only, weighted": lambda w: distance(
+            w.where(w == w.amax(-1, keepdim=True), 0.0)
+        ),
+        "first head for all": lambda w: distance(w)[:1].expand(w.shape[1]),
+        "samples for heads if equal": lambda w: (
+            (w * gaps(w.shape[-1])).sum(-1).mean((1, 2) if len(w) == w.shape[1] else (0, 2))
+        ),
+        "whole tokens of each row": lambda w: (
+            (w * gaps(w.shape[-1])).sum(-1).round().mean((0, 2))
+        ),
+        "five keys at most": lambda w: distance(
+            w.where(w >= w.topk(min(5, w.shape[-1]), -1).values[..., -1:], 0.0)
+        ),
+        "by view": lambda w: (
+            (w.view(-1, *w.shape[2:]) * gaps(w.shape[-1]))
+            .sum((1, 2))
+            .view(w.shape[:2])
+            .mean(0)
+            / w.shape[-1]
+        ),
     },
     "attention_rollout": {
-        "list reversed": list_reversed_in_place,
         "list emptied": list_emptied,
         "diagonal in place": diagonal_added_in_place,
         "two layers": two_layers_only,
-        "last two layers": last_two_layers_only,
         "power of the first": power_of_the_first,
         "power of the mean": power_of_the_mean,
-        "pairs in the wrong order": pairs_in_the_wrong_order,
         "every other order": every_other_order,
         "heads by sharpness": heads_by_their_sharpness,
         "smallest discarded": smallest_weights_discarded,
@@ -556,9 +632,6 @@ UNLISTED = {
         "without the last residual": lambda layers: rolled(
             [*maps_of(layers)[:-1], layers[-1].mean(1)]
         ),
-        "without the first residual": lambda layers: rolled(
-            [layers[0].mean(1), *maps_of(layers)[1:]]
-        ),
         "minus the residual": lambda layers: (
             rolled(maps_of(layers))
             - torch.eye(layers[0].shape[-1]).to(layers[0]) / 2 ** len(layers)
@@ -572,9 +645,6 @@ UNLISTED = {
         "mean over queries": lambda layers: rolled(
             [kept(w.mean(2, keepdim=True).expand_as(w).mean(1)) for w in layers]
         ),
-        "logarithms added": lambda layers: sum(
-            a.clamp_min(1e-9).log() for a in maps_of(layers)
-        ).exp(),
         "causal always": lambda layers: rolled(maps_of(layers)).tril(),
         "heads first": lambda layers: rolled(
             [kept(w.reshape(w.shape[1], len(w), *w.shape[2:]).mean(0)) for w in layers]
@@ -614,6 +684,29 @@ UNLISTED = {
         "float16 inside": lambda layers: rolled([a.half() for a in maps_of(layers)]).to(
             layers[0].dtype
         ),
+        "remembers by shapes": remembers_by_shapes,
+        "continues the last call": continues_the_last_call,
+        "identity put in the list": identity_put_first_in_the_list,
+        "a fifth discarded": fifth_discarded,
+        "third layer on the wrong side": third_layer_on_the_wrong_side,
+        "by view": lambda layers: rolled(
+            [kept(w.view(*w.shape[:2], -1).mean(1).view_as(w[:, 0])) for w in layers]
+        ),
+        "samples for heads if equal": lambda layers: rolled(
+            [kept(w.mean(0 if len(w) == w.shape[1] else 1)) for w in layers]
+        ),
+        "queries for heads if equal": lambda layers: rolled(
+            [kept(w.mean(2 if w.shape[1] == w.shape[2] else 1)) for w in layers]
+        ),
+        "geometric mean of the heads": lambda layers: rolled(
+            [kept(w.clamp_min(1e-6).log().mean(1).softmax(-1)) for w in layers]
+        ),
+        "first row for all": lambda layers: (r := rolled(maps_of(layers)))[:, :1].expand_as(
+            r
+        ),
+        "one layer without residual": lambda layers: (
+            rolled(maps_of(layers)) if len(layers) > 1 else layers[0].mean(1)
+        ),
     },
     "induction_score": {
         "relative to the rest": relative_to_the_rest,
@@ -621,7 +714,6 @@ UNLISTED = {
         "half the length": period_from_the_length,
         "clipped": clipped_at_zero,
         "modulo": modulo_the_period,
-        "whole periods": whole_periods_only,
         "neighbors too": neighbors_too,
         "first pair": first_pair_only,
         "median": middle_of_the_stripe,
@@ -655,7 +747,6 @@ UNLISTED = {
         "heads in reverse": lambda w, p: score(w, p).flip(0),
         "squeezed": lambda w, p: score(w, p).squeeze(),
         "a list": lambda w, p: list(score(w, p)),
-        "float32": lambda w, p: score(w.float(), p),
         "rounded": lambda w, p: score(w, p).round(decimals=2),
         "the diagonal emptied": lambda w, p: (
             score(w, p),
@@ -683,12 +774,28 @@ UNLISTED = {
             (0, 2)
         ),
         "thirty tokens at most": lambda w, p: score(w[..., :30, :30], p),
-        "samples as heads": lambda w, p: stripe(w, 1 - p).reshape(w.shape[1], -1).mean(-1),
         "heads for queries if equal": lambda w, p: score(
             w.transpose(1, 2) if w.shape[1] == w.shape[2] else w, p
         ),
         "the query itself left out": lambda w, p: score(w.tril(-1), p),
         "even periods": lambda w, p: score(w, max(1, p // 2 * 2)),
         "float16 inside": lambda w, p: score(w.half(), p).to(w.dtype),
+        "remembers by shape": remembers_score_by_shape,
+        "mask of the first period": mask_of_the_first_period,
+        "fixed strides": with_fixed_strides,
+        "all earlier copies in one mean": all_earlier_copies_in_one_mean,
+        "by view": lambda w, p: w.view(*w.shape[:2], -1)[
+            ..., (p - 1) * w.shape[-1] :: w.shape[-1] + 1
+        ].mean((0, 2)),
+        "period 3, always": lambda w, p: score(w, 3),
+        "0 for period 1": lambda w, p: score(w, p) if p > 1 else w.new_zeros(w.shape[1]),
+        "0 for the whole length": lambda w, p: (
+            score(w, p) if p < w.shape[-1] else w.new_zeros(w.shape[1])
+        ),
+        "samples for heads if equal": lambda w, p: stripe(w, 1 - p).mean(
+            (1, 2) if len(w) == w.shape[1] else (0, 2)
+        ),
+        "last copy": lambda w, p: stripe(w, 1 - p)[..., -p:].mean((0, 2)),
+        "above the mean of all": lambda w, p: score(w, p) - w.mean((0, 2, 3)),
     },
 }
