@@ -1,6 +1,8 @@
 """Compare what an answer returned with what was expected, and say the difference to a learner."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,9 +23,15 @@ MANY_DIGITS = 10**100
 class Difference:
     """Where and how an answer differs; `expected` and `actual` are the 2-D slice it is seen in."""
 
-    text: str
+    say: (
+        str | Callable[[], str]
+    )  # a text, or what makes it: of most differences nobody reads it
     expected: Tensor | None = None
     actual: Tensor | None = None
+
+    @property
+    def text(self) -> str:
+        return self.say if isinstance(self.say, str) else self.say()
 
 
 def compare(
@@ -113,6 +121,16 @@ def agreeing(
 def _describe_values(label: str, want: Tensor, got: Tensor, wrong: Tensor) -> Difference:
     index = wrong.nonzero()[0].tolist()
     want, got = want.detach(), got.detach()
+    say = partial(_sentence, label, want, got, wrong, index)
+    if want.ndim < 2:
+        return Difference(say, want.reshape(1, -1), got.reshape(1, -1))
+    page = tuple(index[:-2])
+    return Difference(say, want[page], got[page])
+
+
+def _sentence(
+    label: str, want: Tensor, got: Tensor, wrong: Tensor, index: list[int]
+) -> str:
     text = f"In {label}" + (f", at index {index}" if index else "")
     text += f": expected {number(want[tuple(index)])}, got {number(got[tuple(index)])}."
     if want.numel() > 1:
@@ -127,10 +145,7 @@ def _describe_values(label: str, want: Tensor, got: Tensor, wrong: Tensor) -> Di
         text += "."
     if want.is_floating_point():
         text += _clue(want.double(), got.double())
-    if want.ndim < 2:
-        return Difference(text, want.reshape(1, -1), got.reshape(1, -1))
-    page = tuple(index[:-2])
-    return Difference(text, want[page], got[page])
+    return text
 
 
 def _clue(want: Tensor, got: Tensor) -> str:

@@ -1,7 +1,8 @@
 """Decide whether an answer is right and, if not, which mistake it is."""
 
 import inspect
-from collections.abc import Sequence
+import math
+from collections.abc import Container, Sequence
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 
 from attn_lib.checks import wording
 from attn_lib.checks.battery import Battery, battery
-from attn_lib.checks.compare import agreeing, compare
+from attn_lib.checks.compare import agreeing
 from attn_lib.checks.conduct import Observed, judge_conduct
 from attn_lib.checks.observe import Outcome, named_tensors, observe
 from attn_lib.checks.task import Case, find_task
@@ -48,7 +49,7 @@ def judge_observed(tried: Battery, observed: Observed) -> Verdict:
         observed: `observed(case, gradients)` runs the answer on the case of that number.
     """
     task = tried.task
-    failures: list[wording.Failure] = []
+    failures: dict[int, wording.Failure] = {}  # by the number of the case
     outcomes: list[Outcome] = []
     for i, case in enumerate(tried.cases):
         got = observed(i, False)
@@ -59,23 +60,24 @@ def judge_observed(tried: Battery, observed: Observed) -> Verdict:
         outcomes.append(got)
         difference = wording.difference(task, case, tried.expected(i), got)
         if difference:
-            failures.append(wording.Failure(case, got, difference))
+            failures[i] = wording.Failure(case, got, difference)
     if not failures:
         return judge_conduct(tried, observed, outcomes)
-    if all(f.outcome.error and _is_half(f.case) for f in failures):
+    if all(f.outcome.error and _is_half(f.case) for f in failures.values()):
         # An answer by way of numpy stumbles over bfloat16 first; its missing gradient says more.
         verdict = judge_conduct(tried, observed, outcomes)
         if verdict.status != "passed":
             return verdict
-    plain = [i for i, case in enumerate(tried.cases) if _is_plain(case)]
-    # Two slips at once are common: a mistake, and a dtype that only suits float32.
-    mistake = _recognize(tried, outcomes, range(len(outcomes))) or _recognize(
-        tried, outcomes, plain
-    )
+    mistake = _recognize(tried, outcomes, failures, range(len(outcomes)))
+    if (
+        mistake is None
+    ):  # two slips are common: a mistake, and a dtype that suits float32 only
+        plain = [i for i, case in enumerate(tried.cases) if _is_plain(case)]
+        mistake = _recognize(tried, outcomes, failures, plain)
     changed = next((name for outcome in outcomes for name in outcome.changed), None)
     if mistake is None and changed is not None:
         mistake = wording.changes_input(task, changed)
-    return wording.failed(task, wording.smallest(failures), mistake)
+    return wording.failed(task, wording.smallest(list(failures.values())), mistake)
 
 
 def _is_half(case: Case) -> bool:
@@ -92,14 +94,13 @@ def _float_dtypes(case: Case) -> set[torch.dtype]:
 
 
 def _recognize(
-    tried: Battery, outcomes: list[Outcome], among: Sequence[int]
+    tried: Battery, outcomes: list[Outcome], failures: Container[int], among: Sequence[int]
 ) -> tuple[str, str] | None:
     """Find the known mistake that gives the same results as the answer on all of some inputs.
 
     At least one wrong result must be shared, or an error to the word: two answers that only fail
     on the same inputs prove nothing.
     """
-    returns = tried.task.returns
     for m, mistake in enumerate(tried.task.mistakes):
         shared = False
         for i in among:
@@ -109,7 +110,7 @@ def _recognize(
                 break
             if got.error is not None:
                 shared |= theirs.error is not None and theirs.error.text == got.error.text
-            elif compare(tried.expected(i).values, got.values, returns, case.tolerance):
+            elif i in failures and got.is_sequence == theirs.is_sequence:
                 shared = True
         else:
             if shared:
@@ -129,7 +130,9 @@ def alike(a: Outcome, b: Outcome, tolerance: float | None) -> bool:
 def same_value(x: Any, y: Any, tolerance: float | None) -> bool:
     """Say whether two results, right or wrong, are the same."""
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
-        return type(x) is type(y) and (x == y or not isinstance(x, int | float | str))
+        if isinstance(x, float) and isinstance(y, float):
+            return math.isclose(x, y, rel_tol=1e-4) or (math.isnan(x) and math.isnan(y))
+        return type(x) is type(y) and (x == y or not isinstance(x, int | str))
     if x.is_nested or y.is_nested:  # they have no shape
         return x.is_nested and y.is_nested
     if (x.shape, x.dtype, x.device, x.layout) != (y.shape, y.dtype, y.device, y.layout):

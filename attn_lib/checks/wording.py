@@ -4,7 +4,7 @@ import inspect
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attn_lib.checks.compare import Difference, compare
 from attn_lib.checks.observe import Outcome, named_tensors
@@ -51,6 +51,11 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
             text += f", and then `{forward}`." if (forward := _forward(task)) else "."
         return Difference(text)
     if len(got.values) == 1 and got.is_sequence and not want.is_sequence:
+        if not isinstance(got.values[0], Tensor):
+            kind = describe(got.values[0])
+            return Difference(
+                f"It should return the value itself, but it returned a list of {kind}."
+            )
         return Difference(
             "It should return the value itself, but it returned a tuple or list of one. Is there a "
             "comma or a bracket too many?"
@@ -102,7 +107,7 @@ def failed(task: Task, failure: Failure, mistake: tuple[str, str] | None) -> Ver
 
 def changes_input(task: Task, path: str) -> tuple[str, str]:
     """Return the mistake of writing into an argument: its id and question."""
-    of_lists = ", or `.pop`, `.insert` and `.reverse` of a list" if "." in path else ""
+    of_lists = ", or `.append`, `.pop` and `.reverse` of a list" if "." in path else ""
     return "changes-input", (
         f"The argument `{argument_name(task, path)}` is not the same after the call. Which line "
         f"writes into it? Look for `+=`, `*=`, names that end in `_`, and `x[...] = `{of_lists}."

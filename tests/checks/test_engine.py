@@ -281,6 +281,23 @@ def test_an_answer_that_empties_its_list_is_told_so():
     assert "`.pop`" in judge("attention_rollout", emptying).message
 
 
+def test_an_answer_that_fills_its_list_is_told_so():
+    def filling(layers):
+        layers.append(torch.eye(layers[0].shape[-1]))
+        return find_task("attention_rollout").reference(layers[:-1])
+
+    assert judge("attention_rollout", filling).mistake == "changes-input"
+
+
+def test_a_list_of_one_number_is_told_from_a_comma_too_many():
+    def answer(weights, period):
+        return find_task("induction_score").reference(weights, period).tolist()
+
+    verdict = judge("induction_score", answer)
+    assert verdict.mistake == "a-list-of-numbers"
+    assert "comma" not in verdict.message
+
+
 def test_an_error_names_the_learners_line():
     def answer(q, k, v):
         return q @ k  # this line
