@@ -47,8 +47,8 @@ def surface(
     X, Y, Z = (each.detach().double().cpu().numpy() for each in (x, y, z))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(6.6, 2.7), layout="constrained")
-        left, right = figure.add_gridspec(1, 2, width_ratios=(1.3, 1))
-        solid = figure.add_subplot(left, projection="3d", proj_type="ortho")
+        columns = figure.add_gridspec(1, 2, width_ratios=(1.3, 1))
+        solid = figure.add_subplot(columns[0], projection="3d", proj_type="ortho")
         solid.computed_zorder = False  # else the contours lie under the surface
         solid.view_init(30, -120)
         solid.set_box_aspect((4, 4, 3), zoom=0.98)
@@ -64,7 +64,7 @@ def surface(
             axis.set_major_locator(MaxNLocator(3))
             axis.pane.set_facecolor("white")
         solid.tick_params(labelsize=8, pad=-2)
-        flat = figure.add_subplot(right)
+        flat = figure.add_subplot(columns[1])
         filled = flat.contourf(X, Y, Z, LEVELS, cmap="cividis")
         lines = flat.contour(X, Y, Z, LEVELS[1:-1], colors="white", linewidths=0.8)
         flat.clabel(lines, fontsize=8)
