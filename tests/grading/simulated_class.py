@@ -169,7 +169,7 @@ def partly(rng: random.Random) -> Iterator[Learner]:
             points += 0 if code else task.points
             if code:
                 wrong[task.name] = f"{PERTURB}\n{task.name} = {code}"
-        files = {"exercise.ipynb": spoiled(lesson, wrong)}
+        files = {f"{lesson:02}_exercise.ipynb": spoiled(lesson, wrong)}
         yield Learner("partly right", files, lesson, points, points)
 
 
