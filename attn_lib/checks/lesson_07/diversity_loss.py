@@ -337,6 +337,13 @@ def _(weights):
     return weights.permute(0, 3, 1, 2)
 
 
+@diversity_loss.mistake("column-by-column", _ROWS)
+def _(weights):
+    """What `F.cosine_similarity` does to maps (B, L, S), if it is not told an axis."""
+    g, h = torch.triu_indices(weights.shape[1], weights.shape[1], 1)
+    return F.cosine_similarity(weights[:, g], weights[:, h], dim=2).mean()
+
+
 @wrong_vectors("rows-of-one-head-compared", _ROWS)
 def _(weights):
     return weights
