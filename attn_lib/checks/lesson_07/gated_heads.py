@@ -9,7 +9,7 @@ from attn_lib.checks.lesson_07.masked_heads import (
     random_attention,
     small_attention,
 )
-from attn_lib.checks.lesson_07.runs import with_module
+from attn_lib.checks.lesson_07.runs import with_module, with_module_twice
 from attn_lib.checks.lesson_07.steps import (
     attend,
     finish,
@@ -43,15 +43,15 @@ def gated_heads(attn, x, w_gate):
 
 @gated_heads.cases
 def _(rng):
-    def case(about, B, H, L, D, spread=2.0, dtype=torch.float32, **kwargs):
+    def case(about, B, H, L, D, spread=2.0, dtype=torch.float32, run=with_module, **kwargs):
         x = torch.randn(B, L, H * D, generator=rng)
         w_gate = torch.randn(H, H * D, generator=rng) * spread / (H * D) ** 0.5
         args = (random_attention(rng, H, D, dtype), x.to(dtype), w_gate.to(dtype))
-        return Case(about, args, with_module, **kwargs)
+        return Case(about, args, run, **kwargs)
 
     x, w_gate = torch.tensor([[[2.0, 3.0]]]), torch.tensor([[-2.0, 1.0], [1.0, 0.0]])
     about = "two heads of one channel, one token, all four layers the identity"
-    yield Case(about, (small_attention(), x, w_gate), with_module)
+    yield Case(about, (small_attention(), x, w_gate), with_module_twice)
     about = (
         "two heads of one channel, one token; v_proj adds 1 and 2; o_proj swaps both channels, and "
         "then adds 10 and 20"
@@ -60,26 +60,16 @@ def _(rng):
     x = torch.tensor([[[1.0, 4.0], [2.0, 1.0]]])
     about = "two heads of one channel, two tokens; q_proj is zero, the other layers the identity"
     yield Case(about, (small_attention(**UNIFORM), x, w_gate), with_module)
-    yield case("all sizes different", 2, 3, 5, 4)
+    yield case("all sizes different", 2, 3, 5, 4, run=with_module_twice)
     # A sigmoid by way of abs() is right, but has no gradient at 0.
     yield case("all gates half open (w_gate is zero)", 2, 3, 5, 4, spread=0.0, grad=False)
-    yield case("gates almost open or closed", 2, 3, 5, 4, spread=15.0)
-    yield case(
-        "gates as far open and closed as float32 can tell", 2, 3, 5, 4, 150.0, grad=False
-    )
-    yield case("one head", 2, 1, 5, 4)
-    yield case("L = H", 2, 3, 3, 4)
-    yield case("B = H", 3, 3, 5, 4)
-    yield case("B = L", 4, 3, 4, 2)
-    yield case("D = H", 2, 3, 5, 3)
-    yield case("D = L", 2, 3, 5, 5)
-    yield case("B = H = L = D", 3, 3, 3, 3)
-    yield case("L = E, D = 2", 2, 3, 6, 2)
-    yield case("D = 1, so that w_gate is square", 2, 5, 4, 1)
-    yield case("D = 1, and L = H", 2, 4, 4, 1)
-    yield case("one token", 3, 4, 1, 2)
-    yield case("eight heads, seven tokens, one sentence", 1, 8, 7, 2)
-    yield case("float64", 2, 3, 5, 4, dtype=torch.float64)
+    yield case("eight heads, seven tokens, gates almost open or closed", 1, 8, 7, 2, 15.0)
+    yield case("gates as far open and closed as float32 can tell", 2, 3, 5, 4, 150.0)
+    yield case("one head", 2, 1, 5, 4, grad=False)
+    yield case("B = H = L = D", 3, 3, 3, 3, grad=False)
+    yield case("D = 1, and L = H", 2, 4, 4, 1, grad=False)
+    yield case("one token", 3, 4, 1, 2, grad=False)
+    yield case("float64, and L = E", 2, 3, 6, 2, dtype=torch.float64)
     yield case("bfloat16", 2, 3, 5, 4, 1.0, torch.bfloat16, grad=False)
     attention = random_attention(rng, 3, 4)
     x = torch.randn(5, 2, 12, generator=rng).transpose(0, 1)
@@ -390,6 +380,24 @@ def _(attn, x, w_gate):
 def _(attn, x, w_gate):
     D = x.shape[-1] // attn.num_heads
     return _apply(attn, x, (x @ w_gate.T / D**0.5).sigmoid())
+
+
+@gated_heads.mistake(
+    "logits-divided",
+    "The gate is the sigmoid of the dot product. By what do you divide it? Nothing is said of that here.",
+)
+def _(attn, x, w_gate):
+    return _apply(attn, x, (x @ w_gate.T / x.shape[-1]).sigmoid())
+
+
+@gated_heads.mistake(
+    "exp-too-large",
+    "What is exp(1000) in float32? And what is that number divided by itself plus 1? Which function of "
+    "PyTorch has thought of it?",
+)
+def _(attn, x, w_gate):
+    e = (x @ w_gate.T).exp()
+    return _apply(attn, x, e / (1 + e))
 
 
 @gated_heads.mistake(

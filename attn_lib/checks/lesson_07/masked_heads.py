@@ -5,7 +5,7 @@ from torch import nn
 
 import attn_lib
 from attn_lib import MultiHeadAttention
-from attn_lib.checks.lesson_07.runs import Attention, with_module
+from attn_lib.checks.lesson_07.runs import Attention, with_module, with_module_twice
 from attn_lib.checks.lesson_07.steps import (
     attend,
     finish,
@@ -62,16 +62,18 @@ def random_attention(rng, H, D, dtype=torch.float32):
 
 @masked_heads.cases
 def _(rng):
-    def case(about, B, H, L, D, head_mask=None, dtype=torch.float32, **kwargs):
+    def case(
+        about, B, H, L, D, head_mask=None, dtype=torch.float32, run=with_module, **kwargs
+    ):
         x = torch.randn(B, L, H * D, generator=rng)
         factors = torch.randn(H, generator=rng) if head_mask is None else head_mask
         factors = torch.as_tensor(factors, dtype=dtype)
         args = (random_attention(rng, H, D, dtype), x.to(dtype), factors)
-        return Case(about, args, with_module, **kwargs)
+        return Case(about, args, run, **kwargs)
 
     x, factors = torch.tensor([[[3.0, 5.0]]]), torch.tensor([0.5, 0.0])
     about = "two heads of one channel, one token, all four layers the identity"
-    yield Case(about, (small_attention(), x, factors), with_module)
+    yield Case(about, (small_attention(), x, factors), with_module_twice)
     about = (
         "two heads of one channel, one token; v_proj adds 1 and 2; o_proj swaps both channels, and "
         "then adds 10 and 20"
@@ -81,23 +83,18 @@ def _(rng):
     x, factors = torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), torch.tensor([1.0, -1.0])
     about = "two heads of one channel, two tokens; q_proj is zero, the other layers the identity"
     yield Case(about, (small_attention(**UNIFORM), x, factors), with_module)
-    yield case("all sizes different", 2, 3, 5, 4)
-    yield case("head 1 of three ablated", 2, 3, 5, 4, [1, 0, 1])
+    yield case("all sizes different", 2, 3, 5, 4, run=with_module_twice)
     yield case("heads 0 and 2 of four ablated", 2, 4, 5, 3, [0, 1, 0, 1])
     yield case("all heads ablated", 2, 3, 5, 4, [0, 0, 0])
-    yield case("all factors one", 2, 3, 5, 4, [1, 1, 1])
-    yield case("factors from -7 to 30", 2, 4, 5, 3, [30, -7, 0, 1.5])
-    yield case("factors that add up to zero", 2, 2, 5, 4, [1.5, -1.5])
-    yield case("one head", 2, 1, 5, 4, [0.3])
-    yield case("L = H", 2, 3, 3, 4)
-    yield case("B = H", 3, 3, 5, 4)
-    yield case("D = H", 2, 3, 5, 3)
-    yield case("B = H = L = D", 3, 3, 3, 3)
-    yield case("L = E, D = 2", 2, 3, 6, 2)
-    yield case("D = 1, so that E = H", 2, 5, 4, 1)
-    yield case("one token", 3, 4, 1, 2)
-    yield case("eight heads, seven tokens, one sentence", 1, 8, 7, 2)
-    yield case("float64", 2, 3, 5, 4, dtype=torch.float64)
+    yield case("all factors one", 2, 3, 5, 4, [1, 1, 1], grad=False)
+    many = [30, -7, 0, 1.5, -1, 0.3, 2, 0.5]
+    yield case("eight heads, seven tokens, factors from -7 to 30", 1, 8, 7, 2, many)
+    yield case("B = H, factors that add up to zero", 2, 2, 5, 4, [1.5, -1.5], grad=False)
+    yield case("one head", 2, 1, 5, 4, [0.3], grad=False)
+    yield case("B = H = L = D", 3, 3, 3, 3, grad=False)
+    yield case("D = 1, so that E = H", 2, 5, 4, 1, grad=False)
+    yield case("one token", 3, 4, 1, 2, grad=False)
+    yield case("float64, and L = E", 2, 3, 6, 2, dtype=torch.float64)
     yield case("bfloat16", 2, 3, 5, 4, dtype=torch.bfloat16, grad=False)
     attention = random_attention(rng, 3, 4)
     x = torch.randn(5, 2, 12, generator=rng).transpose(0, 1)
@@ -271,6 +268,14 @@ def _(attn, x, head_mask):
 )
 def _(attn, x, head_mask):
     return finish(attn, attend(attn, x) * head_mask.clamp(0, 1)[:, None, None])
+
+
+@masked_heads.mistake(
+    "factors-clamped",
+    "The factors may be any numbers. What does your code make of 2, and of -1?",
+)
+def _(attn, x, head_mask):
+    return finish(attn, attend(attn, x) * head_mask.clamp(min=0)[:, None, None])
 
 
 @masked_heads.mistake(
@@ -479,4 +484,10 @@ def _(attn, x, head_mask):
 @masked_heads.mistake("something-stored-in-attn", _KERNEL)
 def _(attn, x, head_mask):
     attn.head_mask = head_mask
+    return finish(attn, attend(attn, x) * attn.head_mask[:, None, None])
+
+
+@masked_heads.mistake("something-stored-in-attn", _KERNEL)
+def _(attn, x, head_mask):
+    attn.register_buffer("head_mask", head_mask)
     return finish(attn, attend(attn, x) * attn.head_mask[:, None, None])

@@ -5,6 +5,7 @@ Nothing here is an answer: this file goes into the sandbox with a learner's code
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -41,44 +42,59 @@ class Attention:
 
 
 def with_module(answer, attention, x, factors):
-    """Run the answer twice with one module: nothing may stay behind from the first call."""
+    """Call the answer with a new module; nothing may stay behind in it."""
     attn = attention.made()
-    parameters = dict(attn.named_parameters())
-    with torch.no_grad():
-        answer(attn, x.flip(1), factors.flip(0))
-    _raise_if_changed(attn, parameters, attention)
+    before = _contents(attn)
     output = answer(attn, x, factors)
-    _raise_if_changed(attn, parameters, attention)
+    _raise_if_changed(attn, before, attention)
+    parameters = {name: before[name] for name in attention.tensors}
     return Result(output, parameters)
 
 
+def with_module_twice(answer, attention, x, factors):
+    """Call the answer twice with one module: the first call may not show in the second."""
+    attn = attention.made()
+    before = _contents(attn)
+    with torch.no_grad():
+        answer(attn, x.flip(1), factors.flip(0))
+    _raise_if_changed(attn, before, attention)
+    output = answer(attn, x, factors)
+    _raise_if_changed(attn, before, attention)
+    parameters = {name: before[name] for name in attention.tensors}
+    return Result(output, parameters)
+
+
+def _contents(attn: nn.Module) -> dict[str, Any]:
+    """Everything in a module, by its path: "num_heads", "o_proj", "o_proj.weight", "o_proj.training"."""
+    found: dict[str, Any] = {"class": type(attn)}
+    for name, module in attn.named_modules():
+        path = f"{name}." if name else ""
+        for key, value in vars(module).items():
+            if key.endswith("_hooks") and value:
+                raise HookLeft(
+                    f"After the call there is still a hook on `{name or 'attn'}`. It will act in "
+                    "every later call of `attn`."
+                )
+            if key in ("_parameters", "_buffers", "_modules"):
+                found |= {path + entry: kept for entry, kept in value.items()}
+            elif not key.startswith("_"):
+                found[path + key] = value
+    return found
+
+
 def _raise_if_changed(
-    attn: nn.Module, parameters: dict[str, Tensor], attention: Attention
+    attn: nn.Module, before: dict[str, Any], attention: Attention
 ) -> None:
     """Raise `Wrong` if the module that was given is not as it was; name what differs."""
-    new, now = attention.made(), dict(attn.named_parameters())
-    changed = sorted(parameters.keys() ^ now.keys())
-    for name, was in parameters.items():
-        if now.get(name) is not was or not (
-            was.equal(attention.tensors[name]) and was.requires_grad and was.grad is None
+    now = _contents(attn)
+    changed = [name for name in before if now.get(name) is not before[name]]
+    changed += [name for name in now if name not in before]
+    for name, was in attention.tensors.items():
+        parameter = before[name]
+        if not (
+            parameter.equal(was) and parameter.requires_grad and parameter.grad is None
         ):
             changed.append(name)
-    mine, theirs = dict(attn.named_modules()), dict(new.named_modules())
-    changed += sorted(mine.keys() ^ theirs.keys())
-    for name, module in theirs.items():
-        if name not in mine:
-            continue
-        path = f"{name}." if name else ""
-        have, had = vars(mine[name]), vars(module)
-        if any(hooks for key, hooks in have.items() if key.endswith("_hooks")):
-            raise HookLeft(
-                f"After the call there is still a hook on `{name or 'attn'}`. It will act in every "
-                "later call of `attn`."
-            )
-        plain = [k for k in have.keys() | had.keys() if not k.startswith("_")]
-        changed += [path + k for k in sorted(plain) if have.get(k) is not had.get(k)]
-        if type(mine[name]) is not type(module):
-            changed.append(name or "class")
     if changed:
         raise AttnChanged(
             f"The given `attn` is not the same after the call: look at its `{changed[0]}`. "
@@ -99,6 +115,10 @@ class CalledAgain(Wrong):
 
 class GradientsLeft(Wrong):
     """Raised if the `.grad` of a parameter inside `loss_fn` is not as it was."""
+
+
+class Frozen(Wrong):
+    """Raised if a parameter inside `loss_fn` no longer requires a gradient."""
 
 
 def polynomial(m, linear, pairs, cubes):
@@ -167,6 +187,11 @@ def _importance(answer, loss, num_heads):
 
     result = answer(loss_fn, num_heads)
     for parameter, was in zip(trained, before, strict=True):
+        if not parameter.requires_grad:
+            raise Frozen(
+                "After the call, a parameter of the model does not ask for a gradient any more: its "
+                "training would stop. Can you ask for the gradient of one tensor only?"
+            )
         now = parameter.grad
         if now is not was and (now is None or was is None or not now.equal(was)):
             raise GradientsLeft(

@@ -554,7 +554,8 @@ def gated_token_by_token(attn, x, w_gate):
 
 
 def gated_by_exp(attn, x, w_gate):
-    gate = 1 / (1 + torch.exp(-(x @ w_gate.T)))
+    """Beyond 80, the gate is 0 or 1 already, and exp would be inf from 89 on."""
+    gate = 1 / (1 + torch.exp(-(x @ w_gate.T).clamp(-80, 80)))
     return attn.o_proj(
         attn_lib.merge_heads(heads_of(attn, x) * gate.permute(0, 2, 1)[..., None])
     )
@@ -905,6 +906,240 @@ class Diversity(nn.Module):
         return diversity_by_triangle(weights)
 
 
+# -------------------------------------------------------- found in a round of wrong and right answers
+
+
+def masked_inside_a_with(attn, x, head_mask):
+    D = x.shape[-1] // attn.num_heads
+
+    def hook(module, args):
+        return (args[0].unflatten(-1, (-1, D)).mul(head_mask[:, None]).flatten(-2),)
+
+    with attn.o_proj.register_forward_pre_hook(hook):
+        return attn(x)
+
+
+def masked_by_a_diagonal_matrix(attn, x, head_mask):
+    factors = head_mask.repeat_interleave(x.shape[-1] // attn.num_heads)
+    return attn.o_proj(attn_lib.merge_heads(heads_of(attn, x)) @ factors.diag())
+
+
+def masked_in_weight_and_bias_of_the_values(attn, x, head_mask):
+    factors = head_mask.repeat_interleave(x.shape[-1] // attn.num_heads)
+    values = {
+        "v_proj.weight": attn.v_proj.weight * factors[:, None],
+        "v_proj.bias": attn.v_proj.bias * factors,
+    }
+    return torch.func.functional_call(attn, values, x)
+
+
+def masked_by_baddbmm(attn, x, head_mask):
+    q, k, v = (
+        attn_lib.split_heads(p(x), attn.num_heads).flatten(0, 1)
+        for p in (attn.q_proj, attn.k_proj, attn.v_proj)
+    )
+    nothing = x.new_zeros(len(q), x.shape[1], x.shape[1])
+    scores = torch.baddbmm(nothing, q, k.mT, beta=0, alpha=q.shape[-1] ** -0.5)
+    heads = torch.bmm(scores.softmax(2), v) * head_mask.repeat(len(x))[:, None, None]
+    return attn.o_proj(attn_lib.merge_heads(heads.unflatten(0, (len(x), -1))))
+
+
+def masked_by_a_forward_for_a_while(attn, x, head_mask):
+    factors = head_mask.repeat_interleave(x.shape[-1] // attn.num_heads)
+    old = attn.o_proj.forward
+    attn.o_proj.forward = lambda merged: old(merged * factors)
+    try:
+        return attn(x)
+    finally:
+        del attn.o_proj.forward
+
+
+def masked_by_a_deep_copy_with_the_same_parameters(attn, x, head_mask):
+    other = copy.deepcopy(attn, {id(p): p for p in attn.parameters()})
+    factors = head_mask.repeat_interleave(x.shape[-1] // attn.num_heads)
+    other.o_proj.register_forward_pre_hook(lambda _, args: (args[0] * factors,))
+    return other(x)
+
+
+def masked_in_chunks(attn, x, head_mask):
+    layers = (attn.q_proj, attn.k_proj, attn.v_proj)
+    pieces = [layer(x).chunk(attn.num_heads, -1) for layer in layers]
+    heads = [
+        factor * F.scaled_dot_product_attention(q, k, v)
+        for factor, q, k, v in zip(head_mask, *pieces, strict=True)
+    ]
+    return attn.o_proj(torch.cat(heads, -1))
+
+
+def masked_and_laid_out_otherwise(attn, x, head_mask):
+    output = attn_lib.masked_heads(attn, x, head_mask)
+    return output.transpose(0, 2).contiguous().transpose(0, 2)
+
+
+def importance_by_a_row_of_more(loss_fn, num_heads):
+    both = torch.ones(2, num_heads, requires_grad=True)
+    return torch.autograd.grad(loss_fn(both[0]), both)[0][0].abs()
+
+
+def importance_by_strided_ones(loss_fn, num_heads):
+    ones = torch.ones(num_heads, 2)[:, 0].requires_grad_()
+    return torch.autograd.grad(loss_fn(ones), ones)[0].abs()
+
+
+def importance_by_grad_outputs(loss_fn, num_heads):
+    ones = torch.ones(num_heads, requires_grad=True)
+    return torch.autograd.grad(loss_fn(ones), ones, torch.tensor(1.0))[0].abs()
+
+
+def importance_that_may_be_unused(loss_fn, num_heads):
+    ones = torch.ones(num_heads, requires_grad=True)
+    (gradient,) = torch.autograd.grad(loss_fn(ones), ones, materialize_grads=True)
+    return gradient.abs()
+
+
+def importance_of_float64_ones(loss_fn, num_heads):
+    ones = torch.ones(num_heads, dtype=torch.float64, requires_grad=True)
+    return torch.autograd.grad(loss_fn(ones.float()), ones)[0].abs()
+
+
+def importance_in_place(loss_fn, num_heads):
+    ones = torch.ones(num_heads, requires_grad=True)
+    loss_fn(ones).backward(inputs=ones)
+    with torch.no_grad():
+        return ones.grad.abs_()
+
+
+def importance_of_numpy_ones(loss_fn, num_heads):
+    ones = torch.from_numpy(np.ones(num_heads, np.float32)).requires_grad_()
+    return torch.from_numpy(np.abs(torch.autograd.grad(loss_fn(ones), ones)[0].numpy()))
+
+
+def importance_with_gradients_on_again(loss_fn, num_heads):
+    with torch.no_grad():
+        ones = torch.ones(num_heads)
+        with torch.enable_grad():
+            loss = loss_fn(ones.requires_grad_())
+        return torch.autograd.grad(loss, ones)[0].abs()
+
+
+def with_logits(gate_of_logits):
+    """Gated heads, merged: `gate_of_logits(heads (B, L, H, D), logits (B, L, H, 1))`."""
+
+    def answer(attn, x, w_gate):
+        heads = heads_of(attn, x).transpose(1, 2)
+        return attn.o_proj(gate_of_logits(heads, (x @ w_gate.mT).unsqueeze(-1)).flatten(2))
+
+    return answer
+
+
+def gated_by_glu(heads, logits):
+    return F.glu(torch.cat([heads, logits.expand_as(heads)], -1), -1)
+
+
+def gated_by_lerp(heads, logits):
+    return torch.lerp(torch.zeros_like(heads), heads, logits.sigmoid().expand_as(heads))
+
+
+def gated_by_expit(heads, logits):
+    return torch.special.expit(logits).mul(heads)
+
+
+def gated_by_addcmul(heads, logits):
+    return torch.addcmul(torch.zeros_like(heads), heads, logits.sigmoid())
+
+
+def gated_by_clamped_logits(heads, logits):
+    return heads * logits.clamp(-50, 50).sigmoid()
+
+
+def gated_by_two_branches(heads, logits):
+    e = torch.exp(-logits.abs())
+    return heads * torch.where(logits >= 0, 1 / (1 + e), e / (1 + e))
+
+
+def gated_by_diagonal_matrices(attn, x, w_gate):
+    gate = torch.sigmoid(w_gate @ x.mT)
+    return attn.o_proj(attn_lib.merge_heads(gate.diag_embed() @ heads_of(attn, x)))
+
+
+def gated_by_a_layer_called_functionally(attn, x, w_gate):
+    layer = nn.Linear(x.shape[-1], attn.num_heads, bias=False)
+    logits = torch.func.functional_call(layer, {"weight": w_gate}, (x,))
+    heads = heads_of(attn, x) * logits.sigmoid().mT[..., None]
+    return attn.o_proj(attn_lib.merge_heads(heads))
+
+
+def gated_by_vmap(attn, x, w_gate):
+    def one(head, row):
+        return head * torch.sigmoid(x @ row)[..., None]
+
+    heads = torch.vmap(one, in_dims=(1, 0), out_dims=1)(heads_of(attn, x), w_gate)
+    return attn.o_proj(attn_lib.merge_heads(heads))
+
+
+def unit_maps(weights):
+    return F.normalize(weights.flatten(2), dim=-1)
+
+
+def upper(weights):
+    return torch.triu_indices(weights.shape[1], weights.shape[1], 1)
+
+
+def diversity_by_absolute_cosines(weights):
+    """Weights are never negative, and so are their cosines."""
+    maps, (g, h) = unit_maps(weights), upper(weights)
+    return (maps @ maps.mT)[:, g, h].abs().mean()
+
+
+def diversity_by_distances_of_unit_maps(weights):
+    maps, (g, h) = unit_maps(weights), upper(weights)
+    squares = maps.square().sum(-1)
+    apart = (maps[:, g] - maps[:, h]).square().sum(-1)
+    return ((squares[:, g] + squares[:, h] - apart) / 2).mean()
+
+
+def diversity_of_sentences_with_weights(weights):
+    """Sentences of padding are left out, but count."""
+    g, h = upper(weights)
+    maps = unit_maps(weights[weights.flatten(1).any(1)])
+    return (maps @ maps.mT)[:, g, h].sum() / (len(weights) * len(g))
+
+
+def diversity_by_embedding_loss(weights):
+    g, h = upper(weights)
+    one, other = (weights.flatten(2)[:, i].flatten(0, 1) for i in (g, h))
+    return 1 - F.cosine_embedding_loss(one, other, torch.ones(len(one)))
+
+
+def diversity_by_rsqrt(weights):
+    squares = weights.square().sum((2, 3), keepdim=True)
+    maps = weights * torch.where(squares > 0, squares, 1.0).rsqrt()
+    similarity = torch.einsum("bhls,bgls->bhg", maps, maps)
+    H = weights.shape[1]
+    return similarity.tril(-1).sum() / (len(weights) * H * (H - 1) / 2)
+
+
+def diversity_by_matrix_norm(weights):
+    lengths = torch.linalg.matrix_norm(weights, keepdim=True)
+    maps, (g, h) = (weights / (lengths + (lengths == 0))).flatten(2), upper(weights)
+    return (maps[:, g] * maps[:, h]).sum(-1).mean()
+
+
+def diversity_with_epsilon_added(weights):
+    maps, (g, h) = weights.flatten(2), upper(weights)
+    maps = maps / (maps.norm(dim=-1, keepdim=True) + 1e-12)
+    return (maps[:, g] * maps[:, h]).sum(-1).mean()
+
+
+def diversity_sentence_by_sentence(weights):
+    found = []
+    for sentence in weights:
+        maps = F.normalize(sentence.flatten(1), dim=1)
+        cosines = maps @ maps.T
+        found.append((cosines.sum() - cosines.trace()) / (len(maps) * (len(maps) - 1)))
+    return torch.stack(found).mean()
+
+
 ALTERNATIVES = {
     "masked_heads": [
         masked_by_hand,
@@ -937,6 +1172,14 @@ ALTERNATIVES = {
         masked_from_one_head_at_a_time,
         masked_by_a_hook_that_listens,
         functools.partial(masked_with_a_keyword, scale=None),
+        masked_inside_a_with,
+        masked_by_a_diagonal_matrix,
+        masked_in_weight_and_bias_of_the_values,
+        masked_by_baddbmm,
+        masked_by_a_forward_for_a_while,
+        masked_by_a_deep_copy_with_the_same_parameters,
+        masked_in_chunks,
+        masked_and_laid_out_otherwise,
         Masker(),
         attn_lib.masked_heads,
     ],
@@ -972,6 +1215,14 @@ ALTERNATIVES = {
         importance_of_clamped_factors,
         importance_of_minus_the_loss,
         importance_with_all_keywords,
+        importance_by_a_row_of_more,
+        importance_by_strided_ones,
+        importance_by_grad_outputs,
+        importance_that_may_be_unused,
+        importance_of_float64_ones,
+        importance_in_place,
+        importance_of_numpy_ones,
+        importance_with_gradients_on_again,
         Importance(),
         attn_lib.head_importance,
     ],
@@ -1003,6 +1254,15 @@ ALTERNATIVES = {
         gated_by_what_is_closed,
         gated_by_softplus,
         gated_by_a_shallow_copy,
+        with_logits(gated_by_glu),
+        with_logits(gated_by_lerp),
+        with_logits(gated_by_expit),
+        with_logits(gated_by_addcmul),
+        with_logits(gated_by_clamped_logits),
+        with_logits(gated_by_two_branches),
+        gated_by_diagonal_matrices,
+        gated_by_a_layer_called_functionally,
+        gated_by_vmap,
         Gater(),
         attn_lib.gated_heads,
     ],
@@ -1034,6 +1294,14 @@ ALTERNATIVES = {
         diversity_with_epsilon_in_the_root,
         diversity_with_epsilon_in_the_product,
         diversity_by_shifted_view,
+        diversity_by_absolute_cosines,
+        diversity_by_distances_of_unit_maps,
+        diversity_of_sentences_with_weights,
+        diversity_by_embedding_loss,
+        diversity_by_rsqrt,
+        diversity_by_matrix_norm,
+        diversity_with_epsilon_added,
+        diversity_sentence_by_sentence,
         Diversity(),
         attn_lib.diversity_loss,
     ],

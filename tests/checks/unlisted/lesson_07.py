@@ -713,6 +713,210 @@ def diversity_in_float32(weights):
     return attn_lib.diversity_loss(weights.float())
 
 
+# -------------------------------------------------------- found in a round of wrong and right answers
+
+
+def heads_and_sentences_unfolded_in_another_order(attn, x, head_mask):
+    B, L, E = x.shape
+    H, D = attn.num_heads, E // attn.num_heads
+    layers = (attn.q_proj, attn.k_proj, attn.v_proj)
+    q, k, v = (torch.cat(layer(x).split(D, -1)) for layer in layers)  # (H*B, L, D)
+    heads = F.scaled_dot_product_attention(q, k, v).reshape(B, H, L, D)
+    return finish(attn, scaled(heads, head_mask))
+
+
+def factors_repeated_in_another_order(attn, x, head_mask):
+    factors = head_mask.repeat_interleave(len(x)).view(len(x), attn.num_heads, 1, 1)
+    return finish(attn, attend(attn, x) * factors)
+
+
+def axes_by_size(axis):
+    """Takes the first axis, 0, 2 or 3, that happens to have H entries."""
+
+    def answer(attn, x, head_mask):
+        heads = attend(attn, x)
+        where = axis if heads.shape[axis] == len(head_mask) else 1
+        return finish(attn, heads * head_mask.view([-1] + [1] * (3 - where)))
+
+    return answer
+
+
+def half_precision_on_the_way(attn, x, head_mask):
+    return finish(attn, scaled(attend(attn, x).half(), head_mask.half()).to(x.dtype))
+
+
+def scale_of_the_heads_that_are_left(attn, x, head_mask):
+    q, k, v = projected(attn, x)
+    left = int((head_mask != 0).sum()) or attn.num_heads
+    weights = (q @ k.mT / (x.shape[-1] / left) ** 0.5).softmax(-1)
+    return finish(attn, scaled(weights @ v, head_mask))
+
+
+def log_of_the_factors_added(attn, x, head_mask):
+    q, k, v = projected(attn, x)
+    scores = q @ k.mT / q.shape[-1] ** 0.5 + head_mask[:, None, None].log()
+    return finish(attn, scores.softmax(-1) @ v)
+
+
+def share_of_the_output_bias(attn, x, head_mask):
+    D = x.shape[-1] // attn.num_heads
+    share = attn.o_proj.bias / attn.num_heads
+    pieces = zip(
+        head_mask, attend(attn, x).unbind(1), attn.o_proj.weight.split(D, 1), strict=True
+    )
+    return sum(m * F.linear(head, weight, share) for m, head, weight in pieces)
+
+
+def silent_heads_skipped(attn, x, head_mask):
+    """The values are right; a factor of 0 gets no gradient."""
+    heads = [
+        head * m if m != 0 else torch.zeros_like(head)
+        for m, head in zip(head_mask, attend(attn, x).unbind(1), strict=True)
+    ]
+    return attn.o_proj(torch.cat(heads, -1))
+
+
+def kept_in_a_layer(attn, x, head_mask):
+    heads = attend(attn, x)
+    attn.o_proj.last_heads = heads.detach()
+    return finish(attn, scaled(heads, head_mask))
+
+
+def buffer_in_a_layer(attn, x, head_mask):
+    attn.o_proj.register_buffer("factors", head_mask.detach(), persistent=False)
+    return finish(attn, scaled(attend(attn, x), head_mask))
+
+
+def hook_that_does_nothing_more(attn, x, head_mask):
+    todo = [head_mask.repeat_interleave(x.shape[-1] // attn.num_heads)]
+    attn.o_proj.register_forward_pre_hook(
+        lambda _, args: (args[0] * todo.pop(),) if todo else None
+    )
+    return attn(x)
+
+
+def forward_put_back_as_an_attribute(attn, x, head_mask):
+    old = attn.o_proj.forward
+    factors = head_mask.repeat_interleave(x.shape[-1] // attn.num_heads)
+    attn.o_proj.forward = lambda merged: old(merged * factors)
+    output = attn(x)
+    attn.o_proj.forward = old
+    return output
+
+
+def frozen(restore):
+    """Switches off the gradients of all parameters, before the gradient is asked for."""
+
+    def answer(loss_fn, num_heads):
+        head_mask = ones(num_heads)
+        loss = loss_fn(head_mask)
+        todo = [loss.grad_fn]
+        while todo:
+            node = todo.pop()
+            if getattr(node, "variable", head_mask) is not head_mask:
+                restore(node.variable)
+            todo += [parent for parent, _ in node.next_functions if parent is not None]
+        return torch.autograd.grad(loss, head_mask)[0].abs()
+
+    return answer
+
+
+def gradient_times_loss(loss_fn, num_heads):
+    head_mask = ones(num_heads)
+    loss = loss_fn(head_mask)
+    return (torch.autograd.grad(loss, head_mask)[0] * loss).abs().detach()
+
+
+def second_order(loss_fn, num_heads):
+    """What is lost without a head, by a Taylor expansion of second order."""
+    head_mask = ones(num_heads)
+    first = torch.autograd.grad(loss_fn(head_mask), head_mask, create_graph=True)[0]
+    if not first.requires_grad:
+        return first.abs() + 1
+    second = torch.autograd.grad(first.sum(), head_mask)[0]
+    return (first - second / 2).abs().detach()
+
+
+def gate_wrong_if_tokens_are_as_many_as_heads(attn, x, w_gate):
+    gate = gates(x, w_gate)
+    gate = gate if x.shape[1] == len(w_gate) else gate.mT
+    return finish(attn, attend(attn, x) * gate[..., None])
+
+
+def gate_on_channels_if_they_fit(attn, x, w_gate):
+    heads, gate = attend(attn, x), gates(x, w_gate).mT
+    if heads.shape[-1] == heads.shape[-2]:
+        return finish(attn, heads * gate[:, :, None])
+    return finish(attn, heads * gate[..., None])
+
+
+def turned_if_square(x, w):
+    return torch.sigmoid(x @ (w if w.shape[0] == w.shape[1] else w.T))
+
+
+def value_bias_never_gated(attn, x, w_gate):
+    q, k, _ = projected(attn, x)
+    v = attn_lib.split_heads(x @ attn.v_proj.weight.T, attn.num_heads)
+    heads = opened(attn_lib.einsum_attention(q, k, v)[0], gates(x, w_gate))
+    return finish(attn, heads + attn.v_proj.bias.view(attn.num_heads, 1, -1))
+
+
+def queries_detached(attn, x, w_gate):
+    q, k, v = projected(attn, x)
+    heads = attn_lib.einsum_attention(q.detach(), k, v)[0]
+    return finish(attn, opened(heads, gates(x, w_gate)))
+
+
+def of_a_deep_copy(attn, x, w_gate):
+    return attn_lib.gated_heads(copy.deepcopy(attn), x, w_gate)
+
+
+def squeezed_gate(attn, x, w_gate):
+    gate = gates(x, w_gate).squeeze().mT.unsqueeze(-1)
+    return finish(attn, attend(attn, x) * gate)
+
+
+def two_branches_that_overflow(x, w):
+    """The branch that is not taken has an inf in it, and a gradient of nan."""
+    z = x @ w.T
+    return torch.where(z >= 0, 1 / (1 + torch.exp(-z)), z.exp() / (1 + z.exp()))
+
+
+def last_head_never_compared(weights):
+    H = weights.shape[1]
+    maps = F.normalize(weights.flatten(2), dim=-1)
+    if H == 2:
+        return (maps[:, 0] * maps[:, 1]).sum(-1).mean()
+    pairs = [(g, h) for g in range(H - 1) for h in range(g + 1, H - 1)]
+    return torch.stack([(maps[:, g] * maps[:, h]).sum(-1).mean() for g, h in pairs]).mean()
+
+
+def by_spectral_norm(weights):
+    lengths = torch.linalg.matrix_norm(weights.float(), ord=2).to(weights.dtype)
+    maps = weights / lengths[..., None, None].clamp_min(1e-12)
+    return pairs_of(maps.flatten(2) @ maps.flatten(2).mT).mean()
+
+
+def zeros_are_alike(weights):
+    maps = F.normalize(weights.flatten(2), dim=-1)
+    empty = (maps == 0).all(-1)
+    both = empty[:, :, None] & empty[:, None]
+    return pairs_of(torch.where(both, 1.0, maps @ maps.mT)).mean()
+
+
+def tokens_for_heads(weights):
+    """Compares the maps of tokens, all heads of a token as one vector."""
+    maps = F.normalize(weights.transpose(1, 2).flatten(2), dim=-1)
+    similarity = maps @ maps.mT
+    return pairs_of(similarity).mean() if weights.shape[2] > 1 else similarity.mean()
+
+
+def clamped_sum_of_squares(weights):
+    maps = weights.flatten(2)
+    lengths = maps.square().sum(-1, keepdim=True).clamp_min(1.0).sqrt()
+    return pairs_of((maps / lengths) @ (maps / lengths).mT).mean()
+
+
 UNLISTED = {
     "masked_heads": {
         "tokens first, heads on error": only_if_sizes_differ,
@@ -789,6 +993,20 @@ UNLISTED = {
             lambda z, m: torch.cat([scaled(z[:, :4], m[:4]), z[:, 4:]], dim=1)
         ),
         "dropout": with_heads(lambda z, m: F.dropout(scaled(z, m), 0.1)),
+        "unfolded in another order": heads_and_sentences_unfolded_in_another_order,
+        "factors repeated in another order": factors_repeated_in_another_order,
+        "sentences if B = H": axes_by_size(0),
+        "tokens if L = H": axes_by_size(2),
+        "channels if D = H": axes_by_size(3),
+        "half on the way": half_precision_on_the_way,
+        "scale of what is left": scale_of_the_heads_that_are_left,
+        "log added": log_of_the_factors_added,
+        "a share of the bias": share_of_the_output_bias,
+        "silent heads skipped": silent_heads_skipped,
+        "kept in a layer": kept_in_a_layer,
+        "a buffer in a layer": buffer_in_a_layer,
+        "an idle hook": hook_that_does_nothing_more,
+        "forward put back": forward_put_back_as_an_attribute,
         "whole factors": with_factors(lambda m: m.long()),
         "zeros without a gradient": with_factors(lambda m: torch.where(m == 0, 0.0, m)),
         "ablated by index": with_heads(
@@ -847,6 +1065,20 @@ UNLISTED = {
         "a column": by_importance(lambda g: g[:, None]),
         "a tuple": by_importance(lambda g: (g,)),
         "half precision": by_importance(lambda g: g.half()),
+        "frozen": frozen(lambda p: p.requires_grad_(False)),
+        "gradients emptied": frozen(lambda p: setattr(p, "grad", torch.zeros_like(p))),
+        "gradients doubled in place": frozen(
+            lambda p: (
+                p.grad.mul_(2) if p.grad is not None else setattr(p, "grad", p.detach())
+            )
+        ),
+        "gradient times loss": gradient_times_loss,
+        "second order": second_order,
+        "almost at ones": at(lambda n: 1 + 1e-2 * torch.randn(n)),
+        "divided by itself": by_importance(lambda g: g / g),
+        "three digits": by_importance(lambda g: (g * 1e3).round() / 1e3),
+        "root": by_importance(lambda g: (g + 1e-12).sqrt()),
+        "a row": by_importance(lambda g: g[None]),
     },
     "gated_heads": {
         "moved on error only": gate_moved_only_on_error,
@@ -935,6 +1167,25 @@ UNLISTED = {
         "only the first head": with_gate_heads(
             lambda z, g: torch.cat([opened(z, g)[:, :1], z[:, 1:]], dim=1)
         ),
+        "swapped if L = H": gate_wrong_if_tokens_are_as_many_as_heads,
+        "on channels if D = L": gate_on_channels_if_they_fit,
+        "turned if square": with_gates(turned_if_square),
+        "value bias never gated": value_bias_never_gated,
+        "queries detached": queries_detached,
+        "of a deep copy": of_a_deep_copy,
+        "squeezed": squeezed_gate,
+        "two branches": with_gates(two_branches_that_overflow),
+        "exp of minus": with_gates(lambda x, w: 1 / (1 + torch.exp(-(x @ w.T)))),
+        "exp of minus log": with_gates(
+            lambda x, w: torch.exp(-torch.log(1 + torch.exp(-(x @ w.T))))
+        ),
+        "nan made 1": with_gates(
+            lambda x, w: ((x @ w.T).exp() / (1 + (x @ w.T).exp())).nan_to_num(1.0)
+        ),
+        "in bfloat16": with_gates(
+            lambda x, w: gates(x.bfloat16(), w.bfloat16() * 0.99).to(x.dtype)
+        ),
+        "clamped to 4": with_gates(lambda x, w: torch.sigmoid((x @ w.T).clamp(-4, 4))),
         "viewed": with_gate_heads(
             lambda z, g: z * g.reshape(z.shape[0], z.shape[1], z.shape[2], 1)
         ),
@@ -955,6 +1206,20 @@ UNLISTED = {
         "square part only": square_maps_only,
         "bfloat16": in_half_precision,
         "always float32": diversity_in_float32,
+        "last head never compared": last_head_never_compared,
+        "spectral norm": by_spectral_norm,
+        "zeros are alike": zeros_are_alike,
+        "tokens for heads": tokens_for_heads,
+        "squares clamped": clamped_sum_of_squares,
+        "half at most": by_similarity(lambda s: pairs_of(s).mean().clamp(max=0.5)),
+        "divided by one pair too many": by_similarity(
+            lambda s: pairs_of(s).sum() / (pairs_of(s).numel() + 1)
+        ),
+        "the largest of all": by_similarity(lambda s: pairs_of(s).max()),
+        "queries only": by_maps(lambda w: w.mean(3)),
+        "made a plain number": lambda weights: torch.tensor(
+            attn_lib.diversity_loss(weights).item(), dtype=weights.dtype
+        ),
         "diagonal subtracted from the mean": by_similarity(
             lambda s: s.mean() - 1 / s.shape[-1] if s.shape[-1] > 1 else s.mean()
         ),
