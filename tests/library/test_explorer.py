@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import colormaps, colors
 
-from attn_lib import einsum_attention, kv_cache_bytes
+from attn_lib import einsum_attention, explorer, kv_cache_bytes
 from attn_lib.explorer import (
     Ablation,
     EinsumTracer,
@@ -380,3 +380,18 @@ MANY = [f"{i}" for i in range(49)]
 def test_value_error_names_expected_and_actual(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_the_page_about_the_scenes_names_all_and_its_example_runs(tmp_path, monkeypatch):
+    page = (ROOT / "site/explorer.md").read_text(encoding="utf-8")
+    rows = [row for row in page.splitlines() if row.startswith("| `")]
+    assert sorted(row.split("`")[1] for row in rows) == sorted(explorer.__all__)
+    for row in rows:
+        for lesson in re.findall(r"notebooks/(\w+\.ipynb)", row):
+            text = (ROOT / "notebooks" / lesson).read_text(encoding="utf-8")
+            assert row.split("`")[1] in text, row
+    made: dict = {}
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], made)
+    monkeypatch.chdir(tmp_path)
+    made["lens"].save("lens.html")
+    assert made["ablation"].losses.shape == (2, 2, 2)
