@@ -42,7 +42,8 @@ def against_chance(
         )
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title, xlim=(-0.6, len(seen) - 0.4))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.legend(frameon=False)
+        axes.set_ylim(top=1.25 * max(*seen, *expected))  # room for the legend
+        axes.legend(frameon=False, loc="upper left")
     most = max(count for count in counts if seen[count])
     heading = f"{title}. " if title else ""
     alt = (

@@ -63,6 +63,9 @@ every_scene = pytest.mark.parametrize("name", SCENES)
 PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Scenes</title>
 <meta name="viewport" content="width=device-width"><body style="margin:0"><main>{}</main></body></html>"""
 
+ALL_LIVE = """n => [...document.querySelectorAll("[data-explorer]")]
+    .filter(host => host.shadowRoot?.querySelector("svg")).length === n"""
+
 
 class Figure:
     """One scene in a page."""
@@ -130,6 +133,10 @@ def show(chromium, tmp_path):
             ),
         )
         page.goto(file.as_uri(), wait_until="load")
+        if options.get(
+            "java_script_enabled", True
+        ):  # a scene is drawn when it knows its width
+            page.wait_for_function(ALL_LIVE, arg=len(scenes))
         return page
 
     yield open_them
@@ -579,10 +586,6 @@ SOURCES = {
     "Ablation": "Ablation(torch.rand(2, 2, 2))",
     "OnlineSoftmax": "OnlineSoftmax(torch.arange(6.0), torch.ones(6, 2))",
 }
-
-
-ALL_LIVE = """n => [...document.querySelectorAll("[data-explorer]")]
-    .filter(host => host.shadowRoot?.querySelector("svg")).length === n"""
 
 
 def put_notebook(page, url, path, cells):
