@@ -35,9 +35,9 @@ svg { display: block; width: 100%; height: auto; font-family: inherit; user-sele
 .grid [role="gridcell"] { outline: none; cursor: pointer; }
 .grid [role="gridcell"]:focus-visible { outline: 4px solid var(--focus); outline-offset: -4px; }
 .grid [role="gridcell"]:focus-visible .cell { stroke: var(--focus); stroke-width: 3; } /* where SVG has no outlines */
-.thumbs { display: flex; flex-wrap: wrap; gap: 6px; width: 100%; }
+.thumbs { display: flex; flex-wrap: wrap; gap: 4px; width: 100%; } /* 12 in a row of the site */
 .thumbs button { padding: 3px; text-align: center; font-size: 11px; line-height: 15px; }
-.thumbs img { display: block; width: 48px; height: 48px; image-rendering: pixelated; }
+.thumbs img { display: block; width: 46px; height: 46px; image-rendering: pixelated; }
 .glide * { transition: x .45s, y .45s, transform .45s; }
 .summary { margin: 8px 0 0; min-height: 2.9em; }
 .tools { display: flex; flex-wrap: wrap; gap: 6px; margin-top: 8px; font-size: 12px; }
