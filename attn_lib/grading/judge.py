@@ -171,8 +171,15 @@ def _asked(
     except BadMessage as error:
         raise Died("it sent nonsense to the judge") from error
     known = named_tensors(args)
-    outcome.changed = [name for name in outcome.changed if name in known]
+    lists = {name.rpartition(".")[0] for name in known if "." in name}
+    outcome.changed = [n for n in outcome.changed if n in known or _is_item(n, lists)]
     return outcome
+
+
+def _is_item(name: str, lists: set[str]) -> bool:
+    """Say whether this can be the path of a tensor that was put into one of some lists."""
+    parent, _, place = name.rpartition(".")
+    return parent in lists and place.isdecimal() and len(place) < 6
 
 
 @dataclass

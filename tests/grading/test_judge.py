@@ -54,6 +54,23 @@ def test_a_known_mistake_is_named_as_in_the_notebook():
     assert "Think:" in verdict.message
 
 
+@pytest.mark.parametrize("line", ["layers.append(layers[0])", "layers.pop()"])
+def test_a_list_that_is_changed_is_noticed_as_in_the_notebook(line):
+    answer = f"""import torch
+
+def attention_rollout(layers):
+    rollout = identity = torch.eye(layers[0].shape[-1]).to(layers[0])
+    for weights in list(layers):
+        rollout = (weights.mean(1) + identity) / 2 @ rollout
+    {line}
+    return rollout
+"""
+    verdict = judged([answer], 6)["attention_rollout"]
+    assert verdict.status == "wrong"
+    assert verdict.mistake == "changes-input"
+    assert "`layers[" in verdict.message
+
+
 def test_an_error_shows_the_learners_line():
     verdict = judged(["def attention_scores(q, k):\n    return q @ k"])["attention_scores"]
     assert verdict.status == "error"
