@@ -23,9 +23,8 @@ MANY_DIGITS = 10**100
 class Difference:
     """Where and how an answer differs; `expected` and `actual` are the 2-D slice it is seen in."""
 
-    say: (
-        str | Callable[[], str]
-    )  # a text, or what makes it: of most differences nobody reads it
+    # A text, or what makes it: of most differences nobody reads it.
+    say: str | Callable[[], str]
     expected: Tensor | None = None
     actual: Tensor | None = None
 

@@ -69,9 +69,8 @@ def judge_observed(tried: Battery, observed: Observed) -> Verdict:
         if verdict.status != "passed":
             return verdict
     mistake = _recognize(tried, outcomes, failures, range(len(outcomes)))
-    if (
-        mistake is None
-    ):  # two slips are common: a mistake, and a dtype that suits float32 only
+    if mistake is None:
+        # Two slips are common: a mistake, and a dtype that suits float32 only.
         plain = [i for i, case in enumerate(tried.cases) if _is_plain(case)]
         mistake = _recognize(tried, outcomes, failures, plain)
     changed = next((name for outcome in outcomes for name in outcome.changed), None)

@@ -155,9 +155,8 @@ def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome
                 outcome.gradients = _gradients(outcome.values, leaves | parameters)
         after = named_tensors(args)
         outcome.changed = [n for n, t in originals.items() if not _same(t, after.get(n))]
-        outcome.changed += [
-            n for n in after if n not in originals
-        ]  # put into a list or dict
+        # What was put into a list or a dict.
+        outcome.changed += [n for n in after if n not in originals]
     except KeyboardInterrupt as error:
         outcome.error, outcome.interrupted = _describe_error(error), True
     except BaseException as error:  # SystemExit too: no answer may end the session

@@ -54,7 +54,7 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
         if not isinstance(got.values[0], Tensor):
             kind = describe(got.values[0])
             return Difference(
-                f"It should return the value itself, but it returned a list of {kind}."
+                f"It should return the value itself, but it returned a list or tuple of one: {kind}."
             )
         return Difference(
             "It should return the value itself, but it returned a tuple or list of one. Is there a "

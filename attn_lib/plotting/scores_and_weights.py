@@ -7,11 +7,7 @@ from jaxtyping import Bool, Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attn_lib.plotting.heat_map import (
-    cell_size,
-    draw_panel,
-    explain_masked,
-)
+from attn_lib.plotting.heat_map import allowed_cells, cell_size, draw_panel, explain_masked
 from attn_lib.plotting.labels import numbered
 from attn_lib.plotting.picture import STYLE, Picture
 
@@ -44,8 +40,7 @@ def scores_and_weights(
                 f"expected {kind} of shape ({len(queries)}, {len(keys)}), "
                 f"got {tuple(panel.shape)}"
             )
-    finite = scores.isfinite().cpu()
-    allowed = finite if mask is None else finite & mask.cpu()
+    allowed = allowed_cells(scores.cpu(), mask)
     rows, columns = scores.shape
     cell = cell_size(rows, columns)
     with mpl.rc_context(STYLE):
@@ -54,10 +49,9 @@ def scores_and_weights(
         )
         all_axes = figure.subplots(1, 2, sharey=True)
         for axes, (kind, panel) in zip(all_axes, panels.items(), strict=True):
-            # One digit of a score is enough beside its weight.
-            values = (
-                panel.detach().double().cpu().round(decimals=1 if kind == "scores" else 4)
-            )
+            values = panel.detach().double().cpu()
+            if kind == "scores":  # beside its weight, one digit of a score is enough
+                values = values.round(decimals=1)
             labels = numbered(queries), numbered(keys)
             mesh = draw_panel(axes, values, *labels, mask=allowed, kind=kind)
             axes.set_title(kind)
@@ -67,7 +61,7 @@ def scores_and_weights(
         all_axes[0].set_ylim(rows, 0)  # shared: each panel has turned it
         if not allowed.all():
             explain_masked(figure)
-    shown = scores.detach().cpu()[finite]
+    shown = scores[scores.isfinite()]
     return Picture(
         figure,
         f"Two heat maps of the same head: scores from {shown.min():.1f} to {shown.max():.1f}, on colors centered "

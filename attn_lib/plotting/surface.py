@@ -9,9 +9,8 @@ from torch import Tensor
 
 from attn_lib.plotting.picture import STYLE, Picture
 
-LEVELS = [
-    n / 10 for n in range(11)
-]  # of the contours: the same on the surface and on the map
+# Of the contours: the same on the surface and on the map.
+LEVELS = [n / 10 for n in range(11)]
 
 
 def surface(
