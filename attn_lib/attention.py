@@ -17,7 +17,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attn_lib.masks import causal_mask, masked_softmax
+from attn_lib.masks import masked_softmax
+from attn_lib.shapes import full_mask
 
 # (q, k, v, *, mask=None, is_causal=False) -> (output, weights or None)
 Kernel = Callable[..., tuple[Tensor, Any]]
@@ -49,7 +50,7 @@ def einsum_attention(
 
     Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1, arxiv.org/abs/1706.03762
     """
-    mask = _full_mask(q, k, v, mask, is_causal)
+    mask = full_mask(q, k, v, mask, is_causal)
     if q.shape[:-2] != k.shape[:-2]:
         group = q.shape[1] // k.shape[1]
         k, v = (t.repeat_interleave(group, dim=1) for t in (k, v))
@@ -78,63 +79,9 @@ def fused_attention(
     # An `if`, because under torch.compile a comparison of lengths is a symbol, and not yet a bool.
     if is_causal and mask is None and q.shape[-2] == k.shape[-2]:
         torch_causal = True
-    mask = _full_mask(q, k, v, mask, is_causal and not torch_causal)
+    mask = full_mask(q, k, v, mask, is_causal and not torch_causal)
     output = F.scaled_dot_product_attention(
         q, k, v,
         attn_mask=mask, is_causal=torch_causal, enable_gqa=q.shape[:-2] != k.shape[:-2],
     )  # fmt: skip
     return output, None
-
-
-def _full_mask(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool
-) -> Tensor | None:
-    """Check all shapes; return one mask that holds everything, or None if all is allowed."""
-    same_axes = q.ndim == k.ndim == v.ndim >= 2 and k.shape[:-2] == v.shape[:-2]
-    if not same_axes or (q.shape[:-2] != k.shape[:-2] and not _is_grouped(q, k)):
-        raise ValueError(
-            "expected q (..., L, D), k (..., S, D) and v (..., S, Dv) with the same leading sizes, "
-            "or, in four axes, fewer K/V heads that divide the query heads, "
-            f"got q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
-        )
-    if q.shape[-1] != k.shape[-1]:
-        raise ValueError(
-            f"expected queries and keys of one head_dim D, got q {tuple(q.shape)}, k {tuple(k.shape)}"
-        )
-    if k.shape[-2] != v.shape[-2]:
-        raise ValueError(
-            f"expected one value for each key, got k {tuple(k.shape)}, v {tuple(v.shape)}"
-        )
-    scores_shape = (*q.shape[:-1], k.shape[-2])
-    if mask is not None:
-        if mask.dtype != torch.bool:
-            raise ValueError(
-                f"expected a boolean mask, True = may attend, got {mask.dtype}"
-            )
-        if mask.ndim > len(scores_shape) or any(
-            m not in (1, s)
-            for m, s in zip(reversed(mask.shape), reversed(scores_shape), strict=False)
-        ):
-            raise ValueError(
-                f"expected a mask broadcastable to {scores_shape} (..., L, S), "
-                f"got {tuple(mask.shape)}"
-            )
-        if mask.ndim < 2:  # PyTorch's kernel wants both axes
-            mask = mask.expand(scores_shape[-2:])
-    if is_causal and q.shape[-2] > 1:  # a single query is the last: it sees every key
-        causal = causal_mask(*scores_shape[-2:], device=q.device)
-        mask = causal if mask is None else mask & causal
-    return mask
-
-
-def _is_grouped(q: Tensor, k: Tensor) -> bool:
-    return q.ndim == 4 and len(q) == len(k) and q.shape[1] % k.shape[1] == 0
-
-
-def check_widths(width: int, **tensors: Tensor) -> None:
-    """Raise a ValueError unless every tensor is (B, length, width)."""
-    for name, tensor in tensors.items():
-        if tensor.ndim != 3 or tensor.shape[-1] != width:
-            raise ValueError(
-                f"expected {name} of shape (B, length, {width}), got {tuple(tensor.shape)}"
-            )

@@ -3,9 +3,10 @@
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attn_lib.attention import Kernel, check_widths, einsum_attention, fused_attention
+from attn_lib.attention import Kernel, einsum_attention, fused_attention
 from attn_lib.masks import causal_mask
 from attn_lib.multi_head import merge_heads, split_heads
+from attn_lib.shapes import check_widths
 
 
 class CrossAttention(nn.Module):

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attn_lib.attention import check_widths
 from attn_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
+from attn_lib.shapes import check_widths
 
 
 def masked_heads(

@@ -4,7 +4,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attn_lib.attention import Kernel, check_widths, einsum_attention, fused_attention
+from attn_lib.attention import Kernel, einsum_attention, fused_attention
+from attn_lib.shapes import check_widths
 
 
 def split_heads(x: Float[Tensor, "b l e"], num_heads: int) -> Float[Tensor, "b h l d"]:

@@ -3,7 +3,8 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attn_lib.attention import Kernel, check_widths, einsum_attention, fused_attention
+from attn_lib.attention import Kernel, einsum_attention, fused_attention
+from attn_lib.shapes import check_widths
 
 
 class SingleHeadAttention(nn.Module):

@@ -27,7 +27,7 @@ from attn_lib import (
     fused_attention,
 )
 from attn_lib.checks import judge, tasks
-from attn_lib.checks.battery import battery
+from attn_lib.checks.trial import trial_of
 
 IMPORT = (
     "import time, torch; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
@@ -66,7 +66,7 @@ def bench_import(runs: int) -> None:
 
 def first_judgment(name: str, answer: Callable) -> None:
     """Judge as in a new session, where nothing is kept of an earlier judgment."""
-    battery.cache_clear()
+    trial_of.cache_clear()
     judge(name, answer)
 
 

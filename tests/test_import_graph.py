@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # A module may import from its own layer and from those above it in this table.
 LAYERS = (
-    ("masks", "attention", "positions", "kv_cache", "decoding", "patterns"),
+    ("masks", "shapes", "attention", "positions", "kv_cache", "decoding", "patterns"),
     (
         "single_head",
         "multi_head",

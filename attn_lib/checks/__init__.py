@@ -13,7 +13,7 @@ from attn_lib.checks import (  # noqa: F401 - they register their tasks
     lesson_06,
     lesson_07,
 )
-from attn_lib.checks.face import check, grade, hint, mine, progress
+from attn_lib.checks.commands import check, grade, hint, mine, progress
 from attn_lib.checks.judge import judge
 from attn_lib.checks.task import Task, tasks
 from attn_lib.checks.verdict import Verdict

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attn_lib.checks.task import describe
+from attn_lib.checks.say import describe
 
 # Relative to the largest expected value. Correct answers written differently stay below a tenth of
 # these; wrong ones were never seen below 4e-3.

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from attn_lib.checks import wording
-from attn_lib.checks.battery import Battery, battery
+from attn_lib.checks.case import Case
 from attn_lib.checks.compare import agreeing
-from attn_lib.checks.conduct import Observed, judge_conduct
+from attn_lib.checks.gradients import Observed, judge_inputs_and_gradients
 from attn_lib.checks.observe import Outcome, named_tensors, observe
-from attn_lib.checks.task import Case, find_task
+from attn_lib.checks.task import find_task
+from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.checks.verdict import Verdict
 
 
@@ -34,14 +35,14 @@ def judge(name: str, answer: Any, *, seed: int = 0) -> Verdict:
     is_instance = isinstance(answer, nn.Module) and inspect.isclass(task.reference)
     if not callable(answer) or is_instance:
         return wording.not_callable(task, answer)
-    tried = battery(task.name, seed)
+    tried = trial_of(task.name, seed)
     return judge_observed(
         tried,
         lambda case, gradients: observe(answer, tried.cases[case], gradients=gradients),
     )
 
 
-def judge_observed(tried: Battery, observed: Observed) -> Verdict:
+def judge_observed(tried: Trial, observed: Observed) -> Verdict:
     """Judge an answer by what it does on each case, wherever it runs.
 
     Args:
@@ -62,10 +63,10 @@ def judge_observed(tried: Battery, observed: Observed) -> Verdict:
         if difference:
             failures[i] = wording.Failure(case, got, difference)
     if not failures:
-        return judge_conduct(tried, observed, outcomes)
+        return judge_inputs_and_gradients(tried, observed, outcomes)
     if all(f.outcome.error and _is_half(f.case) for f in failures.values()):
         # An answer by way of numpy stumbles over bfloat16 first; its missing gradient says more.
-        verdict = judge_conduct(tried, observed, outcomes)
+        verdict = judge_inputs_and_gradients(tried, observed, outcomes)
         if verdict.status != "passed":
             return verdict
     mistake = _recognize(tried, outcomes, failures, range(len(outcomes)))
@@ -93,7 +94,7 @@ def _float_dtypes(case: Case) -> set[torch.dtype]:
 
 
 def _recognize(
-    tried: Battery, outcomes: list[Outcome], failures: Container[int], among: Sequence[int]
+    tried: Trial, outcomes: list[Outcome], failures: Container[int], among: Sequence[int]
 ) -> tuple[str, str] | None:
     """Find the known mistake that gives the same results as the answer on all of some inputs.
 

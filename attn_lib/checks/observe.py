@@ -17,7 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attn_lib.checks.task import Case, Result, Wrong
+from attn_lib.checks.case import Case, Result, Wrong
+from attn_lib.checks.say import safe_str
 
 PRINT_LIMIT = (
     10_000  # characters kept of what an answer prints; a flood must not fill the memory
@@ -245,14 +246,6 @@ def _same(before: Tensor, after: Tensor | None) -> bool:
 def _from_torch(error: BaseException) -> bool:
     """PyTorch raises NotImplementedError for a dtype it lacks: that is an error, not a stub."""
     return "not implemented for" in safe_str(error) or "Could not run" in safe_str(error)
-
-
-def safe_str(value: Any) -> str:
-    """Like str, for objects whose own `__str__` may fail."""
-    try:
-        return str(value)
-    except BaseException:
-        return f"<{type(value).__name__} that cannot be printed>"
 
 
 def _describe_error(error: BaseException) -> Raised:

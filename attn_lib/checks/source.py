@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 
+from attn_lib.checks.say import describe
 from attn_lib.checks.store import CannotKeep
-from attn_lib.checks.task import describe, tasks
+from attn_lib.checks.task import tasks
 
 # Where a function without a module of its own is looked for: torch.softmax, torch.einsum, ...
 PUBLIC_MODULES = ("torch", "torch.nn.functional", "torch.nn", "math", "numpy")

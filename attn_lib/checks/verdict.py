@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from attn_lib.checks.picture import difference_picture
+from attn_lib.checks.difference_picture import difference_picture
 
 # A sign and a color for each status; the color only marks the edge, so that the text keeps the
 # contrast of the theme, light, dark or printed.

@@ -6,9 +6,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attn_lib.checks.case import Case
 from attn_lib.checks.compare import Difference, compare
+from attn_lib.checks.module_runs import run_module
 from attn_lib.checks.observe import Outcome, named_tensors
-from attn_lib.checks.task import Case, Task, describe, run_module
+from attn_lib.checks.say import describe
+from attn_lib.checks.task import Task
 from attn_lib.checks.verdict import Verdict
 
 NO_GRADIENT = (

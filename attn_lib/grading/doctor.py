@@ -11,7 +11,7 @@ import torch
 from attn_lib.checks import tasks
 from attn_lib.grading.grade import grade_submission
 from attn_lib.grading.release import ROOT
-from attn_lib.grading.sandbox import NoSandbox, check_sandbox, keeps_nursery
+from attn_lib.grading.sandbox import NoSandbox, check_sandbox, keeps_fork_server
 
 Finding = tuple[bool, str]
 
@@ -50,7 +50,7 @@ def examine(lessons: list[int] | None = None, *, unsafe: bool = False) -> Iterat
         yield (
             True,
             "submissions start quickly: they are forks of one process"
-            if keeps_nursery()
+            if keeps_fork_server()
             else "each submission takes some seconds to start: the kernel allows no namespaces in bubblewrap",
         )
 

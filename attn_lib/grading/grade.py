@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any
 
 from attn_lib.checks import Task, Verdict, tasks
-from attn_lib.grading.judge import Judge
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 from attn_lib.grading.submission import Unreadable, read_cells
+from attn_lib.grading.submission_judge import Judge
 
 NOT_GRADED = "not graded"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_lib.grading.confine import DISK
-from attn_lib.grading.course import PACKAGE
+from attn_lib.grading.visible_course import PACKAGE
 from attn_lib.grading.wire import BadMessage, receive, send
 
 APART = True  # each worker in namespaces of its own, where the kernel allows it
@@ -114,8 +114,8 @@ def _parts(prefix: Path) -> list[Path]:
     return [part for part in parts if part.exists()]
 
 
-class Nursery:
-    """A process in a sandbox that has imported torch and starts workers; see nursery.py.
+class ForkServer:
+    """A process in a sandbox that has imported torch and starts workers; see fork_server.py.
 
     Args:
         course: a folder that holds an `attn_lib` for the inside.
@@ -127,7 +127,7 @@ class Nursery:
 
     def __init__(self, course: Path, *, unsafe: bool = False):
         self._control, theirs = socket.socketpair()
-        program = [sys.executable, "-m", "attn_lib.grading.nursery"]
+        program = [sys.executable, "-m", "attn_lib.grading.fork_server"]
         # Inside, one could read the environment of bubblewrap's own process.
         environment: dict[str, str] = {}
         if unsafe or not APART:
@@ -194,7 +194,7 @@ class Nursery:
         self._control.close()
 
 
-_kept: dict[tuple[Path, bool], Nursery] = {}  # one at most: each holds some 200 MB
+_kept: dict[tuple[Path, bool], ForkServer] = {}  # one at most: each holds some 200 MB
 
 
 @atexit.register
@@ -204,7 +204,7 @@ def _end_kept() -> None:
 
 
 def start(course: Path, *, unsafe: bool = False) -> "Sandbox":
-    """Start a worker in a nursery that is kept for the next one.
+    """Start a worker in a fork server that is kept for the next one.
 
     Args:
         course: a folder that holds an `attn_lib` for the inside.
@@ -217,14 +217,14 @@ def start(course: Path, *, unsafe: bool = False) -> "Sandbox":
     with contextlib.suppress(KeyError, OSError, NoSandbox):  # there is none, or it is gone
         return _kept[key].start()
     _end_kept()
-    nursery = Nursery(course, unsafe=unsafe)
-    if nursery.lasts:
-        _kept[key] = nursery
-    return nursery.start()
+    fork_server = ForkServer(course, unsafe=unsafe)
+    if fork_server.lasts:
+        _kept[key] = fork_server
+    return fork_server.start()
 
 
-def keeps_nursery() -> bool:
-    """Say whether a nursery is kept for the next worker."""
+def keeps_fork_server() -> bool:
+    """Say whether a fork server is kept for the next worker."""
     return bool(_kept)
 
 
@@ -250,13 +250,15 @@ class Sandbox:
     """A worker, spoken to in messages.
 
     Args:
-        nursery: the process that started it.
+        fork_server: the process that started it.
         channel: to the worker.
         line: to its supervisor.
     """
 
-    def __init__(self, nursery: Nursery, channel: socket.socket, line: socket.socket):
-        self._nursery, self._channel, self._line = nursery, channel, line
+    def __init__(
+        self, fork_server: ForkServer, channel: socket.socket, line: socket.socket
+    ):
+        self._fork_server, self._channel, self._line = fork_server, channel, line
         self._status: int | None = None
 
     def ask(self, header: Any, blobs: list[bytes], seconds: float) -> None:
@@ -308,8 +310,8 @@ class Sandbox:
                 said = line.recv(4)
         if len(said) == 4:
             self._status = struct.unpack("<i", said)[0]
-        if not said or not self._nursery.lasts:
-            self._nursery.close()
+        if not said or not self._fork_server.lasts:
+            self._fork_server.close()
         return self._status
 
     def __enter__(self) -> "Sandbox":

@@ -27,8 +27,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import numpy as np
 import torch
 
+from attn_lib.checks.case import Case
 from attn_lib.checks.observe import observe
-from attn_lib.checks.task import Case
 from attn_lib.grading.wire import find, pack_outcome, receive, send, unpack
 
 # Cell magics whose body is ordinary Python.

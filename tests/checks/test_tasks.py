@@ -3,10 +3,10 @@
 import pytest
 
 from attn_lib.checks import judge, tasks
-from attn_lib.checks.battery import battery
 from attn_lib.checks.judge import judge_observed
 from attn_lib.checks.observe import observe
 from attn_lib.checks.task import find_task
+from attn_lib.checks.trial import trial_of
 from tests.checks.alternatives import ALTERNATIVES
 from tests.checks.unlisted import UNLISTED
 
@@ -41,7 +41,7 @@ def test_reference_passes_for_every_seed(task, seeds):
 )
 def test_every_mistake_is_recognized_as_itself_for_every_seed(name, number, mistake, seeds):
     for seed in seeds:
-        tried = battery(name, seed)
+        tried = trial_of(name, seed)
 
         def observed(case, gradients, tried=tried):
             if gradients:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from attn_lib.checks import tasks
-from attn_lib.grading.course import course_for
-from attn_lib.grading.judge import Judge
+from attn_lib.grading.submission_judge import Judge
+from attn_lib.grading.visible_course import course_for
 
 pytestmark = pytest.mark.usefixtures("sandbox_works")
 ROOT = Path(__file__).resolve().parents[2]
@@ -156,7 +156,7 @@ def test_an_answer_that_ends_the_process_loses_its_task_only():
 
 
 def test_an_answer_without_end_loses_its_task_only(monkeypatch):
-    monkeypatch.setattr("attn_lib.grading.judge.CASE_SECONDS", 2.0)
+    monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 2.0)
     endless = "def stable_softmax(x, dim=-1):\n    while True:\n        pass"
     verdicts = judged([endless, SCORES])
     assert "ran too long" in verdicts["stable_softmax"].message
@@ -164,7 +164,7 @@ def test_an_answer_without_end_loses_its_task_only(monkeypatch):
 
 
 def test_many_slow_cells_and_calls_end_with_the_time_of_the_whole(monkeypatch):
-    monkeypatch.setattr("attn_lib.grading.judge.SUBMISSION_SECONDS", 6.0)
+    monkeypatch.setattr("attn_lib.grading.submission_judge.SUBMISSION_SECONDS", 6.0)
     start = time.monotonic()
     verdicts = judged(["import time\ntime.sleep(1.5)"] * 40)
     assert time.monotonic() - start < 60  # without the limit, forty cells take that long
@@ -195,11 +195,12 @@ def test_no_answer_of_this_lesson_is_inside(lesson):
 
 
 def test_the_cases_call_answers_only_through_what_is_inside():
-    from attn_lib.checks.battery import battery
+    from attn_lib.checks.trial import trial_of
 
     for task in tasks():
-        allowed = {"attn_lib.checks.task", f"attn_lib.checks.lesson_{task.lesson:02}.runs"}
-        used = {case.run.__module__ for case in battery(task.name, 0).cases}
+        inside = ("case", "module_runs", f"lesson_{task.lesson:02}.runs")
+        allowed = {f"attn_lib.checks.{module}" for module in inside}
+        used = {case.run.__module__ for case in trial_of(task.name, 0).cases}
         assert used <= allowed, task.name
 
 

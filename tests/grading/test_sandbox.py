@@ -1,4 +1,4 @@
-"""The nursery: workers that know nothing of each other, and leave nothing behind."""
+"""The fork server: workers that know nothing of each other, and leave nothing behind."""
 
 import subprocess
 import sys
@@ -8,17 +8,17 @@ import psutil
 import pytest
 
 from attn_lib.grading import sandbox
-from attn_lib.grading.course import course_for
-from attn_lib.grading.judge import Judge
+from attn_lib.grading.submission_judge import Judge
+from attn_lib.grading.visible_course import course_for
 from tests.grading.hostile import HONEST, HOSTILE
 
 pytestmark = pytest.mark.usefixtures("sandbox_works")
 
 
 def kept():
-    """The nursery that is kept for the next submission."""
-    [nursery] = sandbox._kept.values()
-    return nursery
+    """The fork server that is kept for the next submission."""
+    [fork_server] = sandbox._kept.values()
+    return fork_server
 
 
 def ours():
@@ -41,25 +41,25 @@ def together(monkeypatch):
     sandbox._end_kept()
 
 
-def test_a_nursery_is_kept_for_the_next_submission_and_its_workers_are_not():
+def test_a_fork_server_is_kept_for_the_next_submission_and_its_workers_are_not():
     judged(HONEST)
-    nursery, processes = kept(), ours()
+    fork_server, processes = kept(), ours()
     assert judged(HONEST)["attention_scores"].status == "passed"
-    assert kept() is nursery
+    assert kept() is fork_server
     assert set(ours()) == set(processes)
 
 
-def test_a_nursery_that_was_killed_is_replaced():
+def test_a_fork_server_that_was_killed_is_replaced():
     judged(HONEST)
-    nursery = kept()
+    fork_server = kept()
     for process in ours():
         process.kill()
     time.sleep(0.5)
     assert judged(HONEST)["attention_scores"].status == "passed"
-    assert kept() is not nursery
+    assert kept() is not fork_server
 
 
-def test_another_lesson_gets_a_nursery_of_its_own_and_the_old_one_ends():
+def test_another_lesson_gets_a_fork_server_of_its_own_and_the_old_one_ends():
     judged(HONEST)
     count = len(ours())
     judged(HONEST, lesson=2)
@@ -108,13 +108,13 @@ def attention_scores(q, k):
 def test_a_worker_finds_nothing_that_another_one_left():
     fresh = judged(FOLDERS, LOOKS)["attention_scores"].message
     assert "found []" in fresh
-    nursery = kept()
+    fork_server = kept()
     both = judged(FOLDERS, LEAVES, LOOKS)["attention_scores"].message
     for folder in ("/tmp", "/home", "/dev/shm"):
         assert f"'{folder}/left-behind'" in both
     assert "softmax" in both
     assert judged(FOLDERS, LOOKS)["attention_scores"].message == fresh
-    assert kept() is nursery
+    assert kept() is fork_server
 
 
 TRIES = """
@@ -145,18 +145,18 @@ def attention_scores(q, k):
 
 def test_a_worker_can_neither_reach_others_nor_win_rights():
     judged(HONEST)
-    nursery = kept()
+    fork_server = kept()
     message = judged(TRIES)["attention_scores"].message
     assert "done: ['', '', '', '', '', '', '', '']" in message
     assert "pid 1, ['cpuinfo', 'meminfo']" in message
     assert judged(HONEST)["attention_scores"].status == "passed"
-    assert kept() is nursery
+    assert kept() is fork_server
 
 
 def test_the_processes_go_with_the_one_that_judges():
     endless = "def attention_scores(q, k):\n    while True:\n        pass"
     program = (
-        "from attn_lib.grading.judge import Judge\n"
+        "from attn_lib.grading.submission_judge import Judge\n"
         f"for _ in Judge([{endless!r}], 1, seed=1).verdicts(): print(_.task, flush=True)"
     )
     judge = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
@@ -189,7 +189,7 @@ def test_without_namespaces_each_submission_has_a_sandbox_of_its_own(together):
      "fork storm", "writes to the judge", "reads the environment of its parents"],
 )  # fmt: skip
 def test_without_namespaces_the_hostile_gain_nothing_either(name, together, monkeypatch):
-    monkeypatch.setattr("attn_lib.grading.judge.CASE_SECONDS", 4.0)
+    monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 4.0)
     verdicts = judged(*HOSTILE[name], HONEST)
     earned = {task for task, verdict in verdicts.items() if verdict.points}
     assert earned <= {"attention_scores"}
@@ -197,7 +197,7 @@ def test_without_namespaces_the_hostile_gain_nothing_either(name, together, monk
 
 
 def test_a_worker_that_stops_itself_is_ended_too(monkeypatch):
-    monkeypatch.setattr("attn_lib.grading.judge.CASE_SECONDS", 2.0)
+    monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 2.0)
     before = {process.pid for process in psutil.process_iter()}
     stops = (
         "import os\ndef attention_scores(q, k):\n    os.kill(os.getpid(), 19)\n    return q"
@@ -232,7 +232,7 @@ def test_the_course_is_hidden_wherever_it_lies_in_what_is_shown(monkeypatch, tmp
 def test_a_sandbox_that_does_not_start_says_why(monkeypatch, tmp_path):
     (tmp_path / "attn_lib").mkdir()
     with pytest.raises(sandbox.NoSandbox, match="No module named"):
-        sandbox.Nursery(tmp_path)
+        sandbox.ForkServer(tmp_path)
 
 
 def test_an_old_bubblewrap_is_told_from_one_that_is_not_allowed(monkeypatch, tmp_path):

@@ -2,7 +2,8 @@
 
 import torch
 
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.case import Case
+from attn_lib.checks.task import task
 
 
 @task(

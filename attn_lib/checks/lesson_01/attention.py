@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib import einsum_attention
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_01.steps import dots, mix, scaled
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import task
 
 
 @task(

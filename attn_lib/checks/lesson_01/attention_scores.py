@@ -5,8 +5,9 @@ import math
 import torch
 import torch.nn.functional as F
 
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_01.steps import dots
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import task
 
 
 @task(

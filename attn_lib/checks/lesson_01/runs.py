@@ -7,7 +7,7 @@ import inspect
 
 import torch
 
-from attn_lib.checks.task import Wrong
+from attn_lib.checks.case import Wrong
 
 
 def with_dim(answer, x, dim):

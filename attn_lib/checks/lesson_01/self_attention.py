@@ -7,8 +7,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_lib import einsum_attention
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_01.steps import dots, mix, scaled
-from attn_lib.checks.task import Case, run_module, sharpened_parameters, task
+from attn_lib.checks.module_runs import run_module, sharpened_parameters
+from attn_lib.checks.task import task
 
 
 class SelfAttention(nn.Module):

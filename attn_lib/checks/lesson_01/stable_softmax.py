@@ -4,8 +4,9 @@ import math
 
 import torch
 
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_01.runs import exact_zero, with_dim
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import task
 
 
 @task(

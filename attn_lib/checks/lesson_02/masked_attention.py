@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib import einsum_attention
+from attn_lib.checks.case import Case, call
 from attn_lib.checks.lesson_02.runs import attention_with_finite_gradients
 from attn_lib.checks.lesson_02.steps import (
     additive,
@@ -13,7 +14,7 @@ from attn_lib.checks.lesson_02.steps import (
     scaled,
     weigh,
 )
-from attn_lib.checks.task import Case, call, task
+from attn_lib.checks.task import task
 
 
 @task(

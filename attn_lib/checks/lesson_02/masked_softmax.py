@@ -3,12 +3,13 @@
 import torch
 
 import attn_lib
+from attn_lib.checks.case import Case, call
 from attn_lib.checks.lesson_02.runs import exact_zeros, softmax_with_finite_gradients
 from attn_lib.checks.lesson_02.steps import (
     additive,
     weigh,
 )
-from attn_lib.checks.task import Case, call, task
+from attn_lib.checks.task import task
 
 
 @task(

@@ -3,7 +3,8 @@
 import torch
 
 import attn_lib
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.case import Case
+from attn_lib.checks.task import task
 
 
 @task(

@@ -5,7 +5,7 @@ Nothing here is an answer: this file goes into the sandbox with a learner's code
 
 import torch
 
-from attn_lib.checks.task import Wrong
+from attn_lib.checks.case import Wrong
 
 
 def raise_unless_gradients_are_finite(result, leaves):

@@ -4,9 +4,10 @@ import torch
 from torch import nn
 
 import attn_lib
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_03.runs import LAYERS, Weights, carry_over
 from attn_lib.checks.lesson_03.steps import with_step
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import task
 
 # Named like the learner's own: some messages of PyTorch name the class.
 MultiHeadAttention = with_step()

@@ -9,8 +9,10 @@ from torch import nn
 from attn_lib import fused_attention
 from attn_lib import merge_heads as merge
 from attn_lib import split_heads as split
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_03.steps import Steps, with_step
-from attn_lib.checks.task import Case, run_module, sharpened_parameters, task
+from attn_lib.checks.module_runs import run_module, sharpened_parameters
+from attn_lib.checks.task import task
 
 
 class MultiHeadAttention(nn.Module):

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from attn_lib.checks.task import Result, Wrong, describe
+from attn_lib.checks.case import Result, Wrong
+from attn_lib.checks.say import describe
 
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj")
 WANTED = [f"{layer}.{kind}" for layer in LAYERS for kind in ("weight", "bias")]

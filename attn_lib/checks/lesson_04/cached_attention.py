@@ -9,9 +9,10 @@ import math
 import torch
 
 from attn_lib import causal_mask, einsum_attention
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_04.runs import in_turns, one_session, two_beginnings
 from attn_lib.checks.lesson_04.steps import attend, mix, scaled, weigh
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import task
 
 
 @task(

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib import causal_mask, einsum_attention, padding_mask
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_04.runs import with_mask
 from attn_lib.checks.lesson_04.steps import (
     attend,
@@ -19,7 +20,7 @@ from attn_lib.checks.lesson_04.steps import (
     tile,
     weigh,
 )
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import task
 
 
 @task(

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_lib import causal_mask, einsum_attention, padding_mask
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_04.steps import (
     attend,
     by_group_count,
@@ -20,7 +21,8 @@ from attn_lib.checks.lesson_04.steps import (
     tile,
     weigh,
 )
-from attn_lib.checks.task import Case, run_module, sharpened_parameters, task
+from attn_lib.checks.module_runs import run_module, sharpened_parameters
+from attn_lib.checks.task import task
 
 
 class GroupedQueryAttention(nn.Module):

@@ -7,7 +7,8 @@ import inspect
 
 import torch
 
-from attn_lib.checks.task import Wrong, describe
+from attn_lib.checks.case import Wrong
+from attn_lib.checks.say import describe
 
 
 def with_mask(answer, q, k, v, mask):

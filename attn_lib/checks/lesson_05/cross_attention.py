@@ -7,8 +7,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_lib import causal_mask, einsum_attention, merge_heads, split_heads
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_05.steps import careless, merge, on_keys, scaled, shares, split
-from attn_lib.checks.task import Case, run_module, sharpened_parameters, task
+from attn_lib.checks.module_runs import run_module, sharpened_parameters
+from attn_lib.checks.task import task
 
 
 class CrossAttention(nn.Module):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attn_lib.checks.task import Wrong, describe
+from attn_lib.checks.case import Wrong
+from attn_lib.checks.say import describe
 
 Prefix = tuple[int, ...]
 

@@ -3,9 +3,10 @@
 import torch
 
 import attn_lib
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_05.fake_model import FakeModel, hashed
 from attn_lib.checks.lesson_05.runs import decoded
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import task
 
 
 @task(

@@ -6,7 +6,8 @@ Nothing here is an answer: this file goes into the sandbox with a learner's code
 import torch
 from torch import Tensor
 
-from attn_lib.checks.task import Wrong, describe
+from attn_lib.checks.case import Wrong
+from attn_lib.checks.say import describe
 
 NAMES = ("encoder mask", "decoder mask", "cross mask")
 

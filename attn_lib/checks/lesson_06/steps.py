@@ -2,7 +2,7 @@
 
 import torch
 
-from attn_lib.checks.task import Case
+from attn_lib.checks.case import Case
 from attn_lib.masks import causal_mask, masked_softmax
 
 

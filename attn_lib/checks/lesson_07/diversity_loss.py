@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 
 import attn_lib
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_07.steps import (
     careless,
     cosines,
@@ -11,7 +12,7 @@ from attn_lib.checks.lesson_07.steps import (
     mean_of_others,
     others,
 )
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import task
 
 
 @task(

@@ -3,6 +3,7 @@
 import torch
 
 import attn_lib
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_07.masked_heads import (
     SWAPPED,
     UNIFORM,
@@ -22,7 +23,7 @@ from attn_lib.checks.lesson_07.steps import (
     split,
     tiled,
 )
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import task
 
 
 @task(

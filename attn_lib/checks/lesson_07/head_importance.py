@@ -3,8 +3,9 @@
 import torch
 
 import attn_lib
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_07.runs import Loss, importance
-from attn_lib.checks.task import Case, task
+from attn_lib.checks.task import task
 
 
 @task(

@@ -5,6 +5,7 @@ from torch import nn
 
 import attn_lib
 from attn_lib import MultiHeadAttention
+from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_07.runs import Attention, with_module, with_module_twice
 from attn_lib.checks.lesson_07.steps import (
     attend,
@@ -16,7 +17,8 @@ from attn_lib.checks.lesson_07.steps import (
     split,
     tiled,
 )
-from attn_lib.checks.task import Case, sharpened_parameters, task
+from attn_lib.checks.module_runs import sharpened_parameters
+from attn_lib.checks.task import task
 
 
 @task(

@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attn_lib import MultiHeadAttention
-from attn_lib.checks.task import Result, Wrong, describe
+from attn_lib.checks.case import Result, Wrong
+from attn_lib.checks.say import describe
 
 # ------------------------------------------------------------------- masked_heads, gated_heads
 

@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 # The lesson whose exercise a module of the library answers. It is there from the next lesson on.
 TAUGHT = {
     "masks": 2,
+    "shapes": 2,  # it imports masks
     "attention": 2,
     "single_head": 2,  # it imports attention
     "multi_head": 3,
@@ -44,10 +45,10 @@ def course_for(lesson: int) -> Path:
     for name in ("plotting", "data"):
         shutil.copytree(PACKAGE / name, inside / name, ignore=_no_caches)
     (inside / "__init__.py").write_text(exports(modules), encoding="utf-8")
-    for name in ("task.py", "observe.py"):
+    for name in ("case.py", "module_runs.py", "observe.py", "say.py", "task.py"):
         shutil.copy(PACKAGE / "checks" / name, inside / "checks")
     shutil.copy(PACKAGE / "grading" / "inside_checks.py", inside / "checks" / "__init__.py")
-    for name in ("__init__.py", "confine.py", "nursery.py", "wire.py", "worker.py"):
+    for name in ("__init__.py", "confine.py", "fork_server.py", "wire.py", "worker.py"):
         shutil.copy(PACKAGE / "grading" / name, inside / "grading")
     for source in sorted((PACKAGE / "checks").glob("lesson_*")):
         if int(source.name[-2:]) < lesson:

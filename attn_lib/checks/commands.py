@@ -5,7 +5,8 @@ from typing import Any
 
 from attn_lib.checks import store
 from attn_lib.checks.judge import judge
-from attn_lib.checks.observe import safe_str, walled_off
+from attn_lib.checks.observe import walled_off
+from attn_lib.checks.say import safe_str
 from attn_lib.checks.source import load_source, standalone_source
 from attn_lib.checks.store import CannotKeep
 from attn_lib.checks.task import Task, find_task, tasks

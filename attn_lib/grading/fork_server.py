@@ -1,4 +1,4 @@
-"""Starts workers inside the sandbox: `python -m attn_lib.grading.nursery`.
+"""Starts workers inside the sandbox: `python -m attn_lib.grading.fork_server`.
 
 Importing torch takes a second, so this process does it once. Each worker is a fork of it, in namespaces
 of its own: no other process, no network, folders that are empty at first and gone afterwards. So nothing
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def supervise(channel: int, line: int, *, apart: bool) -> None:
-    """Start one worker, in a process between it and the nursery; never return."""
+    """Start one worker, in a process between it and the fork server; never return."""
     try:
         ended, wake = os.pipe()
         os.set_blocking(wake, False)

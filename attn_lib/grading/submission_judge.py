@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from attn_lib.checks import Verdict, tasks
-from attn_lib.checks.battery import Battery, battery
 from attn_lib.checks.judge import judge_observed
 from attn_lib.checks.observe import Outcome, named_tensors, observe
 from attn_lib.checks.task import Task
-from attn_lib.grading.course import course_for
+from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.grading.sandbox import Died, Sandbox, start
+from attn_lib.grading.visible_course import course_for
 from attn_lib.grading.wire import BadMessage, pack, unpack_outcome
 
 CELL_SECONDS = 60.0  # for one cell; with one thread, training takes longer than at home
@@ -72,7 +72,7 @@ class Judge:
                 task.name, "not attempted", evidence=text, max_points=task.points
             )
         self.task_end = min(self.end, time.monotonic() + TASK_SECONDS)
-        tried = battery(task.name, self.seed)
+        tried = trial_of(task.name, self.seed)
         current = tried.cases[0].about
 
         def observed(case: int, gradients: bool) -> Outcome:
@@ -149,7 +149,7 @@ class Judge:
 
 
 def _observe(
-    sandbox: Sandbox, tried: Battery, case: int, seconds: float, *, gradients: bool
+    sandbox: Sandbox, tried: Trial, case: int, seconds: float, *, gradients: bool
 ) -> Outcome:
     """Run the answer on one case, inside; return what it is said to have done."""
     run = tried.cases[case].run
@@ -194,7 +194,7 @@ class _Ended(Exception):
 
 
 def _observe_turns(
-    sandbox: Sandbox, tried: Battery, case: int, left: Callable[[], float]
+    sandbox: Sandbox, tried: Trial, case: int, left: Callable[[], float]
 ) -> Outcome:
     """Play a case of several calls out here; inside, each call knows its own arguments only.
 

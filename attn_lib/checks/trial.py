@@ -12,7 +12,7 @@ from attn_lib.checks.observe import Outcome, observe, walled_off
 from attn_lib.checks.task import Task, find_task
 
 
-class Battery:
+class Trial:
     """The cases of one task and seed, and the outcomes on them, by the number of the case."""
 
     def __init__(self, task: Task, seed: int):
@@ -32,10 +32,10 @@ class Battery:
 
 
 @lru_cache(maxsize=32)
-def battery(name: str, seed: int) -> Battery:
-    """Return the battery of a task for a seed.
+def trial_of(name: str, seed: int) -> Trial:
+    """Return the trial of a task for a seed.
 
     Raises:
         ValueError: there is no task of that name.
     """
-    return Battery(find_task(name), seed)
+    return Trial(find_task(name), seed)

@@ -5,17 +5,20 @@ from collections.abc import Callable
 from torch import Tensor
 
 from attn_lib.checks import wording
-from attn_lib.checks.battery import Battery
+from attn_lib.checks.case import Case
 from attn_lib.checks.compare import GRADIENT_TOLERANCE, Difference, agreeing
 from attn_lib.checks.observe import Outcome
-from attn_lib.checks.task import Case, Task
+from attn_lib.checks.task import Task
+from attn_lib.checks.trial import Trial
 from attn_lib.checks.verdict import Verdict
 
 # observed(case, gradients): what an answer does on the case of that number, wherever it runs.
 Observed = Callable[[int, bool], Outcome]
 
 
-def judge_conduct(tried: Battery, observed: Observed, outcomes: list[Outcome]) -> Verdict:
+def judge_inputs_and_gradients(
+    tried: Trial, observed: Observed, outcomes: list[Outcome]
+) -> Verdict:
     """Pass the answer, or say which argument it changed or which gradient is missing or wrong."""
     task = tried.task
     for case, outcome in zip(tried.cases, outcomes, strict=True):

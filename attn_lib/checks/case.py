@@ -1,0 +1,46 @@
+"""What a case is: one input of a task, and how an answer is called on it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+
+class Wrong(Exception):
+    """Raised by a case's `run` when an answer cannot be used at all; the message is the learner's."""
+
+
+class Result(NamedTuple):
+    """What a module returned, with the parameters whose gradients are compared too."""
+
+    value: Any
+    parameters: dict[str, Tensor]
+
+
+def call(answer: Callable, *args: Any) -> Any:
+    """Run a case of a plain function: call it."""
+    return answer(*args)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input. Every tensor in `args` is cloned before a call and compared with itself after it.
+
+    Args:
+        about: what this input is, to a learner: "L = S = 6, no mask".
+        args: what `run` receives after the answer.
+        run: `run(answer, *args)` returns a tensor, a number or a tuple of those, or a `Result`.
+        grad: whether gradients are compared on this input once all values are right.
+        tolerance: allowed difference relative to the largest expected value; None = by dtype.
+        in_turns: `run` calls `answer(*tensors, kept)` several times, with what the last call returned
+            second as `kept`, and an answer must know nothing but these. The grader then plays `run`
+            in its own process, where a learner's code cannot look.
+    """
+
+    about: str
+    args: tuple
+    run: Callable = call
+    grad: bool = True
+    tolerance: float | None = None
+    in_turns: bool = False

@@ -1,0 +1,98 @@
+"""How a module is run: built, given parameters by name, and called."""
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attn_lib.checks.case import Result, Wrong
+from attn_lib.checks.say import describe
+
+
+def sharpened_parameters(module: nn.Module, rng: torch.Generator) -> dict[str, Tensor]:
+    """Draw parameters that make attention visible: logits with a spread near 2, biases not zero.
+
+    PyTorch's default initialization makes the weights nearly uniform, and so hides most mistakes.
+    """
+    parameters = {}
+    for name, parameter in module.named_parameters():
+        values = torch.randn(parameter.shape, generator=rng)
+        if parameter.ndim == 2:
+            gain = 1.5 if name.startswith(("q_proj", "k_proj")) else 1.0
+            values = values * gain / parameter.shape[1] ** 0.5
+        parameters[name] = values
+    return parameters
+
+
+def run_module(
+    answer: Callable,
+    init: tuple,
+    parameters: dict[str, Tensor],
+    *arguments: Any,
+) -> Result:
+    """Run a case of a module: build it, copy the parameters in by name, call it.
+
+    A bias that the task does not ask for gets random numbers, so that it cannot hide.
+
+    Args:
+        answer: the learner's class.
+        init: the arguments of its `__init__`.
+        parameters: what to copy in, by name.
+        arguments: the positional arguments of `forward`, and last, if it is a dict, those given by
+            name: a mask.
+    """
+    *inputs, options = arguments if isinstance(arguments[-1], dict) else (*arguments, {})
+    module = answer(*init)
+    if not isinstance(module, nn.Module):
+        if module is None or module is Ellipsis:
+            raise NotImplementedError
+        raise Wrong(
+            f"The answer must be a class that inherits from `nn.Module`; calling it with {init} "
+            f"returned {describe(module)}."
+        )
+    module.to(inputs[0].dtype)
+    own = dict(module.named_parameters(remove_duplicate=False))
+    missing = [name for name in parameters if name not in own]
+    if missing:
+        _raise_if_stub(module, inputs, options)
+        raise Wrong(
+            f"The module has no parameter `{missing[0]}`. The check copies weights in by name, so "
+            "the names must match. "
+            + (
+                f"It has: {', '.join(own)}."
+                if own
+                else "It has none. Is there a `self.` before it?"
+            )
+        )
+    wanted = {id(own[name]) for name in parameters}  # a layer may have a second name
+    for name, parameter in own.items():
+        if name not in parameters:
+            if name.endswith("bias") and id(parameter) not in wanted:
+                rng = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+                nn.init.normal_(parameter, generator=rng)
+            continue
+        if parameter.shape != parameters[name].shape:
+            raise Wrong(
+                f"`{name}` should have shape {tuple(parameters[name].shape)}, for {init}, but has "
+                f"{tuple(parameter.shape)}. `nn.Linear(a, b).weight` has shape (b, a)."
+            )
+        with torch.no_grad():
+            parameter.copy_(parameters[name])
+    with torch.no_grad():
+        # Nothing may stay behind from an earlier call.
+        module(*(x.flip(1) for x in inputs), **options)
+    return Result(module(*inputs, **options), {name: own[name] for name in parameters})
+
+
+def _raise_if_stub(module: nn.Module, inputs: list, options: dict) -> None:
+    """Raise NotImplementedError if `forward` is not written yet; ignore its other errors."""
+    try:
+        value = module(*inputs, **options)
+    except NotImplementedError:
+        raise
+    except Exception:
+        return
+    if value is None or value is Ellipsis:
+        raise NotImplementedError
