@@ -16,6 +16,7 @@ from attn_lib.checks.say import describe
 TOLERANCE = {torch.float16: 1e-2, torch.bfloat16: 3e-2}
 DEFAULT_TOLERANCE = 1e-4
 GRADIENT_TOLERANCE = 1e-3
+PLAIN = 1e-2  # what a learner sees at a glance, in four digits
 MANY_DIGITS = 10**100
 
 
@@ -27,6 +28,7 @@ class Difference:
     say: str | Callable[[], str]
     expected: Tensor | None = None
     actual: Tensor | None = None
+    is_plain: bool = True  # whether it can be seen in the numbers as they are shown
 
     @property
     def text(self) -> str:
@@ -121,10 +123,11 @@ def _describe_values(label: str, want: Tensor, got: Tensor, wrong: Tensor) -> Di
     index = wrong.nonzero()[0].tolist()
     want, got = want.detach(), got.detach()
     say = partial(_sentence, label, want, got, wrong, index)
+    is_plain = not agreeing(want, got, PLAIN).all()
     if want.ndim < 2:
-        return Difference(say, want.reshape(1, -1), got.reshape(1, -1))
+        return Difference(say, want.reshape(1, -1), got.reshape(1, -1), is_plain)
     page = tuple(index[:-2])
-    return Difference(say, want[page], got[page])
+    return Difference(say, want[page], got[page], is_plain)
 
 
 def _sentence(

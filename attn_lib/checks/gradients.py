@@ -1,4 +1,4 @@
-"""Judge the conduct of an answer whose values are right: inputs left alone, gradients flowing."""
+"""Judge what values do not show, where they are right: inputs left alone, gradients flowing."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,7 @@ def judge_inputs_and_gradients(
             failures.append(wording.Failure(case, got, difference))
     if not failures:
         return Verdict(task.name, "passed", points=task.points, max_points=task.points)
-    failure = wording.smallest(failures)
+    failure = min(failures, key=wording.is_harder)
     return wording.failed(task, failure, _mistake(failure.outcome))
 
 

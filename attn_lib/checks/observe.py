@@ -129,7 +129,7 @@ def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
 
 
 def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome:
-    """Call an answer on clones of a case's arguments; never raise, whatever it does.
+    """Call an answer on clones of a case's arguments, walled off; never raise, whatever it does.
 
     Args:
         answer: the learner's function or class.
@@ -137,23 +137,35 @@ def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome
         gradients: also differentiate a fixed random mixture of all results.
     """
     outcome, captured = Outcome(), _BoundedText()
-    originals = named_tensors(case.args)
     try:
         with walled_off(captured):
-            args, leaves = _clone(case.args, gradients)
-            try:
-                returned = case.run(answer, *args)
-            except NotImplementedError as error:
-                outcome.untouched = not _from_torch(error)
-                raise
-            parameters: dict[str, Tensor] = {}
-            if isinstance(returned, Result):
-                returned, parameters = returned
-            outcome.untouched = returned is None or returned is Ellipsis
-            outcome.values = _plain_values(returned)
-            outcome.is_sequence = isinstance(returned, tuple | list)
-            if gradients:
-                outcome.gradients = _gradients(outcome.values, leaves | parameters)
+            outcome = attempt(answer, case, gradients=gradients)
+    except KeyboardInterrupt as error:
+        outcome.error, outcome.interrupted = _describe_error(error), True
+    outcome.printed = captured.text
+    return outcome
+
+
+def attempt(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome:
+    """Do what `observe` does, for many answers within one `walled_off`."""
+    outcome = Outcome()
+    originals = named_tensors(case.args)
+    torch.default_generator.manual_seed(0)
+    try:
+        args, leaves = _clone(case.args, gradients)
+        try:
+            returned = case.run(answer, *args)
+        except NotImplementedError as error:
+            outcome.untouched = not _from_torch(error)
+            raise
+        parameters: dict[str, Tensor] = {}
+        if isinstance(returned, Result):
+            returned, parameters = returned
+        outcome.untouched = returned is None or returned is Ellipsis
+        outcome.values = _plain_values(returned)
+        outcome.is_sequence = isinstance(returned, tuple | list)
+        if gradients:
+            outcome.gradients = _gradients(outcome.values, leaves | parameters)
         after = named_tensors(args)
         outcome.changed = [n for n, t in originals.items() if not _same(t, after.get(n))]
         # What was put into a list or a dict.
@@ -162,7 +174,6 @@ def observe(answer: Callable, case: Case, *, gradients: bool = False) -> Outcome
         outcome.error, outcome.interrupted = _describe_error(error), True
     except BaseException as error:  # SystemExit too: no answer may end the session
         outcome.error = _describe_error(error)
-    outcome.printed = captured.text
     return outcome
 
 

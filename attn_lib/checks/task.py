@@ -9,21 +9,37 @@ from typing import NamedTuple
 import torch
 
 from attn_lib.checks.case import Case
+from attn_lib.checks.rows import Edits
 
 _REGISTRY: dict[str, "Task"] = {}
 
 
 class Mistake(NamedTuple):
-    """A wrong answer that people really give, and the question that leads out of it."""
+    """A wrong answer that people really give, and the question that leads out of it.
+
+    Attributes:
+        id: its name.
+        question: leads out of it, without the answer.
+        lines: the lines of a right answer that are written otherwise, by name (see rows.py); or
+        answer: the whole wrong answer, where it is no right one with a line written otherwise.
+    """
 
     id: str
     question: str
-    answer: Callable
+    lines: Edits
+    answer: Callable | None = None
 
 
 @dataclass
 class Task:
-    """One exercise task. Made by the decorator `task` from its reference answer."""
+    """One exercise task. Made by the decorator `task` from its reference answer.
+
+    Attributes:
+        reference: the right answer, with a name for every line.
+        library: what stands in for a learner's answer in later lessons.
+        others: right answers of another build, for mistakes that the reference has no line for.
+        without: ids of shared mistakes that are none here.
+    """
 
     name: str
     lesson: int
@@ -31,7 +47,10 @@ class Task:
     reference: Callable
     hints: tuple[str, ...]
     returns: tuple[str, ...]
+    library: Callable
+    without: tuple[str, ...]
     make_cases: Callable[[torch.Generator], Iterator[Case]] = lambda rng: iter(())
+    others: list[Callable] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
 
     @property
@@ -42,22 +61,37 @@ class Task:
         return f"{kind}{self.name}({', '.join(str(p.replace(annotation=p.empty)) for p in parameters)})"
 
     def cases(self, make: Callable) -> Callable:
-        """Decorate the generator of cases, `make(rng)`: the smallest and plainest case first."""
+        """Decorate the generator of cases, `make(rng)`."""
         self.make_cases = make
         return make
 
+    def other(self, answer: Callable) -> Callable:
+        """Decorate a right answer of another build, with a name for every line."""
+        self.others.append(answer)
+        return answer
+
+    def wrong(self, id: str, question: str, *ways: Edits) -> None:
+        """Add a mistake: a right answer with some lines written otherwise, in one way or in several."""
+        self.mistakes += [Mistake(id, question, lines) for lines in ways]
+
     def mistake(self, id: str, question: str) -> Callable:
-        """Decorate one wrong answer with its id and its leading question."""
+        """Decorate a whole wrong answer with its id and its leading question."""
 
         def keep(answer: Callable) -> Callable:
-            self.mistakes.append(Mistake(id, question, answer))
+            self.mistakes.append(Mistake(id, question, {}, answer))
             return answer
 
         return keep
 
 
 def task(
-    *, lesson: int, points: int, hints: list[str], returns: tuple[str, ...] = ("result",)
+    *,
+    lesson: int,
+    points: int,
+    hints: list[str],
+    returns: tuple[str, ...] = ("result",),
+    library: Callable | None = None,
+    without: tuple[str, ...] = (),
 ) -> Callable[[Callable], Task]:
     """Turn a reference function or class into a `Task` named after it.
 
@@ -66,11 +100,16 @@ def task(
         points: what it is worth, all or nothing; 0 for practice.
         hints: graduated, from a nudge to the last step; never the answer.
         returns: a name for each value the answer returns, as the messages call it.
+        library: what stands in for a learner's answer in later lessons; None = the reference.
+        without: ids of shared mistakes (see slips.py) that are none in this task.
     """
 
     def register(reference: Callable) -> Task:
         name = reference.__name__
-        made = Task(name, lesson, points, reference, tuple(hints), returns)
+        stands_in = library or reference
+        made = Task(
+            name, lesson, points, reference, tuple(hints), returns, stands_in, without
+        )
         _REGISTRY[name] = made
         return made
 

@@ -1,14 +1,17 @@
-"""A task's inputs for one seed, with what the reference and the known mistakes make of them.
+"""A task's cases for one seed, with what the reference and the known mistakes make of them.
 
 Only what is asked for is computed, and it is kept: a second check of the same task is quicker, and
 the tests, which judge every mistake against every other, take half the time.
 """
 
+from dataclasses import replace
 from functools import cache, lru_cache
 
 import torch
 
-from attn_lib.checks.observe import Outcome, observe, walled_off
+from attn_lib.checks.case import run_known
+from attn_lib.checks.mistakes import known
+from attn_lib.checks.observe import Outcome, attempt, observe, walled_off
 from attn_lib.checks.task import Task, find_task
 
 
@@ -17,6 +20,7 @@ class Trial:
 
     def __init__(self, task: Task, seed: int):
         self.task = task
+        self.known = known(task.name)
         with walled_off():
             self.cases = list(task.make_cases(torch.Generator().manual_seed(seed)))
         self.expected = cache(self._expected)
@@ -26,9 +30,12 @@ class Trial:
         """What the reference does."""
         return observe(self.task.reference, self.cases[case], gradients=gradients)
 
-    def _mistaken(self, mistake: int, case: int) -> Outcome:
-        """What a known mistake does."""
-        return observe(self.task.mistakes[mistake].answer, self.cases[case])
+    def _mistaken(self, mistakes: tuple[int, ...], case: int) -> Outcome:
+        """What a known mistake does, or two in one answer; to be called within `walled_off`."""
+        how = self.cases[case]
+        if self.known.mistakes[mistakes[0]].lines:
+            how = replace(how, run=run_known(how.run))
+        return attempt(self.known.answer(*mistakes), how)
 
 
 @lru_cache(maxsize=32)

@@ -28,6 +28,7 @@ class Verdict:
         task: the task's name.
         status: "passed", "wrong", "error" or "not attempted".
         mistake: the id of the recognized mistake, or None.
+        second: the id of another one, which waits behind it, or None.
         where: the input on which the answer fails.
         evidence: how it fails there.
         question: leads to the recognized mistake, or is empty.
@@ -51,6 +52,7 @@ class Verdict:
     points: float = 0
     max_points: float = 0
     note: str = ""
+    second: str | None = None
     _shown_in: tuple | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

@@ -1,6 +1,7 @@
 """Put what happened into words for a learner, and into a `Verdict`."""
 
 import inspect
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -10,6 +11,7 @@ from attn_lib.checks.case import Case
 from attn_lib.checks.compare import Difference, compare
 from attn_lib.checks.module_runs import run_module
 from attn_lib.checks.observe import Outcome, named_tensors
+from attn_lib.checks.recognize import Recognized
 from attn_lib.checks.say import describe
 from attn_lib.checks.task import Task
 from attn_lib.checks.verdict import Verdict
@@ -36,11 +38,10 @@ class Failure(NamedTuple):
     difference: Difference
 
 
-def smallest(failures: list[Failure]) -> Failure:
-    """Return the failure with the smallest input: the easiest to work through by hand."""
-    return min(
-        failures, key=lambda f: sum(t.numel() for t in named_tensors(f.case.args).values())
-    )
+def is_harder(failure: Failure) -> tuple[bool, int]:
+    """Return a key to sort failures by: first those with a plain difference, then the smallest inputs."""
+    numbers = sum(t.numel() for t in named_tensors(failure.case.args).values())
+    return not failure.difference.is_plain, numbers
 
 
 def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Difference | None:
@@ -106,6 +107,19 @@ def failed(task: Task, failure: Failure, mistake: tuple[str, str] | None) -> Ver
         actual=found.actual,
         max_points=task.points,
     )
+
+
+def recognized(task: Task, failure: Failure, found: Recognized) -> Verdict:
+    """Make the verdict on an answer of which a mistake was recognized, or two."""
+    question = found.mistake.question
+    if found.second is not None or not found.is_all:
+        question = (
+            question + " (A second thing waits behind this one.)"
+            if found.second is not None
+            else "On this input, yours looks like a mistake that others made. " + question
+        )
+    verdict = failed(task, failure, (found.mistake.id, question))
+    return replace(verdict, second=found.second and found.second.id)
 
 
 def changes_input(task: Task, path: str) -> tuple[str, str]:

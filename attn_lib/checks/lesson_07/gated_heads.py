@@ -1,5 +1,7 @@
 """The task `gated_heads`: every token opens and closes every head by itself."""
 
+import math
+
 import torch
 
 import attn_lib
@@ -11,24 +13,13 @@ from attn_lib.checks.lesson_07.masked_heads import (
     small_attention,
 )
 from attn_lib.checks.lesson_07.runs import with_module, with_module_twice
-from attn_lib.checks.lesson_07.steps import (
-    attend,
-    finish,
-    gates,
-    merge,
-    opened,
-    per_channel,
-    project,
-    scaled,
-    split,
-    tiled,
-)
 from attn_lib.checks.task import task
 
 
 @task(
     lesson=7,
     points=3,
+    library=attn_lib.gated_heads,
     hints=[
         "`masked_heads` multiplies a head by one number, for all tokens. Here the number is computed, from "
         "the token that asks. How many gates are there in all? Write down their shape.",
@@ -39,7 +30,26 @@ from attn_lib.checks.task import task
     ],
 )
 def gated_heads(attn, x, w_gate):
-    return attn_lib.gated_heads(attn, x, w_gate)
+    H = attn.num_heads
+    queries = attn.q_proj(x)
+    keys = attn.k_proj(x)
+    values = attn.v_proj(x)
+    q = queries.unflatten(-1, (H, -1)).transpose(1, 2)  # (B, H, L, D)
+    k = keys.unflatten(-1, (H, -1)).transpose(1, 2)
+    v = values.unflatten(-1, (H, -1)).transpose(1, 2)
+    D = q.shape[-1]
+    products = q @ k.mT
+    scores = products / math.sqrt(D)
+    weights = scores.softmax(-1)
+    heads = weights @ v
+    reads = x
+    logits = reads @ w_gate.T  # (B, L, H)
+    gate = torch.sigmoid(logits)
+    factor = gate.transpose(1, 2)[..., None]  # (B, H, L, 1)
+    gated = heads * factor
+    merged = gated.transpose(1, 2).flatten(2)
+    output = attn.o_proj(merged)
+    return output
 
 
 @gated_heads.cases
@@ -80,394 +90,195 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-
-def _apply(attn, x, gate):
-    return finish(attn, opened(attend(attn, x), gate))
-
-
-_AXES = (
+AXES = (
     "Write the shape of the gates above that of the heads, lined up from the right. Which axis of one "
     "counts tokens, which counts heads, and do they meet?"
 )
-
-
-@gated_heads.mistake("tokens-and-heads-swapped", _AXES)
-def _(attn, x, w_gate):
-    return finish(attn, attend(attn, x) * gates(x, w_gate)[..., None])
-
-
-@gated_heads.mistake("tokens-and-heads-reshaped", _AXES)
-def _(attn, x, w_gate):
-    heads = attend(attn, x)
-    return finish(attn, heads * gates(x, w_gate).reshape(*heads.shape[:3], 1))
-
-
-@gated_heads.mistake("gates-meet-tokens-and-channels", _AXES)
-def _(attn, x, w_gate):
-    return finish(attn, attend(attn, x) * gates(x, w_gate)[:, None])
-
-
-@gated_heads.mistake("gates-meet-tokens-and-channels", _AXES)
-def _(attn, x, w_gate):
-    return finish(attn, attend(attn, x) * gates(x, w_gate).transpose(1, 2)[:, None])
-
-
-@gated_heads.mistake("gate-axis-missing", _AXES)
-def _(attn, x, w_gate):
-    return finish(attn, attend(attn, x) * gates(x, w_gate))
-
-
-@gated_heads.mistake("gate-axis-missing", _AXES)
-def _(attn, x, w_gate):
-    return finish(attn, attend(attn, x) * gates(x, w_gate).transpose(1, 2))
-
-
-@gated_heads.mistake("merged-channels-gated", _AXES)
-def _(attn, x, w_gate):
-    return attn.o_proj(merge(attend(attn, x)) * gates(x, w_gate))
-
-
-@gated_heads.mistake(
+wrong = gated_heads.wrong
+wrong("tokens-and-heads-swapped", AXES, dict(factor="gate[..., None]"))
+wrong("tokens-and-heads-reshaped", AXES, dict(factor="gate.reshape(*heads.shape[:3], 1)"))
+wrong(
+    "gates-meet-tokens-and-channels",
+    AXES,
+    dict(factor="gate[:, None]"),
+    dict(factor="gate.transpose(1, 2)[:, None]"),
+)
+wrong("gate-axis-missing", AXES, dict(factor="gate"), dict(factor="gate.transpose(1, 2)"))
+wrong(
+    "merged-channels-gated",
+    AXES,
+    dict(gated="heads", merged="_ * gate"),
+)
+wrong(
     "gates-tiled",
     "In the merged vector, which channels belong to head 0? Which gates do its D channels get from you? "
     "`repeat` and `repeat_interleave` are not the same.",
+    dict(gated="heads", merged="_ * torch.cat([gate] * D, -1)"),
 )
-def _(attn, x, w_gate):
-    return attn.o_proj(merge(attend(attn, x)) * tiled(attn, gates(x, w_gate)))
-
-
-_POOLED = "Can two tokens of one sentence open the same head differently in your code?"
-
-
-@gated_heads.mistake("one-gate-for-the-sentence", _POOLED)
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(x.mean(1, keepdim=True), w_gate))
-
-
-@gated_heads.mistake("one-gate-for-the-sentence", _POOLED)
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(x, w_gate).mean(1, keepdim=True))
-
-
-@gated_heads.mistake("gate-of-the-first-token", _POOLED)
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(x[:, :1], w_gate))
-
-
-@gated_heads.mistake("gate-of-the-last-token", _POOLED)
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(x[:, -1:], w_gate))
-
-
-@gated_heads.mistake(
+POOLED = "Can two tokens of one sentence open the same head differently in your code?"
+wrong(
+    "one-gate-for-the-sentence",
+    POOLED,
+    dict(reads="x.mean(1, keepdim=True)"),
+    dict(gate="_.mean(1, keepdim=True)"),
+)
+wrong("gate-of-the-first-token", POOLED, dict(reads="x[:, :1]"))
+wrong("gate-of-the-last-token", POOLED, dict(reads="x[:, -1:]"))
+wrong(
     "one-gate-for-all-sentences",
     "Change sentence 1. Do the gates of sentence 0 change with it in your code?",
+    dict(gate="_.mean((0, 1), keepdim=True)"),
 )
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(x, w_gate).mean((0, 1), keepdim=True))
-
-
-@gated_heads.mistake(
+wrong(
     "one-gate-for-all-heads",
     "How many gates has each token in your code: one, or one for each head?",
+    dict(gate="_.mean(-1, keepdim=True)"),
 )
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(x, w_gate).mean(-1, keepdim=True))
-
-
-@gated_heads.mistake(
+wrong(
     "gate-of-the-token-that-is-read",
     "A gate belongs to the token that asks. If token 0 closes its gate, may token 1 still read token 0? "
     "Is it the values that you multiply, or what the head says?",
+    dict(gated="weights @ (v * factor)"),
 )
-def _(attn, x, w_gate):
-    q, k, v = project(attn, x)
-    return finish(attn, scaled(q, k).softmax(-1) @ opened(v, gates(x, w_gate)))
-
-
-_ALONE = "After o_proj, which heads have a part in channel 0? Where is a head still alone?"
-
-
-@gated_heads.mistake("gated-after-o-proj", _ALONE)
-def _(attn, x, w_gate):
-    output = finish(attn, attend(attn, x))
-    return output * per_channel(attn, gates(x, w_gate))
-
-
-_SCORES = (
+wrong(
+    "gated-after-o-proj",
+    "After o_proj, which heads have a part in channel 0? Where is a head still alone?",
+    dict(gated="heads", output="_ * gate.repeat_interleave(D, -1)"),
+)
+SCORES = (
     "With a gate of 0, what should the head say? What does softmax make of a row of zeros?"
 )
-
-
-@gated_heads.mistake("scores-gated", _SCORES)
-def _(attn, x, w_gate):
-    q, k, v = project(attn, x)
-    return finish(attn, opened(scaled(q, k), gates(x, w_gate)).softmax(-1) @ v)
-
-
-@gated_heads.mistake("keys-gated", _SCORES)
-def _(attn, x, w_gate):
-    q, k, v = project(attn, x)
-    return finish(attn, scaled(q, opened(k, gates(x, w_gate))).softmax(-1) @ v)
-
-
-@gated_heads.mistake(
+wrong("scores-gated", SCORES, dict(gated="(scores * factor).softmax(-1) @ v"))
+wrong(
+    "keys-gated",
+    SCORES,
+    dict(gated="(q @ (k * factor).mT / math.sqrt(D)).softmax(-1) @ v"),
+)
+wrong(
     "input-gated",
     "Which heads read channel 0 of x? Does it belong to one head before the projections?",
+    dict(
+        queries="attn.q_proj(x * torch.sigmoid(x @ w_gate.T).repeat_interleave(x.shape[-1] // H, -1))",
+        keys="attn.k_proj(x * torch.sigmoid(x @ w_gate.T).repeat_interleave(x.shape[-1] // H, -1))",
+        values="attn.v_proj(x * torch.sigmoid(x @ w_gate.T).repeat_interleave(x.shape[-1] // H, -1))",
+        gated="heads",
+    ),
 )
-def _(attn, x, w_gate):
-    return finish(attn, attend(attn, x * per_channel(attn, gates(x, w_gate))))
-
-
-@gated_heads.mistake(
+wrong(
     "sigmoid-missing",
     "A gate lies between closed, 0, and open, 1. Between which numbers does yours lie?",
+    dict(gate="logits"),
 )
-def _(attn, x, w_gate):
-    return _apply(attn, x, x @ w_gate.T)
-
-
-@gated_heads.mistake(
+wrong(
     "softmax-over-heads",
     "Can all heads of a token be open at the same time in your code? What do its gates add up to?",
+    dict(gate="logits.softmax(-1)"),
 )
-def _(attn, x, w_gate):
-    return _apply(attn, x, (x @ w_gate.T).softmax(-1))
-
-
-@gated_heads.mistake(
+wrong(
     "softmax-over-tokens",
     "Can all tokens open the same head at the same time in your code? What do its gates add up to?",
+    dict(gate="logits.softmax(1)"),
 )
-def _(attn, x, w_gate):
-    return _apply(attn, x, (x @ w_gate.T).softmax(1))
-
-
-_ACTIVATION = (
+ACTIVATION = (
     "Which function makes a gate of a number: 0 to 1/2, large ones almost to 1, very negative ones "
     "almost to 0? Which one do you use?"
 )
-
-
-@gated_heads.mistake("tanh-instead-of-sigmoid", _ACTIVATION)
-def _(attn, x, w_gate):
-    return _apply(attn, x, (x @ w_gate.T).tanh())
-
-
-@gated_heads.mistake("relu-instead-of-sigmoid", _ACTIVATION)
-def _(attn, x, w_gate):
-    return _apply(attn, x, (x @ w_gate.T).relu())
-
-
-@gated_heads.mistake("silu-instead-of-sigmoid", _ACTIVATION)
-def _(attn, x, w_gate):
-    return _apply(attn, x, torch.nn.functional.silu(x @ w_gate.T))
-
-
-@gated_heads.mistake("sigmoid-twice", _ACTIVATION)
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(x, w_gate).sigmoid())
-
-
-@gated_heads.mistake("gates-doubled", _ACTIVATION)
-def _(attn, x, w_gate):
-    return _apply(attn, x, 2 * gates(x, w_gate))
-
-
-_STEP = (
+wrong("tanh-instead-of-sigmoid", ACTIVATION, dict(gate="logits.tanh()"))
+wrong("relu-instead-of-sigmoid", ACTIVATION, dict(gate="logits.relu()"))
+wrong("silu-instead-of-sigmoid", ACTIVATION, dict(gate="F.silu(logits)"))
+wrong("sigmoid-twice", ACTIVATION, dict(gate="_.sigmoid()"))
+wrong("gates-doubled", ACTIVATION, dict(gate="2 * _"))
+wrong(
+    "open-or-closed",
     "A gate can be half open, or it could not be learned: what is the gradient of a comparison, or of "
-    "`round`?"
+    "`round`?",
+    dict(gate="(_ > 0.5).to(x.dtype)"),
+    dict(gate="_.round()"),
 )
-
-
-@gated_heads.mistake("open-or-closed", _STEP)
-def _(attn, x, w_gate):
-    return _apply(attn, x, (gates(x, w_gate) > 0.5).to(x.dtype))
-
-
-@gated_heads.mistake("open-or-closed", _STEP)
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(x, w_gate).round())
-
-
-@gated_heads.mistake(
+wrong(
     "upside-down",
     "Which gate lets a head through: 0 or 1? What is yours for a large positive dot product?",
+    dict(gate="1 - _"),
 )
-def _(attn, x, w_gate):
-    return _apply(attn, x, 1 - gates(x, w_gate))
-
-
-@gated_heads.mistake(
+wrong(
     "gate-added",
     "What should a closed gate leave of a head? What is left in your code if 0 is added?",
+    dict(gated="heads + factor"),
 )
-def _(attn, x, w_gate):
-    heads = attend(attn, x)
-    return finish(attn, heads + gates(x, w_gate).transpose(1, 2)[..., None])
-
-
-@gated_heads.mistake(
-    "gate-applied-twice", "How often is a head multiplied on its way to o_proj?"
+wrong(
+    "gate-applied-twice",
+    "How often is a head multiplied on its way to o_proj?",
+    dict(factor="_.square()"),
 )
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(x, w_gate).square())
-
-
-@gated_heads.mistake(
+wrong(
     "w-gate-not-transposed",
     "w_gate is (H, E), one row for each head. Which of its axes must meet the E numbers of a token?",
+    dict(logits="reads @ w_gate"),
 )
-def _(attn, x, w_gate):
-    return _apply(attn, x, (x @ w_gate).sigmoid())
-
-
-_READS = "The gate is computed from x, the input. From what do you compute it?"
-
-
-@gated_heads.mistake("gate-from-the-heads", _READS)
-def _(attn, x, w_gate):
-    heads = attend(attn, x)
-    return finish(attn, opened(heads, gates(merge(heads), w_gate)))
-
-
-@gated_heads.mistake("gate-from-the-output", _READS)
-def _(attn, x, w_gate):
-    heads = attend(attn, x)
-    return finish(attn, opened(heads, gates(finish(attn, heads), w_gate)))
-
-
-@gated_heads.mistake("gate-from-the-queries", _READS)
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(attn.q_proj(x), w_gate))
-
-
-@gated_heads.mistake("gate-from-the-keys", _READS)
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(attn.k_proj(x), w_gate))
-
-
-@gated_heads.mistake("gate-from-the-values", _READS)
-def _(attn, x, w_gate):
-    return _apply(attn, x, gates(attn.v_proj(x), w_gate))
-
-
-@gated_heads.mistake(
+READS = "The gate is computed from x, the input. From what do you compute it?"
+wrong("gate-from-the-heads", READS, dict(reads="heads.transpose(1, 2).flatten(2)"))
+wrong(
+    "gate-from-the-output",
+    READS,
+    dict(reads="attn.o_proj(heads.transpose(1, 2).flatten(2))"),
+)
+wrong("gate-from-the-queries", READS, dict(reads="queries"))
+wrong("gate-from-the-keys", READS, dict(reads="keys"))
+wrong("gate-from-the-values", READS, dict(reads="values"))
+wrong(
     "gate-from-a-slice-of-x",
     "A row of w_gate has E numbers. How many numbers of x does the gate of head 0 read in your code?",
+    dict(
+        logits="torch.einsum('blhd,hhd->blh', x.unflatten(-1, (H, -1)), w_gate.unflatten(-1, (H, -1)))"
+    ),
 )
-def _(attn, x, w_gate):
-    own = (
-        split(x, attn.num_heads)
-        * split(w_gate[None], attn.num_heads)
-        .diagonal(dim1=1, dim2=2)
-        .transpose(1, 2)[:, :, None]
-    )
-    return finish(attn, attend(attn, x) * own.sum(-1, keepdim=True).sigmoid())
-
-
-@gated_heads.mistake(
+wrong(
     "logits-divided",
     "The gate is the sigmoid of the dot product. By what do you divide it? Nothing is said of that here.",
+    dict(logits="_ / math.sqrt(x.shape[-1])"),
+    dict(logits="_ / math.sqrt(D)"),
+    dict(logits="_ / x.shape[-1]"),
 )
-def _(attn, x, w_gate):
-    return _apply(attn, x, (x @ w_gate.T / x.shape[-1] ** 0.5).sigmoid())
-
-
-@gated_heads.mistake(
-    "logits-divided",
-    "The gate is the sigmoid of the dot product. By what do you divide it? Nothing is said of that here.",
-)
-def _(attn, x, w_gate):
-    D = x.shape[-1] // attn.num_heads
-    return _apply(attn, x, (x @ w_gate.T / D**0.5).sigmoid())
-
-
-@gated_heads.mistake(
-    "logits-divided",
-    "The gate is the sigmoid of the dot product. By what do you divide it? Nothing is said of that here.",
-)
-def _(attn, x, w_gate):
-    return _apply(attn, x, (x @ w_gate.T / x.shape[-1]).sigmoid())
-
-
-@gated_heads.mistake(
+wrong(
     "exp-too-large",
     "What is exp(1000) in float32? And what is that number divided by itself plus 1? Which function of "
     "PyTorch has thought of it?",
+    dict(gate="logits.exp() / (1 + logits.exp())"),
 )
-def _(attn, x, w_gate):
-    e = (x @ w_gate.T).exp()
-    return _apply(attn, x, e / (1 + e))
-
-
-@gated_heads.mistake(
-    "w-gate-ignored", "Which line of yours uses w_gate? What changes if it is all zero?"
+wrong(
+    "w-gate-ignored",
+    "Which line of yours uses w_gate? What changes if it is all zero?",
+    dict(gated="heads"),
 )
-def _(attn, x, w_gate):
-    return attn(x)
-
-
-_BIAS = "With every gate closed, what should be left: nothing, or the bias of o_proj, once?"
-
-
-@gated_heads.mistake("o-proj-bias-missing", _BIAS)
-def _(attn, x, w_gate):
-    return merge(opened(attend(attn, x), gates(x, w_gate))) @ attn.o_proj.weight.T
-
-
-@gated_heads.mistake(
-    "o-proj-missing",
-    "Which layer of `attn` does your function not use? What mixes the heads?",
+wrong(
+    "o-proj-bias-missing",
+    "With every gate closed, what should be left: nothing, or the bias of o_proj, once?",
+    dict(output="merged @ attn.o_proj.weight.T"),
 )
-def _(attn, x, w_gate):
-    return merge(opened(attend(attn, x), gates(x, w_gate)))
-
-
-@gated_heads.mistake(
+wrong(
     "heads-not-merged",
     "Your result has four axes. Which two of them together are the E channels that o_proj reads?",
+    dict(output="gated"),
 )
-def _(attn, x, w_gate):
-    return opened(attend(attn, x), gates(x, w_gate))
-
-
-@gated_heads.mistake(
-    "merged-without-transpose",
-    "The shape is right, the cells are not. Which axes must stand side by side before `reshape` may "
-    "merge them?",
-)
-def _(attn, x, w_gate):
-    return attn.o_proj(opened(attend(attn, x), gates(x, w_gate)).reshape(x.shape))
-
-
-@gated_heads.mistake(
+wrong(
     "input-added",
     "With every gate closed, what does your function return? Does it add x, which the task does not "
     "ask for?",
+    dict(output="x + _"),
 )
-def _(attn, x, w_gate):
-    return x + _apply(attn, x, gates(x, w_gate))
+wrong(
+    "blended-with-the-input",
+    "What should a closed gate leave of a head: nothing, or something else in its place?",
+    dict(gated="_ + (1 - factor) * x.unflatten(-1, (H, -1)).transpose(1, 2)"),
+)
 
 
 @gated_heads.mistake(
-    "blended-with-the-input",
-    "What should a closed gate leave of a head: nothing, or something else in its place?",
-)
-def _(attn, x, w_gate):
-    gate = gates(x, w_gate)
-    heads = opened(attend(attn, x), gate) + opened(split(x, attn.num_heads), 1 - gate)
-    return finish(attn, heads)
-
-
-_HOOK = (
+    "hook-left-behind",
     "Your hook is still there after the call. Which object did `register_...` return, and what does "
-    "its method `remove` do?"
+    "its method `remove` do?",
 )
-
-
-@gated_heads.mistake("hook-left-behind", _HOOK)
 def _(attn, x, w_gate):
-    factors = per_channel(attn, gates(x, w_gate))
+    factors = (x @ w_gate.T).sigmoid().repeat_interleave(x.shape[-1] // attn.num_heads, -1)
     attn.o_proj.register_forward_pre_hook(lambda module, args: (args[0] * factors,))
     return attn(x)

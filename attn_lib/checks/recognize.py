@@ -1,0 +1,205 @@
+"""Recognize which known mistake an answer makes, or which two at once: by what it does.
+
+First a single mistake that does the same on every input. Then two in one answer that do: tried on
+the input shown first, where most combinations end. If nothing explains everything, a mistake that
+does the same on some failing inputs, and contradicts the answer on none, is named with a hedge.
+"""
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attn_lib.checks.case import Case
+from attn_lib.checks.compare import agreeing
+from attn_lib.checks.observe import Outcome, named_tensors, walled_off
+from attn_lib.checks.task import Mistake
+from attn_lib.checks.trial import Trial
+
+# For pairs, of this thread's own time: a busy machine may not change a verdict.
+PAIR_SECONDS = 0.3
+FEW = 6  # failing inputs, on which a mistake is sought that does not explain everything
+
+
+@dataclass(frozen=True)
+class Recognized:
+    """What was recognized.
+
+    Attributes:
+        mistake: what the answer does on the input that is to be shown.
+        case: the number of that input.
+        second: what else it does elsewhere, if that was recognized too.
+        is_all: whether this explains every input.
+    """
+
+    mistake: Mistake
+    case: int
+    second: Mistake | None = None
+    is_all: bool = True
+
+
+def recognize(
+    tried: Trial, outcomes: list[Outcome], failing: list[int]
+) -> Recognized | None:
+    """Find the known mistake, or the two, that explain what an answer does.
+
+    Args:
+        tried: the task's cases, with what the mistakes do on them.
+        outcomes: what the answer does on each case.
+        failing: the numbers of the cases that it fails, the one to be shown first.
+    """
+    with walled_off():
+        search = _Search(tried, outcomes, failing)
+        return search.one() or search.two() or search.some()
+
+
+class _Search:
+    def __init__(self, tried: Trial, outcomes: list[Outcome], failing: list[int]):
+        self.tried, self.outcomes, self.failing = tried, outcomes, failing
+        self.mistakes = tried.known.mistakes
+        everything = range(len(outcomes))
+        self.all = [*failing, *(i for i in everything if i not in failing)]
+        self.plain = [i for i in self.all if is_plain(tried.cases[i])]
+        self.shown = failing[0]
+        self.end = time.thread_time() + PAIR_SECONDS
+
+    def one(self) -> Recognized | None:
+        """Find a mistake that explains every input, or all but those of rare dtypes."""
+        for among in (self.all, self.plain):
+            for m, mistake in enumerate(self.mistakes):
+                if self._explains((m,), among):
+                    return Recognized(mistake, self.shown, is_all=among is self.all)
+        return None
+
+    def two(self) -> Recognized | None:
+        """Find two mistakes that together explain every input, or all but those of rare dtypes."""
+        best = None
+        for pair in self._pairs():
+            if time.thread_time() > self.end:
+                break
+            if not self._agree(pair, self.shown):
+                continue
+            if self._explains(pair, self.all):
+                return self._ask(pair, is_all=True)
+            if best is None and self._explains(pair, self.plain):
+                best = self._ask(pair, is_all=False)
+        return best
+
+    def some(self) -> Recognized | None:
+        """Find the mistake that explains the most failing inputs and contradicts no other."""
+        best, most = None, 0
+        among = self.failing[:FEW]
+        for m, mistake in enumerate(self.mistakes):
+            same = [i for i in among if self._agree((m,), i) and self._proves((m,), i)]
+            if len(same) > most and self._is_much(same) and not self._contradicts(m):
+                best, most = Recognized(mistake, same[0], is_all=False), len(same)
+        return best
+
+    def _pairs(self) -> Iterable[tuple[int, int]]:
+        """Yield pairs that compose, the likeliest first."""
+        compose = self.tried.known.compose
+        numbers = range(len(self.mistakes))
+        seen = [m for m in numbers if self._is_visible(m, self.shown)]
+        alone = [m for m in seen if self._agree((m,), self.shown)]
+        # What is shown is all the work of the first; the second shows where the first is not enough.
+        for a in alone:
+            rest = next(i for i in self.all if not self._agree((a,), i))
+            for b in numbers:
+                if b not in seen and compose(a, b) and self._is_visible(b, rest):
+                    yield a, b
+        for a in seen:
+            for b in seen:
+                if a < b and compose(a, b):
+                    yield a, b
+
+    def _ask(self, pair: tuple[int, int], *, is_all: bool) -> Recognized:
+        """Ask about the mistake that explains the input shown; or that comes first in the answer."""
+        known = self.tried.known
+        by_line = sorted(pair, key=known.first_line)
+        first = next((m for m in by_line if self._agree((m,), self.shown)), by_line[0])
+        second = pair[1] if first == pair[0] else pair[0]
+        mistakes = self.mistakes[first], self.mistakes[second]
+        return Recognized(mistakes[0], self.shown, mistakes[1], is_all)
+
+    def _explains(self, numbers: tuple[int, ...], among: list[int]) -> bool:
+        """Say whether mistakes do the same as the answer on some inputs.
+
+        At least one wrong result must be shared, or an error to the word: two answers that only
+        fail on the same inputs prove nothing.
+        """
+        proved = False
+        for i in among:
+            if not self._agree(numbers, i):
+                return False
+            proved = proved or self._proves(numbers, i)
+        return proved
+
+    def _agree(self, numbers: tuple[int, ...], i: int) -> bool:
+        theirs = self.tried.mistaken(numbers, i)
+        return alike(theirs, self.outcomes[i], self.tried.cases[i].tolerance)
+
+    def _proves(self, numbers: tuple[int, ...], i: int) -> bool:
+        """Say whether agreement on this input is no accident."""
+        theirs, got = self.tried.mistaken(numbers, i), self.outcomes[i]
+        if got.error is not None:
+            return theirs.error is not None and theirs.error.text == got.error.text
+        return i in self.failing and got.is_sequence == theirs.is_sequence
+
+    def _is_visible(self, m: int, i: int) -> bool:
+        """Say whether a mistake makes a difference on an input."""
+        theirs, right = self.tried.mistaken((m,), i), self.tried.expected(i)
+        return not alike(theirs, right, self.tried.cases[i].tolerance)
+
+    def _is_much(self, same: list[int]) -> bool:
+        """Say whether agreement on these inputs is no accident: small ones, made by hand, agree soon."""
+        return len(same) > 1 and any(_size(self.tried.cases[i]) > 20 for i in same)
+
+    def _contradicts(self, m: int) -> bool:
+        """Say whether the answer is right somewhere where the mistake would be seen."""
+        right = (i for i in self.all if i not in self.failing)
+        return any(self._is_visible(m, i) for i in right)
+
+
+def _size(case: Case) -> int:
+    return sum(t.numel() for t in named_tensors(case.args).values())
+
+
+def is_plain(case: Case) -> bool:
+    """Say whether a case has no floats but float32."""
+    return float_dtypes(case) <= {torch.float32}
+
+
+def float_dtypes(case: Case) -> set[torch.dtype]:
+    """Return the dtypes of the float tensors among a case's arguments."""
+    tensors = named_tensors(case.args).values()
+    return {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+
+
+def alike(a: Outcome, b: Outcome, tolerance: float | None) -> bool:
+    """Say whether two answers, right or wrong, did the same on one input."""
+    if a.error or b.error:
+        return bool(a.error and b.error and a.error.kind == b.error.kind)
+    if len(a.values) != len(b.values):
+        return False
+    return all(same_value(x, y, tolerance) for x, y in zip(a.values, b.values, strict=True))
+
+
+def same_value(x: Any, y: Any, tolerance: float | None) -> bool:
+    """Say whether two results, right or wrong, are the same."""
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+        if isinstance(x, float) and isinstance(y, float):
+            return math.isclose(x, y, rel_tol=1e-4) or (math.isnan(x) and math.isnan(y))
+        return type(x) is type(y) and (x == y or not isinstance(x, int | str))
+    if x.is_nested or y.is_nested:  # they have no shape
+        return x.is_nested and y.is_nested
+    if (x.shape, x.dtype, x.device, x.layout) != (y.shape, y.dtype, y.device, y.layout):
+        return False
+    if x.layout != torch.strided or x.device.type == "meta":
+        return True
+    if not x.isfinite().all() and not y.isfinite().all():
+        return True  # nan and inf travel differently through equivalent code
+    return bool(agreeing(x, y, tolerance).all())

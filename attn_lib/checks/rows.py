@@ -1,0 +1,212 @@
+"""An answer in which every line has a name, and the mistakes that are one of its lines written otherwise.
+
+The edits of a mistake map the name of a line, which is the name that the line assigns, to what is
+written there instead. There are three ways to say it:
+
+    {"weights": "scores.softmax(-2)"}             the line is this
+    {"weights": "softmax(-1) => softmax(-2)"}     in the line, this is that, wherever it occurs
+    {"gate": "1 - _"}                             `_` stands for what the line says
+
+So two mistakes make a third one, if they do not write the same line in two ways.
+"""
+
+import ast
+import builtins
+import inspect
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from types import CodeType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import attn_lib
+
+Edits = dict[str, str]
+
+# All that an answer and its edits may use, beside Python's own names.
+NAMES = {"torch": torch, "F": F, "nn": nn, "math": math, "attn_lib": attn_lib}
+
+
+class Variants:
+    """All the ways of writing one answer that some edits allow, compiled once.
+
+    In the compiled answer, each line that an edit names has all its versions, and a switch between
+    them. So a combination of edits costs no more than to run it.
+
+    Args:
+        answer: a function or class. Each name that an edit uses is assigned there exactly once.
+        edits: the versions of its lines.
+
+    Raises:
+        ValueError: an edit names a line that is not there, or there twice, or is no Python.
+    """
+
+    def __init__(self, answer: Callable, edits: Sequence[Edits]):
+        self.answer, self.lines = answer, lines_of(answer)
+        self.edits = [expanded(edit, self.lines) for edit in edits]
+        arguments = [n.arg for n in ast.walk(_tree(answer)) if isinstance(n, ast.arg)]
+        # What a line may read.
+        self.names = {*self.lines, *arguments, *NAMES, *dir(builtins)}
+
+    def variant(self, *numbers: int) -> Callable:
+        """Return the answer with the edits of these numbers; with none, the answer itself."""
+        switches: Edits = {}
+        for number in numbers:
+            switches |= _slots(self.edits[number])
+        namespace: dict[str, Any] = {**NAMES, "_written": switches, "__name__": __name__}
+        exec(self._code, namespace)
+        return namespace[self.answer.__name__]
+
+    def compose(self, a: int, b: int) -> bool:
+        """Say whether two edits can stand in one answer: nowhere do they write the same line."""
+        one, other = _slots(self.edits[a]), _slots(self.edits[b])
+        return all(other.get(slot, text) == text for slot, text in one.items())
+
+    def first_line(self, number: int) -> int:
+        """Return the place, among the answer's lines, of the first one that an edit changes."""
+        names = list(self.lines)
+        return min(names.index(name) for name in self.edits[number])
+
+    @cached_property
+    def _code(self) -> CodeType:
+        tree = _tree(self.answer)
+        texts: dict[str, list[str]] = {}
+        for edit in self.edits:
+            for slot, text in _slots(edit).items():
+                texts.setdefault(slot, [])
+                if text not in texts[slot]:
+                    texts[slot].append(text)
+        for name, statement in _named(tree):
+            if name in self.lines:
+                value = statement.value
+                statement.value = _switched(name, value, texts.get(name, []))
+                around = texts.get(f"around {name}", [])
+                if around:
+                    switched = _switched(
+                        f"around {name}", ast.Name("_", ast.Load()), around
+                    )
+                    kept = ast.NamedExpr(ast.Name("_", ast.Store()), statement.value)
+                    both = ast.Tuple([kept, switched], ast.Load())
+                    statement.value = ast.Subscript(both, ast.Constant(-1), ast.Load())
+        return compile(ast.fix_missing_locations(tree), f"<{self.answer.__name__}>", "exec")
+
+
+def lines_of(answer: Callable) -> dict[str, str]:
+    """Return what each line of an answer says, by the name it assigns; names that occur once only."""
+    named = [(name, ast.unparse(node.value)) for name, node in _named(_tree(answer))]
+    names = [name for name, _ in named]
+    return {name: text for name, text in named if names.count(name) == 1}
+
+
+def expanded(edits: Edits, lines: dict[str, str]) -> Edits:
+    """Return edits with "this => that" carried out.
+
+    Raises:
+        ValueError: a line is not there, or does not hold what is to be replaced, or is no Python.
+    """
+    written = {}
+    for name, text in edits.items():
+        if name not in lines:
+            raise ValueError(
+                f"no line, or more than one, assigns {name!r}; there are {', '.join(lines)}"
+            )
+        old, arrow, new = text.partition(" => ")
+        if arrow and old not in lines[name]:
+            raise ValueError(f"expected {old!r} in the line {name} = {lines[name]}")
+        written[name] = lines[name].replace(old, new) if arrow else text
+        _parsed(written[name])
+    return written
+
+
+def written_otherwise(answer: Callable, edits: Edits) -> str:
+    """Return the source of an answer with some of its lines written otherwise, comments and all."""
+    source, edits = _source(answer), expanded(edits, lines_of(answer))
+    changes = []
+    for name, statement in _named(ast.parse(source)):
+        if name in edits:
+            text = edits[name]
+            if _is_around(text):
+                text = _filled(text, statement.value)
+            changes.append((statement.value, text))
+    lines = source.splitlines(keepends=True)
+    for node, text in reversed(changes):
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        head = lines[first].encode()[: node.col_offset].decode()
+        tail = lines[last].encode()[node.end_col_offset :].decode()
+        lines[first : last + 1] = [head + text + tail]
+    text = "".join(lines)
+    start = min(text.index(word) for word in ("def ", "class ") if word in text)
+    return text[start:]
+
+
+def names_read(text: str) -> set[str]:
+    """Return the names that an expression reads, `_` and those it makes itself left out."""
+    names = [
+        node for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name | ast.arg)
+    ]
+    made = {n.arg for n in names if isinstance(n, ast.arg)}
+    made |= {
+        n.id for n in names if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    return {n.id for n in names if isinstance(n, ast.Name)} - made - {"_"}
+
+
+def _source(answer: Callable) -> str:
+    return textwrap.dedent(inspect.getsource(answer))
+
+
+def _tree(answer: Callable) -> ast.Module:
+    tree = ast.parse(_source(answer))
+    [definition] = tree.body
+    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
+    definition.decorator_list = []
+    return tree
+
+
+def _named(tree: ast.Module) -> Iterator[tuple[str, Any]]:
+    """Yield the statements that have a name: "scores", "q_proj" of `self.q_proj`, and "return"."""
+    statements = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.Return)
+    ]
+    for node in sorted(statements, key=lambda node: (node.lineno, node.col_offset)):
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield "return", node
+        elif isinstance(node, ast.Assign):
+            yield ast.unparse(node.targets[0]).removeprefix("self."), node
+
+
+def _slots(edit: Edits) -> dict[str, str]:
+    """Return what an edit writes, by the place: a line, or around what the line says."""
+    return {f"around {n}" if _is_around(t) else n: t for n, t in edit.items()}
+
+
+def _is_around(text: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == "_" for n in ast.walk(_parsed(text)))
+
+
+def _parsed(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(f"expected an expression, got {text!r}") from error
+
+
+def _switched(slot: str, value: ast.expr, texts: list[str]) -> ast.expr:
+    """Return an expression that is one of some texts if the switch says so, else the value."""
+    for text in texts:
+        test = _parsed(f"_written.get({slot!r}) == {text!r}")
+        value = ast.IfExp(test, _parsed(text), value)
+    return value
+
+
+def _filled(text: str, value: ast.expr) -> str:
+    class Fill(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return value if node.id == "_" else node
+
+    return ast.unparse(Fill().visit(_parsed(text)))
