@@ -1,7 +1,7 @@
 # Attention from Scratch. `make` alone lists what there is. Needs a POSIX shell and Python 3.11-3.13.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check quick lint notebooks exercises site bench bench-grading class format models clean
+.PHONY: help lab test check deep quick lint notebooks exercises site bench bench-grading class format models clean
 
 VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
@@ -36,10 +36,14 @@ test:  ## set up what is missing, then run every test (some minutes)
 
 check: test  ## the same as make test: what CI runs
 
+deep:  ## test tasks whose sources changed with 20 seeds, mutants and pairs of mistakes (TASKS=all: hours)
+	$(call set_up,test)
+	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.checks.deep $(TASKS)
+
 quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
-	$(ISOLATED) $(PYTEST) tests -m "not browser and not slow"
+	$(ISOLATED) $(PYTEST) tests -m "not browser and not slow" --deep=never
 
 lint:
 	$(VENV) -m ruff format --check

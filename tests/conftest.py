@@ -4,6 +4,15 @@ import pytest
 from _pytest.nodes import Item
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--deep",
+        choices=("never", "changed", "all"),
+        default="changed",
+        help="twenty seeds, machine-made mutants and pairs of mistakes: for which tasks",
+    )
+
+
 def pytest_collection_modifyitems(items: list[Item]) -> None:
     """Keep the tests of a task together, which share its inputs, and those of any other file."""
     for item in items:

@@ -1,0 +1,83 @@
+"""What the tests know of a task beyond its rows: one module for each task, named after it."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+
+from attn_lib.checks.mistakes import known
+from attn_lib.checks.rows import Edits, Variants, lines_of
+from attn_lib.checks.task import find_task
+
+
+class Answers:
+    """Right and wrong answers to one task that no row makes.
+
+    Args:
+        name: the task's name.
+        spelled: right ways to write a line of the annotated answer, by the line's name.
+        survivors: machine-made mutants that are accepted, and are right: each was looked at.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        spelled: dict[str, list[str]] | None = None,
+        survivors: Sequence[Edits] = (),
+    ):
+        self.name = name
+        self.spelled = spelled or {}
+        self.survivors = list(survivors)
+        self.rights: list[Callable] = []
+        self.wrongs: list[Callable] = []
+
+    def right(self, answer: Callable) -> Callable:
+        """Decorate a right answer of another build."""
+        self.rights.append(answer)
+        return answer
+
+    def wrong(self, answer: Callable) -> Callable:
+        """Decorate a wrong answer that no row makes: it is rejected, whatever it is called."""
+        self.wrongs.append(answer)
+        return answer
+
+    def combinations(self, number: int) -> Iterator[tuple[Edits, Callable]]:
+        """Yield right answers: each line spelled otherwise, then random lines together."""
+        edits = [{line: text} for line, texts in self.spelled.items() for text in texts]
+        variants = self._of_any_build(edits)
+        for i in range(len(edits)):
+            yield edits[i], variants.variant(i)
+        rng = random.Random(self.name)
+        for _ in range(number if len(edits) > 1 else 0):
+            chosen: list[int] = []
+            for i in rng.sample(range(len(edits)), len(edits)):
+                if (
+                    all(variants.compose(i, other) for other in chosen)
+                    and rng.random() < 0.7
+                ):
+                    chosen.append(i)
+            merged = {line: text for i in chosen for line, text in edits[i].items()}
+            yield merged, variants.variant(*chosen)
+
+    def _of_any_build(self, edits: list[Edits]) -> Variants:
+        task = find_task(self.name)
+        builds = (task.reference, *task.others)
+        fits = (b for b in builds if self.spelled.keys() <= lines_of(b).keys())
+        return Variants(next(fits), edits)
+
+    @cached_property
+    def mistakes(self) -> int:
+        """How many mistakes are known."""
+        return len(known(self.name).mistakes)
+
+
+def answers_to(name: str) -> Answers:
+    """Return what the tests know of a task."""
+    return import_module(f"tests.checks.answers.{name}").answers
+
+
+def named() -> list[str]:
+    """Return the names of the tasks that have answers here."""
+    return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))

@@ -1,0 +1,20 @@
+"""How deeply a task is tested: see deep.py."""
+
+import pytest
+
+from tests.checks.deep import is_changed
+
+
+@pytest.fixture
+def deep(request):
+    """Whether this test's task is tested deeply: if its sources have changed, with --deep=all always."""
+    wanted = request.config.getoption("deep")
+    return wanted == "all" or (
+        wanted == "changed" and is_changed(request.getfixturevalue("name"))
+    )
+
+
+@pytest.fixture
+def seeds(deep):
+    """The seeds of the inputs: 20 in a deep run, else 2."""
+    return range(20 if deep else 2)
