@@ -7,8 +7,9 @@ does the same on some failing inputs, and contradicts the answer on none, is nam
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -65,7 +66,6 @@ class _Search:
         self.all = [*failing, *(i for i in everything if i not in failing)]
         self.plain = [i for i in self.all if is_plain(tried.cases[i])]
         self.shown = failing[0]
-        self.end = time.thread_time() + PAIR_SECONDS
 
     def one(self) -> Recognized | None:
         """Find a mistake that explains every input, or all but those of rare dtypes."""
@@ -79,10 +79,6 @@ class _Search:
         """Find two mistakes that together explain every input, or all but those of rare dtypes."""
         best = None
         for pair in self._pairs():
-            if time.thread_time() > self.end:
-                break
-            if not self._agree(pair, self.shown):
-                continue
             if self._explains(pair, self.all):
                 return self._ask(pair, is_all=True)
             if best is None and self._explains(pair, self.plain):
@@ -99,22 +95,30 @@ class _Search:
                 best, most = Recognized(mistake, same[0], is_all=False), len(same)
         return best
 
-    def _pairs(self) -> Iterable[tuple[int, int]]:
-        """Yield pairs that compose, the likeliest first."""
-        compose = self.tried.known.compose
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        """Yield pairs that do the same as the answer on one failing input, until time is up.
+
+        It is the one, of the smallest few, on which the fewest mistakes can be seen: what cannot be
+        seen there is tried only beside a mistake that alone explains it.
+        """
+        compose, end = self.tried.known.compose, time.thread_time() + PAIR_SECONDS
         numbers = range(len(self.mistakes))
-        seen = [m for m in numbers if self._is_visible(m, self.shown)]
-        alone = [m for m in seen if self._agree((m,), self.shown)]
-        # What is shown is all the work of the first; the second shows where the first is not enough.
-        for a in alone:
-            rest = next(i for i in self.all if not self._agree((a,), i))
+        few = {i: [m for m in numbers if self._is_visible(m, i)] for i in self.failing[:3]}
+        place = min(few, key=lambda i: (self.outcomes[i].error is not None, len(few[i])))
+        for a in few[place]:
+            if not self._agree((a,), place):
+                continue
+            elsewhere = next((i for i in self.all if not self._agree((a,), i)), place)
             for b in numbers:
-                if b not in seen and compose(a, b) and self._is_visible(b, rest):
+                if time.thread_time() > end:
+                    return
+                if b not in few[place] and compose(a, b) and self._is_visible(b, elsewhere):
                     yield a, b
-        for a in seen:
-            for b in seen:
-                if a < b and compose(a, b):
-                    yield a, b
+        for a, b in combinations(few[place], 2):
+            if time.thread_time() > end:
+                return
+            if compose(a, b) and self._agree((a, b), place):
+                yield a, b
 
     def _ask(self, pair: tuple[int, int], *, is_all: bool) -> Recognized:
         """Ask about the mistake that explains the input shown; or that comes first in the answer."""

@@ -34,6 +34,7 @@ class Verdict:
         question: leads to the recognized mistake, or is empty.
         printed: what the answer itself printed, and its warnings.
         inputs: the tensors it failed on, by name, to try by hand.
+        setup: lines of code that make what else is needed for that.
         points: the points earned.
         max_points: the points the task is worth.
         note: anything to add about keeping the answer.
@@ -53,6 +54,7 @@ class Verdict:
     max_points: float = 0
     note: str = ""
     second: str | None = None
+    setup: str = ""
     _shown_in: tuple | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -74,11 +76,17 @@ class Verdict:
         sign, word, _ = LOOK[self.status]
         return f"{sign} {word}: {self.task}"
 
+    @property
+    def by_hand(self) -> str:
+        """Lines of code that make a small input; empty if it is large."""
+        small = small_inputs(self.inputs)
+        return f"{self.setup}\n{small}".strip() if small else ""
+
     def __str__(self) -> str:
         text = f"{self.heading}\n" + "".join(
             f"  {line}\n" for line in self.message.splitlines()
         )
-        small = small_inputs(self.inputs) if self.status in ("wrong", "error") else ""
+        small = self.by_hand if self.status in ("wrong", "error") else ""
         if small:
             text += "  To try it by hand:\n" + "".join(
                 f"    {x}\n" for x in small.splitlines()
@@ -104,7 +112,7 @@ class Verdict:
             if self.question:
                 body.append(_paragraph(self.question, weight="bold"))
             body += [_paragraph(self.note)] if self.note else []
-            body.append(_fold("To try it by hand", small_inputs(self.inputs)))
+            body.append(_fold("To try it by hand", self.by_hand))
         body.append(_fold("Your code printed", "\n".join(self.printed.splitlines()[:40])))
         mistake = f' data-mistake="{self.mistake}"' if self.mistake else ""
         return (
@@ -146,17 +154,22 @@ def _shell() -> Any:
 
 def small_inputs(inputs: dict[str, Tensor], limit: int = 30) -> str:
     """Write small inputs as lines of code that make them; an empty string if they are large."""
-    if not inputs or sum(t.numel() for t in inputs.values()) > limit:
+    if sum(t.numel() for t in inputs.values()) > limit:
         return ""
-    lines = []
-    for name, tensor in inputs.items():
-        values = _rounded(tensor.tolist())
-        dtype = f", dtype={tensor.dtype}" if str(tensor.dtype) not in _DEFAULTS else ""
-        target = f"module.{name}.data" if "." in name else name  # a module's parameter
-        lines.append(
-            f"{target} = torch.tensor({values}{dtype})".replace("inf", "torch.inf")
-        )
-    return "\n".join(lines)
+    # A module's parameters are among the lines that make it.
+    return "\n".join(_made(name, t) for name, t in inputs.items() if "." not in name)
+
+
+def made_by_hand(name: str, call: str, parameters: dict[str, Tensor]) -> str:
+    """Write the lines of code that make a module with some parameters."""
+    lines = [_made(f"{name}.{path}.data", tensor) for path, tensor in parameters.items()]
+    return "\n".join([f"{name} = {call}", *lines])
+
+
+def _made(target: str, tensor: Tensor) -> str:
+    dtype = f", dtype={tensor.dtype}" if str(tensor.dtype) not in _DEFAULTS else ""
+    line = f"{target} = torch.tensor({_rounded(tensor.tolist())}{dtype})"
+    return line.replace("inf", "torch.inf")
 
 
 _DEFAULTS = ("torch.float32", "torch.int64", "torch.bool")

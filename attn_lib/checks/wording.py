@@ -14,7 +14,7 @@ from attn_lib.checks.observe import Outcome, named_tensors
 from attn_lib.checks.recognize import Recognized
 from attn_lib.checks.say import describe
 from attn_lib.checks.task import Task
-from attn_lib.checks.verdict import Verdict
+from attn_lib.checks.verdict import Verdict, made_by_hand
 
 NO_GRADIENT = (
     "no-gradient",
@@ -99,6 +99,7 @@ def failed(task: Task, failure: Failure, mistake: tuple[str, str] | None) -> Ver
         evidence=found.text,
         question=mistake[1] if mistake else "",
         printed=outcome.printed,
+        setup=_setup(task, case),
         inputs={
             argument_name(task, path): t.clone()
             for path, t in named_tensors(case.args).items()
@@ -107,6 +108,19 @@ def failed(task: Task, failure: Failure, mistake: tuple[str, str] | None) -> Ver
         actual=found.actual,
         max_points=task.points,
     )
+
+
+def _setup(task: Task, case: Case) -> str:
+    """Return the lines of code that make the module that a case needs; "" if it needs none."""
+    if case.run is run_module:
+        init, parameters, *_ = case.args
+        return made_by_hand("module", f"{task.name}{init}", parameters)
+    for name, value in zip(
+        inspect.signature(task.reference).parameters, case.args, strict=False
+    ):
+        if hasattr(value, "by_hand"):
+            return made_by_hand(name, *value.by_hand())
+    return ""
 
 
 def recognized(task: Task, failure: Failure, found: Recognized) -> Verdict:
@@ -139,7 +153,10 @@ def not_attempted(task: Task, evidence: str) -> Verdict:
 def stub(task: Task, outcome: Outcome) -> Verdict:
     """Make the verdict on an answer that is not written, or not to its end."""
     if outcome.error is None:
-        text = "It returned nothing. If you have written something, is there a `return` at the end?"
+        text = (
+            "It returned None. If you have written something: is there a `return` at its end, and has "
+            "what follows it a value?"
+        )
         return not_attempted(task, text)
     frames = outcome.error.frames
     if "missing the required" in outcome.error.text:

@@ -375,7 +375,7 @@ def test_the_inputs_of_a_module_can_be_pasted():
             return 2 * super().forward(x)
 
     verdict = judge("SelfAttention", Doubled)
-    names = {"torch": torch, "module": Doubled(3, 2)}
+    names = {"torch": torch, "SelfAttention": Doubled}
     pasted = str(verdict).partition("To try it by hand:\n")[2]
     exec("\n".join(line.strip() for line in pasted.splitlines()), names)
     assert torch.equal(names["module"].q_proj.weight, verdict.inputs["q_proj.weight"])

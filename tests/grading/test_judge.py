@@ -330,7 +330,7 @@ def cached_attention(q, k, v, cache):
         ("    mask", "    q.mul_(2)\n    mask", "Not yet"),
         ("    mask", "    raise ValueError('mine')\n    mask", "ValueError: mine"),
         ("    mask", "    raise NotImplementedError\n    mask", "ot attempted"),
-        ("    mask", "    return None\n    mask", "It returned nothing"),
+        ("    mask", "    return None\n    mask", "It returned None"),
         ("k, v = torch", "return q, cache #", "Not yet"),
     ],
 )

@@ -35,6 +35,13 @@ class Attention:
     num_heads: int
     tensors: dict[str, Tensor]
 
+    def by_hand(self) -> tuple[str, dict[str, Tensor]]:
+        """What a learner writes to make the module, and the parameters it has then."""
+        return (
+            f"attn_lib.MultiHeadAttention({len(self.tensors['o_proj.bias'])}, {self.num_heads})",
+            self.tensors,
+        )
+
     @cached_property
     def kept(self) -> MultiHeadAttention:
         """A module with these parameters, for those who do not change it."""
