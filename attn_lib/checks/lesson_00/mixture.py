@@ -17,7 +17,9 @@ from attn_lib.checks.task import task
     ],
 )
 def mixture(weights, values):
-    return torch.einsum("ls,sd->ld", weights, values)
+    letters = "ls,sd->ld"
+    mixed = torch.einsum(letters, weights, values)
+    return mixed
 
 
 @mixture.cases
@@ -34,34 +36,49 @@ def _(rng):
         yield Case(f"L {L}, S {S}, D {D}", (weights, torch.randn(S, D, generator=rng)))
 
 
-@mixture.mistake(
+# ------------------------------------------------------------------------------- mistakes
+
+wrong = mixture.wrong
+wrong(
     "weights-transposed",
     "Row i of the weights belongs to mixture i. Which axis of the weights has to meet the axis S "
     "of the values?",
+    dict(letters="'sl,sd->ld'"),
+    dict(mixed="weights.mT @ values"),
 )
-def _(weights, values):
-    return weights.mT @ values
-
-
-@mixture.mistake(
+wrong(
     "summed-over-everything",
-    "Each mixture needs a sum of its own. Which letters are still there after your arrow?",
+    "Each mixture needs a sum of its own. Which axis of the result is lost in yours?",
+    dict(letters="'ls,sd->d'"),
 )
-def _(weights, values):
-    return torch.einsum("ls,sd->d", weights, values)
-
-
-@mixture.mistake(
+wrong(
+    "nothing-summed",
+    "The result should be (L, D). Which axis is still there, and what should become of it?",
+    dict(letters="'ls,sd->lsd'"),
+)
+wrong(
+    "axis-not-shared",
+    "Weights and values share one axis. Does each weight meet its own value in your code, or every "
+    "value?",
+    dict(letters="'ls,td->ld'"),
+)
+wrong(
     "weights-ignored",
     "If one weight doubles, does your result change? Where are the weights used?",
+    dict(mixed="values.mean(dim=0).expand(weights.shape[0], -1)"),
 )
-def _(weights, values):
-    return values.mean(dim=0).expand(weights.shape[0], -1)
-
-
-@mixture.mistake(
+wrong(
     "result-transposed",
-    "The result should be (L, D). In which order do your letters stand?",
+    "The result should be (L, D). In which order do your axes stand?",
+    dict(letters="'ls,sd->dl'"),
 )
-def _(weights, values):
-    return torch.einsum("ls,sd->dl", weights, values)
+wrong(
+    "multiplied-elementwise",
+    "`*` multiplies numbers that stand in the same place. What else should happen to the products?",
+    dict(mixed="weights * values"),
+)
+wrong(
+    "only-the-largest-weight",
+    "Is your result a mixture of all values, or a copy of one?",
+    dict(mixed="values[weights.argmax(-1)]"),
+)
