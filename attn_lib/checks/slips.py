@@ -10,6 +10,7 @@ use the same names for the same things:
     allowed, hidden         the mask, and the scores under it
     weights, kept           after the softmax, and with zeros in empty rows
     heads, merged, output   what the heads say, side by side, and after o_proj
+    given, terms            the weights that a measure reads, and what it adds up over the keys
     per_query, per_head     a number for each (B, H, L), and its mean (H,)
 """
 
@@ -150,4 +151,106 @@ slip(
     "o-proj-missing",
     "Which layer does your answer not use? What mixes the heads?",
     dict(output="merged"),
+)
+
+# ----------------------------------------------------------------------------------- reductions
+
+slip(
+    "softmax-once-more",
+    "The weights come out of a softmax already. Is there another one in what you call?",
+    dict(given="_.softmax(-1)"),
+)
+slip(
+    "a-row-of-zeros-is-nan",
+    "You make each row add up to 1. What does that do to a row of zeros, of a query that may see "
+    "nothing?",
+    dict(given="weights / weights.sum(-1, keepdim=True)"),
+)
+slip(
+    "dtype-changed",
+    "Give it float16, then float64: which dtype comes out, and which one should?",
+    dict(given="weights.float()"),
+    dict(given="weights.double()"),
+    dict(per_head="_.float()"),
+)
+slip(
+    "only-the-first-sample",
+    "Change the second sample. Does your result change?",
+    dict(given="_[:1]"),
+)
+slip(
+    "only-the-last-query",
+    "Take another query than the last one, and change its weights. Does your result ever change?",
+    dict(per_query="_[:, :, -1:]"),
+)
+slip(
+    "mean-over-keys",
+    "The weights of a row add up to 1 already. Over its keys, do you add up, or is something divided by "
+    "their number?",
+    dict(per_query="terms.mean(-1)"),
+)
+slip(
+    "rows-of-zeros-left-out",
+    "A row of zeros gives 0, and it is a row like every other. By how many rows do you divide?",
+    dict(per_head="per_query.where(weights.any(-1), torch.nan).nanmean((0, 2))"),
+)
+slip(
+    "summed-instead-of-averaged",
+    "Twice as many queries, or twice as many samples: should the number of a head double? Over which "
+    "axes do you add up where a mean is asked for?",
+    dict(per_head="per_query.sum((0, 2))"),
+    dict(per_head="per_query.sum(2).mean(0)"),
+    dict(per_head="per_query.sum(0).mean(1)"),
+)
+slip(
+    "largest-query",
+    "You keep the largest number of all queries. If one query does what the others do not, which number "
+    "should its head have?",
+    dict(per_head="per_query.amax(2).mean(0)"),
+)
+slip(
+    "one-number-for-all-heads",
+    "Two heads that look at different places: can one number tell them apart?",
+    dict(per_head="per_query.mean()"),
+)
+slip(
+    "the-wrong-axis-kept",
+    "For what is one number left in yours: for each sample, each head, or each query? Which of these "
+    "axes should stay?",
+    dict(per_head="per_query.mean((1, 2))"),
+    dict(per_head="per_query.mean((0, 1))"),
+)
+slip(
+    "means-missing",
+    "Print the shape of your result. Which of its axes should be left, and over what is a mean missing?",
+    dict(per_head="per_query"),
+    dict(per_head="per_query.mean(2)"),
+    dict(per_head="per_query.mean(0)"),
+)
+slip(
+    "axis-after-a-mean",
+    "After a mean over axis 0, how many axes are left? Which number has the axis of the queries now?",
+    dict(per_head="per_query.mean(0).mean(2)"),
+)
+slip(
+    "axis-left-over",
+    "A mean with `keepdim` leaves axes of size 1 behind. Which shape should the result have?",
+    dict(per_head="per_query.mean((0, 2), keepdim=True)"),
+)
+slip(
+    "samples-for-heads",
+    "`reshape` moves no number: in memory, sample 0 with all its heads comes first. Which axis must be "
+    "in front before you join the others?",
+    dict(per_head="per_query.reshape(per_query.shape[1], -1).mean(-1)"),
+)
+slip(
+    "squeezed",
+    "With a single head, how many axes has your result? What does `squeeze` take away?",
+    dict(per_head="_.squeeze()"),
+)
+slip(
+    "a-list-of-numbers",
+    "You return a list. What makes one tensor of its numbers, in the dtype of the weights?",
+    dict(per_head="_.tolist()"),
+    dict(per_head="list(_)"),
 )
