@@ -1,6 +1,6 @@
 """Check an answer, get a hint, see your progress: what the exercises use.
 
-from attn_lib.checks import check, hint, progress, judge, tasks, mine
+from attn_lib.checks import check, drill, hint, progress, judge, tasks, mine
 """
 
 from attn_lib.checks import (  # noqa: F401 - they register their tasks
@@ -14,6 +14,7 @@ from attn_lib.checks import (  # noqa: F401 - they register their tasks
     lesson_07,
 )
 from attn_lib.checks.commands import check, grade, hint, mine, progress
+from attn_lib.checks.drill import drill
 from attn_lib.checks.judge import judge
 from attn_lib.checks.task import Task, tasks
 from attn_lib.checks.verdict import Verdict
@@ -22,6 +23,7 @@ __all__ = [
     "Task",
     "Verdict",
     "check",
+    "drill",
     "grade",
     "hint",
     "judge",

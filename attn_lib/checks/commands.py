@@ -119,25 +119,31 @@ def hint(name: str = "") -> None:
     )
 
 
-def progress() -> None:
-    """Show a table of all tasks: passed, attempted or open, with points."""
+def progress(lesson: int | None = None) -> None:
+    """Show a table of tasks: passed, attempted or open, with points and the drills mended.
+
+    Args:
+        lesson: show this lesson's tasks only.
+    """
     try:
         kept, message = store.load()
     except CannotKeep as error:
         kept, message = {}, str(error)
     rows, earned, total = [], 0, 0
-    for task in tasks():
+    for task in (t for t in tasks() if lesson in (None, t.lesson)):
         entry = kept.get(task.name, {})
         passed = bool(entry.get("passed"))
         state = (
             "✓ passed" if passed else "✗ attempted" if entry.get("attempts") else "○ open"
         )
+        mended = len(entry.get("mended", []))
+        state += f", {mended} mended" if mended else ""
         earned, total = earned + passed * task.points, total + task.points
         points = f"{passed * task.points} of {task.points}" if task.points else "practice"
         rows.append((f"{task.lesson:02d}", task.name, state, points))
     rows.append(("", "all", "", f"{earned} of {total}"))
     header = ("lesson", "task", "state", "points")
-    text = "\n".join("{:<8}{:<24}{:<14}{}".format(*row) for row in (header, *rows))
+    text = "\n".join("{:<8}{:<24}{:<22}{}".format(*row) for row in (header, *rows))
     cells = "".join(
         "<tr>"
         + "".join(f'<td style="text-align:left">{html.escape(c)}</td>' for c in row)

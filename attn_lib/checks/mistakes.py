@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 
-from attn_lib.checks.rows import Variants, expanded, names_read
+from attn_lib.checks.rows import Variants, expanded, names_read, written_otherwise
 from attn_lib.checks.slips import SHARED
 from attn_lib.checks.task import Mistake, Task, find_task
 
@@ -53,6 +53,13 @@ class Known:
             assert whole is not None
             return whole
         return self._variants[build].variant(*(self._place[n] for n in numbers))
+
+    def source(self, *numbers: int) -> str:
+        """Return the text of the wrong answer with these mistakes, which are rows."""
+        build = self._build[numbers[0]]
+        assert build is not None
+        edits = [self._variants[build].edits[self._place[n]] for n in numbers]
+        return written_otherwise(self._variants[build].answer, *edits)
 
     def compose(self, a: int, b: int) -> bool:
         """Say whether two mistakes can stand in one answer."""

@@ -14,9 +14,9 @@ import ast
 import builtins
 import inspect
 import math
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -123,25 +123,19 @@ def expanded(edits: Edits, lines: dict[str, str]) -> Edits:
     return written
 
 
-def written_otherwise(answer: Callable, edits: Edits) -> str:
-    """Return the source of an answer with some of its lines written otherwise, comments and all."""
-    source, edits = _source(answer), expanded(edits, lines_of(answer))
-    changes = []
-    for name, statement in _named(ast.parse(source)):
-        if name in edits:
-            text = edits[name]
-            if _is_around(text):
-                text = _filled(text, statement.value)
-            changes.append((statement.value, text))
-    lines = source.splitlines(keepends=True)
-    for node, text in reversed(changes):
-        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-        head = lines[first].encode()[: node.col_offset].decode()
-        tail = lines[last].encode()[node.end_col_offset :].decode()
-        lines[first : last + 1] = [head + text + tail]
-    text = "".join(lines)
-    start = min(text.index(word) for word in ("def ", "class ") if word in text)
-    return text[start:]
+def written_otherwise(answer: Callable, *edits: Edits) -> str:
+    """Return the source of an answer with some of its lines written otherwise; without comments."""
+    tree, lines = _tree(answer), lines_of(answer)
+    written = [expanded(edit, lines) for edit in edits]
+    for name, statement in _named(tree):
+        texts = [edit[name] for edit in written if name in edit]
+        for text in sorted(
+            texts, key=_is_around
+        ):  # first what the line is, then what is around it
+            statement.value = _parsed(
+                text if not _is_around(text) else _filled(text, statement.value)
+            )
+    return ast.unparse(tree)
 
 
 def names_read(text: str) -> set[str]:
@@ -156,16 +150,31 @@ def names_read(text: str) -> set[str]:
     return {n.id for n in names if isinstance(n, ast.Name)} - made - {"_"}
 
 
-def _source(answer: Callable) -> str:
-    return textwrap.dedent(inspect.getsource(answer))
+@cache
+def text_of(path: str) -> str:
+    """Return a file's text as it was when this was first asked for.
+
+    A task asks when it is imported: the file may change under a running session, by an update.
+    """
+    return Path(path).read_text(encoding="utf-8")
 
 
 def _tree(answer: Callable) -> ast.Module:
-    tree = ast.parse(_source(answer))
-    [definition] = tree.body
-    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
-    definition.decorator_list = []
-    return tree
+    """Return the definition of a function or class that stands at the top level of its module."""
+    function = inspect.isfunction(answer)
+    for node in ast.parse(text_of(inspect.getfile(answer))).body:
+        if (
+            not isinstance(node, ast.FunctionDef | ast.ClassDef)
+            or node.name != answer.__name__
+        ):
+            continue
+        start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+        if not function or start <= answer.__code__.co_firstlineno <= (
+            node.end_lineno or 0
+        ):
+            node.decorator_list = []
+            return ast.Module([node], [])
+    raise ValueError(f"{answer.__name__} is not defined at the top level of its module")
 
 
 def _named(tree: ast.Module) -> Iterator[tuple[str, Any]]:

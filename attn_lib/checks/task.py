@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.rows import Edits
+from attn_lib.checks.rows import Edits, text_of
 
 _REGISTRY: dict[str, "Task"] = {}
 
@@ -106,6 +106,7 @@ def task(
 
     def register(reference: Callable) -> Task:
         name = reference.__name__
+        text_of(inspect.getfile(reference))  # now, while it is what was imported
         stands_in = library or reference
         made = Task(
             name, lesson, points, reference, tuple(hints), returns, stands_in, without

@@ -27,7 +27,11 @@ def hint(name: str = "") -> None:
     """Say nothing."""
 
 
-def progress() -> None:
+def progress(lesson: int | None = None) -> None:
+    """Say nothing."""
+
+
+def drill(name: str = "", answer: Any = None, **options: Any) -> None:
     """Say nothing."""
 
 

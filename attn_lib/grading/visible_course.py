@@ -27,6 +27,12 @@ TAUGHT = {
     "head_control": 7,
 }
 
+# Never there: it reads weights that the sandbox does not have.
+NEVER = ("minilm",)
+
+# What observes an answer, and what the modules of earlier lessons import.
+ENGINE = ("case.py", "module_runs.py", "observe.py", "rows.py", "say.py", "task.py")
+
 # What is shown of a lesson's checks while it is graded: how its cases call an answer.
 WITHOUT_ANSWERS = ("runs.py", "fake_model.py")
 
@@ -45,7 +51,7 @@ def course_for(lesson: int) -> Path:
     for name in ("plotting", "data"):
         shutil.copytree(PACKAGE / name, inside / name, ignore=_no_caches)
     (inside / "__init__.py").write_text(exports(modules), encoding="utf-8")
-    for name in ("case.py", "module_runs.py", "observe.py", "say.py", "task.py"):
+    for name in ENGINE:
         shutil.copy(PACKAGE / "checks" / name, inside / "checks")
     shutil.copy(PACKAGE / "grading" / "inside_checks.py", inside / "checks" / "__init__.py")
     for name in ("__init__.py", "confine.py", "fork_server.py", "wire.py", "worker.py"):

@@ -1,6 +1,7 @@
 """The judge outside of the learner's process: honest notebooks, and notebooks that end or cheat it."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from attn_lib.checks import tasks
 from attn_lib.grading.submission_judge import Judge
-from attn_lib.grading.visible_course import course_for
+from attn_lib.grading.visible_course import ENGINE, NEVER, PACKAGE, TAUGHT, course_for
 
 pytestmark = pytest.mark.usefixtures("sandbox_works")
 ROOT = Path(__file__).resolve().parents[2]
@@ -192,6 +193,25 @@ def test_no_answer_of_this_lesson_is_inside(lesson):
         if task.lesson >= lesson and task.points:
             assert f"def {task.name}(" not in text, task.name
             assert f"class {task.name}(" not in text, task.name
+
+
+def test_every_module_of_the_library_is_taught_somewhere_or_never_inside():
+    """A module that is forgotten here would be missing in later lessons, or be there too early."""
+    modules = {path.stem for path in PACKAGE.glob("[!_]*.py")}
+    assert modules == {*TAUGHT, *NEVER}
+    for name in TAUGHT:
+        source = (PACKAGE / f"{name}.py").read_text(encoding="utf-8")
+        for other in re.findall(r"from attn_lib\.(\w+) import", source):
+            assert TAUGHT[other] <= TAUGHT[name], (
+                f"{name} imports {other}, which comes later"
+            )
+
+
+def test_the_engine_that_is_inside_imports_nothing_else():
+    for name in ENGINE:
+        source = (PACKAGE / "checks" / name).read_text(encoding="utf-8")
+        used = set(re.findall(r"from attn_lib\.checks\.(\w+) import", source))
+        assert {f"{module}.py" for module in used} <= {*ENGINE}, name
 
 
 def test_the_cases_call_answers_only_through_what_is_inside():

@@ -1,0 +1,95 @@
+"""Judge every answer in a file: `python -m attn_lib.checks answers.py`.
+
+For those who write tasks: try the slips that people make, and see which are named, and how.
+
+The file holds Python, in cells that begin with `# %%` and a title. What comes before the first cell is
+run before each of them. The answer in a cell is the last function or class in it; it answers the task of
+its own name, or that of --task.
+"""
+
+import argparse
+import inspect
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attn_lib.checks.judge import judge
+from attn_lib.checks.rows import NAMES
+from attn_lib.checks.task import find_task
+
+
+class Snippet(NamedTuple):
+    """An answer in a file: its title, and the code that defines it."""
+
+    title: str
+    code: str
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the command line asks for; return the exit status."""
+    doc = __doc__ or ""
+    parser = argparse.ArgumentParser(
+        prog="python -m attn_lib.checks",
+        description=doc,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", type=Path, help="the answers")
+    parser.add_argument("--task", help="the task that they answer; else each by its name")
+    parser.add_argument("--seed", type=int, default=0, help="of the inputs (0)")
+    options = parser.parse_args(arguments)
+    try:
+        text = options.file.read_text(encoding="utf-8")
+        if options.task:
+            find_task(options.task)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    named = total = 0
+    for snippet in snippets(text):
+        try:
+            name, answer = defined(snippet, options.task)
+            verdict = judge(name, answer, seed=options.seed)
+        except Exception as error:
+            print(f"\n{snippet.title}\n  not judged: {type(error).__name__}: {error}")
+            continue
+        total, named = total + 1, named + (verdict.mistake is not None)
+        second = f", and {verdict.second}" if verdict.second else ""
+        print(
+            f"\n{snippet.title}\n  {verdict.status}: {verdict.mistake or 'no mistake named'}{second}"
+        )
+        if verdict.status != "passed":
+            print("  " + verdict.message.replace("\n", "\n  "))
+    print(f"\n{total} answers judged, a mistake named in {named}.")
+    return 0
+
+
+def snippets(text: str) -> list[Snippet]:
+    """Split a file into its cells, each with what comes before the first one."""
+    start, *cells = f"\n{text}".split("\n# %%")
+    found = []
+    for number, cell in enumerate(cells, start=1):
+        title, _, code = cell.partition("\n")
+        found.append(Snippet(title.strip() or f"cell {number}", f"{start}\n{code}"))
+    return found or [Snippet("the file", text)]
+
+
+def defined(snippet: Snippet, task: str | None) -> tuple[str, Any]:
+    """Run a snippet; return the task's name and the answer, the last definition in it.
+
+    Raises:
+        ValueError: it defines nothing, or nothing named after a task.
+    """
+    names: dict[str, Any] = {**NAMES, "__name__": "answers"}
+    before = dict(names)
+    exec(compile(snippet.code, f"<{snippet.title}>", "exec"), names)
+    own = [
+        value
+        for name, value in names.items()
+        if name not in before and (inspect.isfunction(value) or inspect.isclass(value))
+    ]
+    if not own:
+        raise ValueError("expected a function or a class, got none")
+    return (task or find_task(own[-1].__name__).name), own[-1]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

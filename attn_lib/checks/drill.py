@@ -1,0 +1,196 @@
+"""Debugging drills: a right answer with a line written otherwise, for the learner to find and mend."""
+
+import ast
+import hashlib
+import random
+import re
+import sys
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from attn_lib.checks import store
+from attn_lib.checks.judge import judge
+from attn_lib.checks.mistakes import known
+from attn_lib.checks.store import CannotKeep
+from attn_lib.checks.task import Task, find_task, tasks
+from attn_lib.checks.verdict import Verdict, inline, show
+
+EASY = 3  # drills of one line to mend in a task before the first of two lines
+IMPORTS = {
+    "math": "import math",
+    "torch": "import torch",
+    "F": "import torch.nn.functional as F",
+    "nn": "from torch import nn",
+    "attn_lib": "import attn_lib",
+}
+
+
+class Drill(NamedTuple):
+    """A wrong answer to mend.
+
+    Attributes:
+        key: its name in cells and in what is kept; it changes only with the code.
+        mistakes: the numbers of the known mistakes in it.
+        lines: how many of its lines are written otherwise.
+        code: a right answer, but for these lines; it defines `drilled`.
+    """
+
+    key: str
+    mistakes: tuple[int, ...]
+    lines: int
+    code: str
+
+
+_offered: dict[str, list[str]] = {}  # the drills of each task that this session has shown
+
+
+def drill(
+    name: str = "", answer: Any = None, *, lesson: int | None = None, key: str = ""
+) -> Verdict | None:
+    """Put a wrong answer to a task you have passed into the next cell, for you to find what is wrong.
+
+    In a terminal, it is printed. Drills not mended yet come first, and those with two wrong lines
+    after the first few of a task.
+
+    Args:
+        name: the task's name; without it, a passed task is chosen.
+        answer: what you made of a drill. It is judged; what is mended is kept.
+        lesson: choose among the tasks of this lesson.
+        key: the drill that `answer` was made of; or the one to show.
+    """
+    try:
+        if answer is not None:
+            return _judge_mended(find_task(name), answer, key)
+        task = find_task(name) if name else _choose(lesson)
+        entry = store.load()[0].get(task.name, {})
+        if not entry.get("passed"):
+            raise ValueError(f"Drills come after the task: pass `{task.name}` first.")
+        mended = entry.get("mended", [])
+        _put(task, _find(task, key) if key else _next(task, mended), len(mended))
+    except (ValueError, CannotKeep) as error:
+        show(str(error), f"<p>{inline(str(error))}</p>")
+    return None
+
+
+@cache
+def drills(name: str) -> list[Drill]:
+    """Return the drills of a task, always in the same order: one wrong line first, then two."""
+    mine = known(name)
+    rows = [n for n, mistake in enumerate(mine.mistakes) if mistake.lines]
+    rng = random.Random(name)
+    one = [(n,) for n in rows if len(mine.mistakes[n].lines) == 1]
+    two = [(n,) for n in rows if len(mine.mistakes[n].lines) == 2]
+    pairs = [pair for (a,), (b,) in combinations(one, 2) if mine.compose(*(pair := (a, b)))]
+    two_or_pairs = [*two, *rng.sample(pairs, min(len(pairs), len(one)))]
+    found: dict[str, Drill] = {}
+    for lines, group in ((1, one), (2, two_or_pairs)):
+        for mistakes in rng.sample(group, len(group)):
+            code = _renamed(name, mine.source(*mistakes))
+            key = hashlib.sha256(code.encode()).hexdigest()[:6]
+            found.setdefault(key, Drill(key, mistakes, lines, code))
+    return list(found.values())
+
+
+def cell_of(task: Task, drill: Drill) -> str:
+    """Return the cell of a drill: imports, the wrong answer, and the call that judges it."""
+    used = {
+        node.id for node in ast.walk(ast.parse(drill.code)) if isinstance(node, ast.Name)
+    }
+    imports = "\n".join(IMPORTS[name] for name in IMPORTS if name in used)
+    asked = "One line is" if drill.lines == 1 else "Two lines are"
+    return (
+        f"# {asked} wrong in this answer to {task.name}. Find, mend, and run the cell.\n"
+        f"{imports}\n\nfrom attn_lib.checks import drill\n\n\n{drill.code}\n\n\n"
+        f'drill("{task.name}", drilled, key="{drill.key}")'
+    )
+
+
+def _renamed(name: str, code: str) -> str:
+    """Return the code under another name: a learner's own answer is to stay what it is."""
+    return re.sub(rf"^(def|class) {name}\b", r"\1 drilled", code)
+
+
+def _choose(lesson: int | None) -> Task:
+    """Return the passed task, of a lesson, of which the fewest drills are mended or were shown."""
+    kept = store.load()[0]
+    among = [t for t in tasks() if t.points and lesson in (None, t.lesson)]
+    if not among:
+        raise ValueError(f"Lesson {lesson} has no tasks to drill.")
+    passed = [t for t in among if kept.get(t.name, {}).get("passed")]
+    if not passed:
+        names = ", ".join(f"`{t.name}`" for t in among[:8])
+        raise ValueError(f"Drills come after the tasks: pass one first, such as {names}.")
+    return min(
+        passed,
+        key=lambda t: len({*kept[t.name].get("mended", []), *_offered.get(t.name, [])}),
+    )
+
+
+def _find(task: Task, key: str) -> Drill:
+    for found in drills(task.name):
+        if found.key == key:
+            return found
+    raise ValueError(
+        f"`{task.name}` has no drill {key!r}, or has none any more. Ask for another: "
+        f'`drill("{task.name}")`.'
+    )
+
+
+def _next(task: Task, mended: list[str]) -> Drill:
+    """Return a drill that is not mended yet, another one at each call."""
+    seen = _offered.setdefault(task.name, [])
+    every = drills(task.name)
+    if all(d.key in seen or d.key in mended for d in every):
+        seen.clear()  # all over again
+        mended = [] if all(d.key in mended for d in every) else mended
+    left = [d for d in every if d.key not in seen and d.key not in mended]
+    # After the first few, those of two lines in turn with those of one.
+    if len(mended) >= EASY and len(mended) % 2:
+        left.sort(key=lambda d: -d.lines)
+    for found in left:
+        seen.append(found.key)
+        # Two mistakes may cancel.
+        if judge(task.name, known(task.name).answer(*found.mistakes)).status != "passed":
+            return found
+    raise ValueError(f"`{task.name}` has no more drills.")
+
+
+def _put(task: Task, found: Drill, mended: int) -> None:
+    """Put a drill into the next cell, or print it where there are no cells."""
+    code = cell_of(task, found)
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None or not hasattr(shell, "kernel"):
+        print(code)
+        return
+    shell.set_next_input(code)
+    text = f"A drill for `{task.name}` is in the next cell; {mended} mended so far."
+    show(text, f"<p>{inline(text)}</p>")
+
+
+def _judge_mended(task: Task, answer: Any, key: str) -> Verdict:
+    """Judge what a learner made of a drill, show the verdict, and keep what is mended."""
+    verdict = judge(task.name, answer)
+    if verdict.status == "passed":
+        verdict = replace(verdict, points=0, max_points=0)
+        verdict = verdict.with_note(_keep(task, _find(task, key)))
+    verdict.show()
+    return verdict
+
+
+def _keep(task: Task, found: Drill) -> str:
+    """Keep that a drill is mended; return what it was."""
+    count = 0
+
+    def change(entry: dict[str, Any]) -> None:
+        nonlocal count
+        mended = entry.setdefault("mended", [])
+        if found.key not in mended:
+            mended.append(found.key)
+        count = len(mended)
+
+    message = store.update(task.name, change)
+    what = " and ".join(known(task.name).mistakes[m].id for m in found.mistakes)
+    text = f"Mended: {what}. That makes {count} of {len(drills(task.name))} drills of this task."
+    return f'{text} For another one: `drill("{task.name}")` {message}'.strip()

@@ -1,0 +1,92 @@
+"""Which question an answer is asked: one slip, two at once, a slip beside something unknown."""
+
+import math
+import time
+
+import pytest
+import torch
+
+from attn_lib.checks import judge
+from attn_lib.checks.task import find_task
+
+
+def scores_of(q, k, *, turned=False, scaled=True):
+    products = k @ q.mT if turned else q @ k.mT
+    return products / math.sqrt(q.shape[-1]) if scaled else products
+
+
+def test_one_slip_is_named_however_it_is_written():
+    def answer(q, k, v):
+        weights = torch.stack(
+            [torch.softmax(row @ keys.T, -1) for row, keys in zip(q, k, strict=True)]
+        )
+        return weights @ v, weights
+
+    verdict = judge("attention", answer)
+    assert (verdict.mistake, verdict.second) == ("scale-missing", None)
+    assert "waits" not in verdict.message
+
+
+def test_two_slips_at_once_are_both_named_and_one_is_asked_about():
+    def answer(q, k, v):
+        weights = scores_of(q, k, scaled=False).softmax(1)
+        return weights @ v, weights
+
+    verdict = judge("attention", answer)
+    assert {verdict.mistake, verdict.second} == {"scale-missing", "softmax-over-queries"}
+    assert "A second thing waits behind this one." in verdict.message
+
+
+def test_a_slip_beside_something_unknown_is_asked_about_with_a_hedge():
+    def answer(q, k, v):
+        weights = scores_of(q, k, scaled=False).softmax(-1)
+        return (weights @ v, weights) if len(q) < 3 else (weights @ v.flip(1), weights + 1)
+
+    verdict = judge("attention", answer)
+    assert verdict.mistake == "scale-missing"
+    assert verdict.question.startswith("On this input")
+
+
+def test_what_nobody_knows_is_not_asked_about():
+    verdict = judge("attention", lambda q, k, v: (v[:, :1] * 3.25 + q.sum(), q @ k.mT + 7))
+    assert verdict.mistake is None
+    assert verdict.question == ""
+
+
+def test_the_same_error_in_other_words_proves_nothing():
+    def answer(x, num_heads):
+        raise TypeError("other words")
+
+    assert judge("repeat_kv", answer).mistake is None
+
+
+def test_the_input_shown_has_a_difference_that_can_be_seen():
+    """Not the smallest one, if the numbers differ there in the fourth digit only."""
+
+    def answer(q, k):
+        exact = q @ k.mT / math.sqrt(q.shape[-1])
+        return exact * (1.0003 if q.numel() < 10 else 1.5)
+
+    verdict = judge("attention_scores", answer)
+    assert "by up to 0.000" not in verdict.evidence
+
+
+@pytest.mark.parametrize("name", ["attention_entropy", "gated_heads", "MultiHeadAttention"])
+def test_a_search_in_vain_ends_soon(name):
+    """The bound is loose, for a busy machine; `make bench` measures."""
+    reference = find_task(name).reference
+
+    def skewed(result):
+        return result + 0.37 * torch.arange(result.shape[-1])
+
+    def function(*args, **kwargs):
+        return skewed(reference(*args, **kwargs))
+
+    def module(*init):
+        made = reference(*init)
+        made.register_forward_hook(lambda module, args, result: skewed(result))
+        return made
+
+    start = time.thread_time()
+    assert judge(name, module if isinstance(reference, type) else function).mistake is None
+    assert time.thread_time() - start < 5
