@@ -4,13 +4,13 @@ import torch
 
 import attn_lib
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_04.steps import by_group_count, only_the_first, share, tile
 from attn_lib.checks.task import task
 
 
 @task(
     lesson=4,
     points=1,
+    library=attn_lib.repeat_kv,
     hints=[
         "Write down the list for H = 4 and Hkv = 2: which K/V head do query heads 0, 1, 2 and 3 "
         "read? How many neighbors share one?",
@@ -21,7 +21,10 @@ from attn_lib.checks.task import task
     ],
 )
 def repeat_kv(x, num_heads):
-    return attn_lib.repeat_kv(x, num_heads)
+    Hkv = x.shape[1]
+    group = num_heads // Hkv
+    output = x.repeat_interleave(group, dim=1)
+    return output
 
 
 @repeat_kv.cases
@@ -53,185 +56,116 @@ def _(rng):
     yield Case("bfloat16", (half, 6), grad=False)
 
 
-@repeat_kv.mistake(
+# ------------------------------------------------------------------------------- mistakes
+
+wrong = repeat_kv.wrong
+wrong(
     "heads-tiled",
     "Print the list of K/V heads that query heads 0, 1, 2, 3 get from you. Neighbors should share "
     "one: 0 0 1 1. Where must the copies stand, side by side or one round after the other?",
+    dict(output="x.repeat(1, group, 1, 1)"),
 )
-def _(x, num_heads):
-    return tile(x, num_heads)
-
-
-@repeat_kv.mistake(
+wrong(
     "divided-by-num-kv-heads",
     "How many query heads share one K/V head: Hkv, or H / Hkv? By which of the two do you divide i?",
+    dict(output="x[:, [i // Hkv for i in range(num_heads)]]"),
+    dict(output="x[:, [min(i // Hkv, Hkv - 1) for i in range(num_heads)]]"),
+    dict(output="x[:, [i // Hkv % Hkv for i in range(num_heads)]]"),
 )
-def _(x, num_heads):
-    return by_group_count(x, num_heads)
-
-
-@repeat_kv.mistake(
+wrong(
     "all-read-head-0",
     "Change the last K/V head. Which of your output heads notice? What is floor(i / H) for i below H?",
+    dict(output="x[:, :1].repeat(1, num_heads, 1, 1)"),
 )
-def _(x, num_heads):
-    return only_the_first(x, num_heads)
-
-
-@repeat_kv.mistake(
-    "tokens-repeated",
-    "Your heads are as many as before, but the sentence got longer. Which axis is 1, which is 2?",
-)
-def _(x, num_heads):
-    return x.repeat_interleave(num_heads // x.shape[1], dim=2)
-
-
-@repeat_kv.mistake(
-    "channels-repeated", "Should the vectors get longer, or the heads more numerous?"
-)
-def _(x, num_heads):
-    return x.repeat_interleave(num_heads // x.shape[1], dim=-1)
-
-
-@repeat_kv.mistake(
-    "batch-repeated",
-    "Are there more sentences after the call, or more heads? Which axis counts heads?",
-)
-def _(x, num_heads):
-    return x.repeat_interleave(num_heads // x.shape[1], dim=0)
-
-
-@repeat_kv.mistake(
-    "batch-repeated",
-    "Are there more sentences after the call, or more heads? Which axis does `cat` use by itself?",
-)
-def _(x, num_heads):
-    return torch.cat([x] * (num_heads // x.shape[1]))
-
-
-@repeat_kv.mistake(
-    "repeated-h-times",
-    "Two heads, each copied 8 times: how many are that? How many copies make 8 heads out of 2?",
-)
-def _(x, num_heads):
-    return x.repeat_interleave(num_heads, dim=1)
-
-
-@repeat_kv.mistake(
-    "repeated-hkv-times",
-    "How many heads come out if each of Hkv heads is copied Hkv times? How many should there be?",
-)
-def _(x, num_heads):
-    return x.repeat_interleave(x.shape[1], dim=1)
-
-
-@repeat_kv.mistake(
-    "dim-missing",
-    "What does `repeat_interleave` do with the axes if it is not told along which one to repeat?",
-)
-def _(x, num_heads):
-    return x.repeat_interleave(num_heads // x.shape[1])
-
-
-@repeat_kv.mistake(
-    "copies-among-the-tokens",
-    "The shape is right, the cells are not. In your tensor before the reshape, is the copy axis the "
-    "one right behind the heads? Try x = torch.arange(8).view(1, 2, 2, 2).",
-)
-def _(x, num_heads):
-    return share(x.transpose(1, 2), num_heads * x.shape[2] // x.shape[1]).reshape(
-        x.shape[0], num_heads, *x.shape[2:]
-    )
-
-
-@repeat_kv.mistake(
-    "copies-among-the-tokens",
-    "The shape is right, the cells are not. In your tensor before the reshape, does the copy axis "
-    "stand right behind the heads, or behind the tokens? Try x = torch.arange(8).view(1, 2, 2, 2).",
-)
-def _(x, num_heads):
-    copies = x.repeat_interleave(num_heads // x.shape[1], dim=2)
-    return copies.reshape(x.shape[0], num_heads, *x.shape[2:])
-
-
-@repeat_kv.mistake(
-    "copies-among-the-channels",
-    "The shape is right, the cells are not. Which axis did you repeat before the reshape?",
-)
-def _(x, num_heads):
-    copies = x.repeat_interleave(num_heads // x.shape[1], dim=-1)
-    return copies.reshape(x.shape[0], num_heads, *x.shape[2:])
-
-
-@repeat_kv.mistake(
-    "copy-axis-not-merged",
-    "Your result has five axes. Which two of them together count the H heads?",
-)
-def _(x, num_heads):
-    return torch.stack([x] * (num_heads // x.shape[1]), dim=2)
-
-
-@repeat_kv.mistake(
-    "copy-axis-not-merged",
-    "Your result has five axes, and the copies stand before the heads. Which two axes together "
-    "should count the H heads, and in which order?",
-)
-def _(x, num_heads):
-    return torch.stack([x] * (num_heads // x.shape[1]), dim=1)
-
-
-_FLOAT = "What type is 8 / 2 in Python? How do you divide to get a whole number?"
-
-
-@repeat_kv.mistake("ratio-is-a-float", _FLOAT)
-def _(x, num_heads):
-    return x.repeat_interleave(num_heads / x.shape[1], dim=1)
-
-
-@repeat_kv.mistake("ratio-is-a-float", _FLOAT)
-def _(x, num_heads):
-    return torch.repeat_interleave(x, repeats=num_heads / x.shape[1], dim=1)
-
-
-@repeat_kv.mistake("ratio-is-a-float", _FLOAT)
-def _(x, num_heads):
-    B, Hkv, S, D = x.shape
-    copies = x[:, :, None].expand(B, Hkv, num_heads / Hkv, S, D)
-    return copies.reshape(B, num_heads, S, D)
-
-
-@repeat_kv.mistake(
-    "ratio-upside-down", "What is 2 // 8? Which of the two numbers of heads is larger?"
-)
-def _(x, num_heads):
-    return x.repeat_interleave(x.shape[1] // num_heads, dim=1)
-
-
-@repeat_kv.mistake(
-    "ratio-fixed-at-2", "Where does the number of copies come from? Try H = 8 and Hkv = 2."
-)
-def _(x, num_heads):
-    return x.repeat_interleave(2, dim=1)
-
-
-@repeat_kv.mistake(
-    "ratio-from-another-axis",
-    "By which size do you divide `num_heads`: by the number of K/V heads, or by another size?",
-)
-def _(x, num_heads):
-    return x.repeat_interleave(num_heads // x.shape[2], dim=1)
-
-
-@repeat_kv.mistake(
-    "nothing-repeated", "How many heads come out of your function, and how many should?"
-)
-def _(x, num_heads):
-    return x
-
-
-@repeat_kv.mistake(
+wrong(
     "last-head-fills-up",
     "Every K/V head should serve equally many query heads. How many does your head 0 serve?",
+    dict(output="x[:, [min(i, Hkv - 1) for i in range(num_heads)]]"),
 )
-def _(x, num_heads):
-    return x[:, [min(i, x.shape[1] - 1) for i in range(num_heads)]]
+wrong(
+    "tokens-repeated",
+    "Your heads are as many as before, but the sentence got longer. Which axis is 1, which is 2?",
+    dict(output="dim=1 => dim=2"),
+)
+wrong(
+    "channels-repeated",
+    "Should the vectors get longer, or the heads more numerous?",
+    dict(output="dim=1 => dim=-1"),
+)
+wrong(
+    "batch-repeated",
+    "Are there more sentences after the call, or more heads? Which axis counts heads?",
+    dict(output="dim=1 => dim=0"),
+    dict(output="torch.cat([x] * group)"),
+)
+wrong(
+    "dim-missing",
+    "What does `repeat_interleave` do with the axes if it is not told along which one to repeat?",
+    dict(output=", dim=1 => "),
+)
+AMONG = (
+    "The shape is right, the cells are not. In your tensor before the reshape, does the copy axis "
+    "stand right behind the heads? Try x = torch.arange(8).view(1, 2, 2, 2)."
+)
+SHAPE = "reshape(len(x), num_heads, *x.shape[2:])"
+wrong(
+    "copies-among-the-tokens",
+    AMONG,
+    dict(output=f"x.repeat_interleave(group, dim=2).{SHAPE}"),
+    dict(output=f"x.transpose(1, 2).repeat_interleave(group, dim=1).{SHAPE}"),
+)
+wrong(
+    "copies-among-the-channels",
+    AMONG,
+    dict(output=f"x.repeat_interleave(group, dim=-1).{SHAPE}"),
+)
+wrong(
+    "copy-axis-not-merged",
+    "Your result has five axes. Which two of them together count the H heads, and in which order?",
+    dict(output="torch.stack([x] * group, dim=2)"),
+    dict(output="torch.stack([x] * group, dim=1)"),
+)
+wrong(
+    "ratio-is-a-float",
+    "What type is 8 / 2 in Python? How do you divide to get a whole number?",
+    dict(group="num_heads / Hkv"),
+    dict(
+        group="num_heads / Hkv", output="torch.repeat_interleave(x, repeats=group, dim=1)"
+    ),
+    dict(group="num_heads / Hkv", output="x[:, :, None].expand(-1, -1, group, -1, -1)"),
+)
+wrong(
+    "ratio-upside-down",
+    "What is 2 // 8? Which of the two numbers of heads is larger?",
+    dict(group="Hkv // num_heads"),
+)
+wrong(
+    "ratio-fixed-at-2",
+    "Where does the number of copies come from? Try H = 8 and Hkv = 2.",
+    dict(group="2"),
+)
+wrong(
+    "ratio-from-another-axis",
+    "By which size do you divide `num_heads`: by the number of K/V heads, or by another size?",
+    dict(Hkv="x.shape[2]"),
+)
+wrong(
+    "repeated-h-times",
+    "Two heads, each copied 8 times: how many are that? How many copies make 8 heads out of 2?",
+    dict(group="num_heads"),
+)
+wrong(
+    "repeated-hkv-times",
+    "How many heads come out if each of Hkv heads is copied Hkv times? How many should there be?",
+    dict(group="Hkv"),
+)
+wrong(
+    "nothing-repeated",
+    "How many heads come out of your function, and how many should?",
+    dict(output="x"),
+)
+wrong(
+    "first-sentence-only",
+    "How many sentences go in, and how many come out? Which axis does your index cut?",
+    dict(output="_[:1]"),
+)
