@@ -10,6 +10,7 @@ from attn_lib.checks.task import task
 @task(
     lesson=4,
     points=2,
+    library=attn_lib.mean_pool_kv,
     hints=[
         "Which rows of the weight make head 0? And which heads will share K/V head 0 later?",
         "Give every part of the first axis its own axis: (H*D, E) is really (Hkv, H/Hkv, D, E). Over "
@@ -20,7 +21,13 @@ from attn_lib.checks.task import task
     ],
 )
 def mean_pool_kv(weight, num_heads, num_kv_heads):
-    return attn_lib.mean_pool_kv(weight, num_heads, num_kv_heads)
+    E = weight.shape[1]
+    D = weight.shape[0] // num_heads
+    group = num_heads // num_kv_heads
+    groups = weight.reshape(num_kv_heads, group, D, E)
+    pooled = groups.mean(1)
+    output = pooled.flatten(0, 1)
+    return output
 
 
 @mean_pool_kv.cases
@@ -54,179 +61,114 @@ def _(rng):
         yield given(f"{dtype}".removeprefix("torch."), weight, 6, 2)
 
 
-def _cut(weight, *sizes):
-    return weight.reshape(*sizes, *weight.shape[1:])
+# ------------------------------------------------------------------------------- mistakes
 
-
-@mean_pool_kv.mistake(
+wrong = mean_pool_kv.wrong
+wrong(
     "every-nth-head-pooled",
     "Which query heads will read K/V head 0 later: neighbors, or every Hkv-th one? Average those.",
+    dict(groups="weight.reshape(group, num_kv_heads, D, E).transpose(0, 1)"),
 )
-def _(weight, num_heads, num_kv_heads):
-    return _cut(weight, num_heads // num_kv_heads, -1).mean(0)
-
-
-@mean_pool_kv.mistake(
-    "neighboring-rows-pooled",
-    "Rows 0 and 1 both belong to head 0. Which row of head 1 should row 0 be averaged with?",
-)
-def _(weight, num_heads, num_kv_heads):
-    return _cut(weight, -1, num_heads // num_kv_heads).mean(1)
-
-
-@mean_pool_kv.mistake(
-    "channels-pooled-away",
-    "How many rows has a head before pooling, and after yours? Are heads averaged, or channels?",
-)
-def _(weight, num_heads, num_kv_heads):
-    return _cut(weight, num_heads, -1).mean(1)
-
-
-@mean_pool_kv.mistake(
-    "whole-group-to-one-row",
-    "How many rows should be left for each K/V head: 1 or D? Over how many axes do you average?",
-)
-def _(weight, num_heads, num_kv_heads):
-    return _cut(weight, num_kv_heads, -1).mean(1)
-
-
-@mean_pool_kv.mistake(
-    "columns-pooled",
-    "`nn.Linear` stores (out, in). Which axis of the weight counts the rows of the heads?",
-)
-def _(weight, num_heads, num_kv_heads):
-    group = num_heads // num_kv_heads
-    return weight.unflatten(1, (num_kv_heads, group, -1)).mean(2).flatten(1)
-
-
-@mean_pool_kv.mistake(
-    "columns-pooled",
-    "`nn.Linear` stores (out, in). Which axis of the weight counts the rows of the heads?",
-)
-def _(weight, num_heads, num_kv_heads):
-    rows, D = weight.shape[0], weight.shape[1] // num_heads
-    heads = weight.reshape(rows, num_kv_heads, num_heads // num_kv_heads, D)
-    return heads.mean(2).reshape(rows, num_kv_heads * D)
-
-
-@mean_pool_kv.mistake(
-    "summed",
-    "If all heads of a group are equal, what should come out? What does yours give?",
-)
-def _(weight, num_heads, num_kv_heads):
-    return _cut(weight, num_kv_heads, num_heads // num_kv_heads, -1).sum(1).flatten(0, 1)
-
-
-@mean_pool_kv.mistake(
-    "divided-by-all-heads",
-    "How many heads are added up for one K/V head? By how many do you divide?",
-)
-def _(weight, num_heads, num_kv_heads):
-    groups = _cut(weight, num_kv_heads, num_heads // num_kv_heads, -1)
-    return groups.sum(1).flatten(0, 1) / num_heads
-
-
-@mean_pool_kv.mistake(
-    "divided-by-num-kv-heads",
-    "How many heads are added up for one K/V head: H / Hkv, or Hkv? By how many do you divide?",
-)
-def _(weight, num_heads, num_kv_heads):
-    groups = _cut(weight, num_kv_heads, num_heads // num_kv_heads, -1)
-    return groups.sum(1).flatten(0, 1) / num_kv_heads
-
-
-@mean_pool_kv.mistake(
-    "first-head-of-each-group",
-    "Change the second head of a group. Does your result change? Should it?",
-)
-def _(weight, num_heads, num_kv_heads):
-    return _cut(weight, num_kv_heads, num_heads // num_kv_heads, -1)[:, 0].flatten(0, 1)
-
-
-@mean_pool_kv.mistake(
-    "first-heads-kept",
-    "What has become of the last heads? How many heads of the old weight does your result see?",
-)
-def _(weight, num_heads, num_kv_heads):
-    return weight[: len(weight) // num_heads * num_kv_heads]
-
-
-@mean_pool_kv.mistake("maximum", "Is it the mean of the group that you take?")
-def _(weight, num_heads, num_kv_heads):
-    groups = _cut(weight, num_kv_heads, num_heads // num_kv_heads, -1)
-    return groups.amax(1).flatten(0, 1)
-
-
-@mean_pool_kv.mistake(
+wrong(
     "groups-of-num-kv-heads",
     "With 8 heads and 2 K/V heads, how many heads make a group: 2 or 4?",
+    dict(groups="weight.reshape(group, num_kv_heads, D, E)"),
 )
-def _(weight, num_heads, num_kv_heads):
-    heads = _cut(weight, num_heads, -1)
-    groups = _cut(heads, num_heads // num_kv_heads, num_kv_heads)
-    return groups.mean(1).flatten(0, 1)
-
-
-@mean_pool_kv.mistake(
+wrong(
+    "neighboring-rows-pooled",
+    "Rows 0 and 1 both belong to head 0. Which row of head 1 should row 0 be averaged with?",
+    dict(groups="weight.reshape(num_kv_heads, D, group, E).transpose(1, 2)"),
+)
+wrong(
+    "channels-pooled-away",
+    "How many rows has a head before pooling, and after yours? Are heads averaged, or channels?",
+    dict(pooled="(1) => (2)"),
+)
+wrong(
+    "whole-group-to-one-row",
+    "How many rows should be left for each K/V head: 1 or D? Over how many axes do you average?",
+    dict(pooled="(1) => ((1, 2), keepdim=True)", output="pooled.flatten(0, 2)"),
+)
+COLUMNS = (
+    "`nn.Linear` stores (out, in). Which axis of the weight counts the rows of the heads?"
+)
+wrong(
+    "columns-pooled",
+    COLUMNS,
+    dict(
+        output="weight.unflatten(1, (num_kv_heads, group, -1)).mean(2).flatten(1)",
+    ),
+    dict(
+        groups="weight.reshape(-1, num_kv_heads, group, E // num_heads)",
+        pooled="(1) => (2)",
+        output="pooled.reshape(-1, num_kv_heads * (E // num_heads))",
+    ),
+)
+wrong(
+    "head-dim-from-the-columns",
+    "Which axis of the weight holds the H * D rows, the first or the second? From which do you take D?",
+    dict(D="shape[0] => shape[1]"),
+    dict(D="shape[0] => shape[1]", groups="D, E => D, -1"),
+)
+wrong(
+    "summed",
+    "If all heads of a group are equal, what should come out? What does yours give?",
+    dict(pooled=".mean => .sum"),
+)
+wrong(
+    "divided-by-another-number",
+    "How many heads are added up for one K/V head: H, Hkv or H / Hkv? By how many do you divide?",
+    dict(pooled="groups.sum(1) / num_heads"),
+    dict(pooled="groups.sum(1) / num_kv_heads"),
+)
+wrong(
+    "first-head-of-each-group",
+    "Change the second head of a group. Does your result change? Should it?",
+    dict(pooled="groups[:, 0]"),
+)
+wrong(
+    "first-heads-kept",
+    "What has become of the last heads? How many heads of the old weight does your result see?",
+    dict(output="weight[:D * num_kv_heads]"),
+)
+wrong(
+    "maximum",
+    "Is it the mean of the group that you take?",
+    dict(pooled=".mean(1) => .amax(1)"),
+    dict(pooled=".mean(1) => .median(1).values"),
+)
+wrong(
     "groups-of-two",
     "Where does the size of a group come from? Try 8 heads and 2 K/V heads.",
+    dict(group="2"),
+    dict(groups="weight.reshape(-1, 2, D, E)"),
 )
-def _(weight, num_heads, num_kv_heads):
-    groups = _cut(_cut(weight, num_heads, -1), -1, 2)
-    return groups.mean(1).flatten(0, 1)
-
-
-@mean_pool_kv.mistake("all-heads-pooled", "One K/V head came out. How many were asked for?")
-def _(weight, num_heads, num_kv_heads):
-    return _cut(weight, num_heads, -1).mean(0)
-
-
-@mean_pool_kv.mistake(
+wrong(
     "all-heads-pooled",
-    "Are your K/V heads all the same? Which heads of the old weight may each of them see?",
+    "How many K/V heads were asked for, and which heads of the old weight may each of them see? "
+    "Which do yours see?",
+    dict(pooled="(1) => ((0, 1))", output="pooled"),
+    dict(pooled="(1) => ((0, 1))", output="pooled.repeat(num_kv_heads, 1)"),
 )
-def _(weight, num_heads, num_kv_heads):
-    return _cut(weight, num_heads, -1).mean(0).repeat(num_kv_heads, 1)
-
-
-@mean_pool_kv.mistake(
-    "rows-not-merged", "A weight has two axes. Which of yours make the rows together?"
+wrong(
+    "rows-not-merged",
+    "A weight has two axes. Which of yours make the rows together?",
+    dict(output="pooled"),
+    dict(output="pooled.transpose(0, 1).flatten(1)"),
 )
-def _(weight, num_heads, num_kv_heads):
-    return _cut(weight, num_kv_heads, num_heads // num_kv_heads, -1).mean(1)
-
-
-@mean_pool_kv.mistake(
+wrong(
     "group-axis-kept",
     "How many rows should be left? Does the averaged axis still stand there, or was it repeated?",
+    dict(pooled="_.repeat_interleave(group, 0)"),
 )
-def _(weight, num_heads, num_kv_heads):
-    groups = _cut(weight, num_kv_heads, num_heads // num_kv_heads, -1)
-    return groups.mean(1, keepdim=True).expand_as(groups).flatten(0, 2)
-
-
-@mean_pool_kv.mistake(
-    "head-dim-from-the-columns",
-    "Which axis of the weight holds the H * D rows, the first or the second? From which do you take D?",
+wrong(
+    "ratio-is-a-float",
+    "What type is 8 / 2 in Python? How do you divide to get a whole number?",
+    dict(group="// => /"),
+    dict(D="// => /"),
 )
-def _(weight, num_heads, num_kv_heads):
-    head_dim = weight.shape[1] // num_heads
-    groups = weight.view(num_kv_heads, num_heads // num_kv_heads, head_dim, -1)
-    return groups.mean(1).flatten(0, 1)
-
-
-@mean_pool_kv.mistake(
-    "head-dim-from-the-columns",
-    "Which axis of the weight holds the H * D rows, the first or the second? From which do you take D?",
+wrong(
+    "nothing-pooled",
+    "How many rows come out of your function, and how many should?",
+    dict(output="weight"),
 )
-def _(weight, num_heads, num_kv_heads):
-    E = weight.shape[1]
-    groups = weight.view(num_kv_heads, num_heads // num_kv_heads, E // num_heads, E)
-    return groups.mean(1).flatten(0, 1)
-
-
-@mean_pool_kv.mistake(
-    "nothing-pooled", "How many rows come out of your function, and how many should?"
-)
-def _(weight, num_heads, num_kv_heads):
-    return weight
