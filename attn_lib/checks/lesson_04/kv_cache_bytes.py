@@ -1,7 +1,5 @@
 """The task `kv_cache_bytes`: what a cache costs."""
 
-import math
-
 import torch
 
 import attn_lib
@@ -12,6 +10,7 @@ from attn_lib.checks.task import task
 @task(
     lesson=4,
     points=1,
+    library=attn_lib.kv_cache_bytes,
     hints=[
         "Count first, weigh later. How many numbers does one head of one layer keep for one token?",
         "A token leaves two vectors in each K/V head of each layer, a key and a value. Multiply by "
@@ -21,9 +20,15 @@ from attn_lib.checks.task import task
     ],
 )
 def kv_cache_bytes(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    return attn_lib.kv_cache_bytes(
-        batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype
-    )
+    vectors = 2
+    a_head = vectors * head_dim
+    a_layer = a_head * num_kv_heads
+    a_token = a_layer * num_layers
+    a_sentence = a_token * seq_len
+    numbers = a_sentence * batch_size
+    size = dtype.itemsize
+    output = numbers * size
+    return output
 
 
 @kv_cache_bytes.cases
@@ -51,157 +56,94 @@ def _(rng):
     yield Case("sizes so large that only an int is exact", huge)
 
 
-def _numbers(*sizes):
-    return 2 * math.prod(sizes)
+# ------------------------------------------------------------------------------- mistakes
 
-
-@kv_cache_bytes.mistake(
-    "keys-only", "What is kept for each token beside its key? How many vectors are that?"
+wrong = kv_cache_bytes.wrong
+wrong(
+    "keys-only",
+    "What is kept for each token beside its key? How many vectors are that?",
+    dict(vectors="1"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = (batch_size, seq_len, num_layers, num_kv_heads, head_dim)
-    return _numbers(*sizes) // 2 * dtype.itemsize
-
-
-@kv_cache_bytes.mistake(
-    "queries-counted", "Does a later token ask for the queries of earlier ones?"
+wrong(
+    "queries-counted",
+    "Does a later token ask for the queries of earlier ones?",
+    dict(vectors="3"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = (batch_size, seq_len, num_layers, num_kv_heads, head_dim)
-    return 3 * math.prod(sizes) * dtype.itemsize
-
-
-@kv_cache_bytes.mistake(
+wrong(
     "numbers-not-bytes",
     "You have counted numbers. How many bytes does one number take, and where does your code ask "
     "`dtype` for it?",
+    dict(size="1"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    return _numbers(batch_size, seq_len, num_layers, num_kv_heads, head_dim)
-
-
-@kv_cache_bytes.mistake("bits-not-bytes", "How many bits are there in a byte?")
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = (batch_size, seq_len, num_layers, num_kv_heads, head_dim)
-    return _numbers(*sizes) * dtype.itemsize * 8
-
-
-@kv_cache_bytes.mistake(
-    "always-four-bytes",
+wrong("bits-not-bytes", "How many bits are there in a byte?", dict(size="_ * 8"))
+wrong(
+    "always-as-many-bytes",
     "How many bytes does a float32 take, and a float16? Where do you use `dtype`?",
+    dict(size="4"),
+    dict(size="2"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    return _numbers(batch_size, seq_len, num_layers, num_kv_heads, head_dim) * 4
-
-
-@kv_cache_bytes.mistake(
-    "always-two-bytes",
-    "How many bytes does a float32 take, and a float16? Where do you use `dtype`?",
-)
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    return _numbers(batch_size, seq_len, num_layers, num_kv_heads, head_dim) * 2
-
-
-@kv_cache_bytes.mistake(
+wrong(
     "two-or-four-bytes",
     "float32 and float16 are not the only dtypes. What does `torch.int8` take, and `torch.float64`?",
+    dict(size="2 if dtype in (torch.float16, torch.bfloat16) else 4"),
+    dict(size="4 if dtype == torch.float32 else 2"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = (batch_size, seq_len, num_layers, num_kv_heads, head_dim)
-    return _numbers(*sizes) * (2 if dtype in (torch.float16, torch.bfloat16) else 4)
-
-
-@kv_cache_bytes.mistake(
-    "two-or-four-bytes",
-    "float32 and float16 are not the only dtypes. What does `torch.int8` take, and `torch.float64`?",
+wrong(
+    "batch-forgotten",
+    "Two sentences at once: can they share one cache?",
+    dict(numbers="a_sentence"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = (batch_size, seq_len, num_layers, num_kv_heads, head_dim)
-    return _numbers(*sizes) * (4 if dtype == torch.float32 else 2)
-
-
-@kv_cache_bytes.mistake(
-    "batch-forgotten", "Two sentences at once: can they share one cache?"
+wrong(
+    "length-forgotten",
+    "For one token or for the whole sequence? Which size is missing?",
+    dict(a_sentence="a_token"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    return _numbers(seq_len, num_layers, num_kv_heads, head_dim) * dtype.itemsize
-
-
-@kv_cache_bytes.mistake(
-    "length-forgotten", "For one token or for the whole sequence? Which size is missing?"
+wrong(
+    "layers-forgotten",
+    "Has each layer its own keys, or do all layers share them?",
+    dict(a_token="a_layer"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    return _numbers(batch_size, num_layers, num_kv_heads, head_dim) * dtype.itemsize
-
-
-@kv_cache_bytes.mistake(
-    "layers-forgotten", "Has each layer its own keys, or do all layers share them?"
-)
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    return _numbers(batch_size, seq_len, num_kv_heads, head_dim) * dtype.itemsize
-
-
-@kv_cache_bytes.mistake(
+wrong(
     "heads-forgotten",
     "Does the cache shrink when K/V heads are shared? Where in your code?",
+    dict(a_layer="a_head"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    return _numbers(batch_size, seq_len, num_layers, head_dim) * dtype.itemsize
-
-
-@kv_cache_bytes.mistake("head-dim-forgotten", "How many numbers has one key?")
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    return _numbers(batch_size, seq_len, num_layers, num_kv_heads) * dtype.itemsize
-
-
-@kv_cache_bytes.mistake(
+wrong("head-dim-forgotten", "How many numbers has one key?", dict(a_head="vectors"))
+wrong(
     "length-squared",
     "Twice as many tokens: how many keys are that? Are the scores kept, or keys and values?",
+    dict(a_sentence="_ * seq_len"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = (batch_size, seq_len, seq_len, num_layers, num_kv_heads, head_dim)
-    return _numbers(*sizes) * dtype.itemsize
-
-
-_INT = "Print `type(...)` of your result. Which operator gives a float even if it divides evenly?"
-
-
-@kv_cache_bytes.mistake("float-returned", _INT)
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = (batch_size, seq_len, num_layers, num_kv_heads, head_dim)
-    return _numbers(*sizes) * (dtype.itemsize * 8) / 8
-
-
-@kv_cache_bytes.mistake(
+wrong(
+    "sizes-added",
+    "Two layers with three heads each: how many heads are that, and how do you count them?",
+    dict(a_head="* => +"),
+    dict(a_layer="* => +"),
+    dict(a_token="* => +"),
+    dict(a_sentence="* => +"),
+    dict(numbers="* => +"),
+)
+wrong(
     "float-returned",
-    _INT
-    + " And `torch.finfo` knows floating-point dtypes only: what else tells the size of any "
-    "dtype?",
+    "Print `type(...)` of your result. Which operator gives a float even if it divides evenly?",
+    dict(output="_ * 8 / 8"),
+    dict(size="torch.finfo(dtype).bits / 8"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = (batch_size, seq_len, num_layers, num_kv_heads, head_dim)
-    return _numbers(*sizes) * torch.finfo(dtype).bits / 8
-
-
-@kv_cache_bytes.mistake(
+wrong(
     "float-inside",
     "Beyond 2**53 a float no longer holds every whole number. Which operator of yours makes one?",
+    dict(output="int(_ * 8 / 8)"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = (batch_size, seq_len, num_layers, num_kv_heads, head_dim)
-    return int(_numbers(*sizes) * (dtype.itemsize * 8) / 8)
-
-
-@kv_cache_bytes.mistake(
+wrong(
     "finfo-of-an-integer",
     "`torch.finfo` knows floating-point dtypes only. What else tells the size of any dtype?",
+    dict(size="torch.finfo(dtype).bits // 8"),
 )
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = (batch_size, seq_len, num_layers, num_kv_heads, head_dim)
-    return _numbers(*sizes) * torch.finfo(dtype).bits // 8
-
-
-@kv_cache_bytes.mistake("in-mebibytes", "Is your result in bytes, or in something larger?")
-def _(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = (batch_size, seq_len, num_layers, num_kv_heads, head_dim)
-    return _numbers(*sizes) * dtype.itemsize / 2**20
+wrong(
+    "in-mebibytes",
+    "Is your result in bytes, or in something larger?",
+    dict(output="_ / 2**20"),
+    dict(output="_ // 2**20"),
+    dict(output="_ / 2**10"),
+    dict(output="_ // 2**10"),
+)
