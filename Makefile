@@ -1,7 +1,7 @@
 # Attention from Scratch. `make` alone lists what there is. Needs a POSIX shell and Python 3.11-3.13.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check deep quick lint notebooks exercises site bench bench-grading class format models clean
+.PHONY: help lab test check deep quick lint notebooks exercises slips site bench bench-grading class format models clean
 
 VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
@@ -61,6 +61,10 @@ notebooks:  ## run the lessons and solutions and store their outputs
 exercises:  ## generate the exercises from the solutions
 	$(call set_up,test)
 	$(VENV) scripts/make_exercises.py
+
+slips:  ## write the table of slips from the rows of the checks
+	$(call set_up,test)
+	$(VENV) -m scripts.make_slips
 
 site:  ## build the website into _site
 	$(call set_up,test)

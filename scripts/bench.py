@@ -6,6 +6,7 @@ ratios; the milliseconds are those of this machine, now.
 
 import argparse
 import platform
+import random
 import statistics
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from itertools import combinations
 
 import torch
 import torch.nn.functional as F
@@ -27,6 +29,7 @@ from attn_lib import (
     fused_attention,
 )
 from attn_lib.checks import judge, tasks
+from attn_lib.checks.mistakes import known
 from attn_lib.checks.trial import trial_of
 
 IMPORT = (
@@ -71,17 +74,28 @@ def first_judgment(name: str, answer: Callable) -> None:
 
 
 def bench_checks(runs: int) -> None:
-    """The first `judge` call, for the reference and for the slowest of the known mistakes."""
-    print(f"\n{'check':24}{'right answer':>16}{'slowest mistake':>18}")
+    """The first `judge` call: of the reference, of known mistakes, and of two of them in one answer."""
+    print(
+        f"\n{'check':24}{'right answer':>16}{'slowest mistake':>18}{'slowest of 20 pairs':>22}"
+    )
     for task in tasks():
         (right,) = alternate(
             lambda task=task: first_judgment(task.name, task.reference), runs=runs
         )
-        slowest = max(
-            alternate(lambda m=m, task=task: first_judgment(task.name, m.answer), runs=2)[0]
-            for m in task.mistakes
+        mistakes = known(task.name)
+        numbers = range(len(mistakes.mistakes))
+        pairs = [pair for pair in combinations(numbers, 2) if mistakes.compose(*pair)]
+        some = random.Random(0).sample(pairs, min(20, len(pairs)))
+        slowest, slowest_pair = (
+            max((_first(task.name, mistakes.answer(*n)) for n in group), default=0.0)
+            for group in ([(n,) for n in numbers], some)
         )
-        print(f"{task.name:24}{right:13.1f} ms{slowest:15.1f} ms")
+        print(f"{task.name:24}{right:13.1f} ms{slowest:15.1f} ms{slowest_pair:19.1f} ms")
+
+
+def _first(name: str, answer: Callable) -> float:
+    """Return the milliseconds of a first judgment, the better of two."""
+    return min(rounds(lambda: first_judgment(name, answer), runs=1)[0])
 
 
 def bench_kernels(runs: int) -> None:

@@ -33,14 +33,16 @@ class Recognized:
     Attributes:
         mistake: what the answer does on the input that is to be shown.
         case: the number of that input.
-        second: what else it does elsewhere, if that was recognized too.
-        is_all: whether this explains every input.
+        second: what else it does, if that was recognized too.
+        is_all: whether this explains every input; if not, something else waits behind it.
+        is_sure: whether it explains all inputs of the common dtypes.
     """
 
     mistake: Mistake
     case: int
     second: Mistake | None = None
     is_all: bool = True
+    is_sure: bool = True
 
 
 def recognize(
@@ -55,7 +57,7 @@ def recognize(
     """
     with walled_off():
         search = _Search(tried, outcomes, failing)
-        return search.one() or search.two() or search.some()
+        return search.all_of_it() or search.part_of_it()
 
 
 class _Search:
@@ -67,58 +69,75 @@ class _Search:
         self.plain = [i for i in self.all if is_plain(tried.cases[i])]
         self.shown = failing[0]
 
-    def one(self) -> Recognized | None:
-        """Find a mistake that explains every input, or all but those of rare dtypes."""
-        for among in (self.all, self.plain):
-            for m, mistake in enumerate(self.mistakes):
-                if self._explains((m,), among):
-                    return Recognized(mistake, self.shown, is_all=among is self.all)
-        return None
-
-    def two(self) -> Recognized | None:
-        """Find two mistakes that together explain every input, or all but those of rare dtypes."""
-        best = None
+    def all_of_it(self) -> Recognized | None:
+        """Find a mistake, or two, that explain every input; else all but those of rare dtypes."""
+        plain_pair = None
+        if (m := self._one(self.all)) is not None:
+            return Recognized(self.mistakes[m], self.shown)
         for pair in self._pairs():
             if self._explains(pair, self.all):
                 return self._ask(pair, is_all=True)
-            if best is None and self._explains(pair, self.plain):
-                best = self._ask(pair, is_all=False)
-        return best
+            if plain_pair is None and self._explains(pair, self.plain):
+                plain_pair = pair
+        if (m := self._one(self.plain)) is not None:
+            return Recognized(self.mistakes[m], self.shown, is_all=False)
+        return self._ask(plain_pair, is_all=False) if plain_pair else None
 
-    def some(self) -> Recognized | None:
+    def part_of_it(self) -> Recognized | None:
         """Find the mistake that explains the most failing inputs and contradicts no other."""
         best, most = None, 0
         among = self.failing[:FEW]
         for m, mistake in enumerate(self.mistakes):
             same = [i for i in among if self._agree((m,), i) and self._proves((m,), i)]
             if len(same) > most and self._is_much(same) and not self._contradicts(m):
-                best, most = Recognized(mistake, same[0], is_all=False), len(same)
+                best = Recognized(mistake, same[0], is_all=False, is_sure=False)
+                most = len(same)
         return best
+
+    def _one(self, among: list[int]) -> int | None:
+        """Return the number of the mistake that explains some inputs."""
+        numbers = range(len(self.mistakes))
+        return next((m for m in numbers if self._explains((m,), among)), None)
 
     def _pairs(self) -> Iterator[tuple[int, int]]:
         """Yield pairs that do the same as the answer on one failing input, until time is up.
 
-        It is the one, of the smallest few, on which the fewest mistakes can be seen: what cannot be
-        seen there is tried only beside a mistake that alone explains it.
+        The input is one of the smallest few, and first that on which the fewest mistakes can be seen.
         """
-        compose, end = self.tried.known.compose, time.thread_time() + PAIR_SECONDS
-        numbers = range(len(self.mistakes))
-        few = {i: [m for m in numbers if self._is_visible(m, i)] for i in self.failing[:3]}
-        place = min(few, key=lambda i: (self.outcomes[i].error is not None, len(few[i])))
-        for a in few[place]:
-            if not self._agree((a,), place):
-                continue
-            elsewhere = next((i for i in self.all if not self._agree((a,), i)), place)
-            for b in numbers:
-                if time.thread_time() > end:
-                    return
-                if b not in few[place] and compose(a, b) and self._is_visible(b, elsewhere):
-                    yield a, b
-        for a, b in combinations(few[place], 2):
+        end = time.thread_time() + PAIR_SECONDS
+        for place, a, b in self._candidates():
             if time.thread_time() > end:
                 return
-            if compose(a, b) and self._agree((a, b), place):
+            if self.tried.known.compose(a, b) and self._agree((a, b), place):
                 yield a, b
+
+    def _candidates(self) -> Iterator[tuple[int, int, int]]:
+        """Yield failing inputs and pairs that may explain what is seen there, the likeliest first."""
+        numbers = range(len(self.mistakes))
+        few = {i: [m for m in numbers if self._is_visible(m, i)] for i in self.failing[:3]}
+        raises = {i: self.outcomes[i].error is not None for i in few}
+        places = sorted(few, key=lambda i: (raises[i], len(few[i])))
+        for place in places:
+            # What raises an error alone does so beside another mistake, and what does not, does not.
+            errors = {
+                m: self.tried.mistaken((m,), place).error is not None for m in few[place]
+            }
+            seen = [m for m in few[place] if raises[place] or not errors[m]]
+            few[place] = seen
+            # All is the work of one here; the other is seen where the first does not explain it.
+            for a in (m for m in seen if self._agree((m,), place)):
+                elsewhere = next((i for i in self.all if not self._agree((a,), i)), place)
+                for b in numbers:
+                    if b not in seen and self._is_visible(b, elsewhere):
+                        yield place, a, b
+            for a, b in combinations(seen, 2):
+                if not raises[place] or errors[a] or errors[b]:
+                    yield place, a, b
+        for place in places:  # what is seen only beside something else
+            for a in few[place]:
+                for b in numbers:
+                    if b not in few[place]:
+                        yield place, a, b
 
     def _ask(self, pair: tuple[int, int], *, is_all: bool) -> Recognized:
         """Ask about the mistake that explains the input shown; or that comes first in the answer."""

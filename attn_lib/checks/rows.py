@@ -49,6 +49,7 @@ class Variants:
     def __init__(self, answer: Callable, edits: Sequence[Edits]):
         self.answer, self.lines = answer, lines_of(answer)
         self.edits = [expanded(edit, self.lines) for edit in edits]
+        self._slots = [_slots(edit) for edit in self.edits]
         arguments = [n.arg for n in ast.walk(_tree(answer)) if isinstance(n, ast.arg)]
         # What a line may read.
         self.names = {*self.lines, *arguments, *NAMES, *dir(builtins)}
@@ -57,14 +58,14 @@ class Variants:
         """Return the answer with the edits of these numbers; with none, the answer itself."""
         switches: Edits = {}
         for number in numbers:
-            switches |= _slots(self.edits[number])
+            switches |= self._slots[number]
         namespace: dict[str, Any] = {**NAMES, "_written": switches, "__name__": __name__}
         exec(self._code, namespace)
         return namespace[self.answer.__name__]
 
     def compose(self, a: int, b: int) -> bool:
         """Say whether two edits can stand in one answer: nowhere do they write the same line."""
-        one, other = _slots(self.edits[a]), _slots(self.edits[b])
+        one, other = self._slots[a], self._slots[b]
         return all(other.get(slot, text) == text for slot, text in one.items())
 
     def first_line(self, number: int) -> int:
@@ -76,8 +77,8 @@ class Variants:
     def _code(self) -> CodeType:
         tree = _tree(self.answer)
         texts: dict[str, list[str]] = {}
-        for edit in self.edits:
-            for slot, text in _slots(edit).items():
+        for slots in self._slots:
+            for slot, text in slots.items():
                 texts.setdefault(slot, [])
                 if text not in texts[slot]:
                     texts[slot].append(text)

@@ -126,12 +126,10 @@ def _setup(task: Task, case: Case) -> str:
 def recognized(task: Task, failure: Failure, found: Recognized) -> Verdict:
     """Make the verdict on an answer of which a mistake was recognized, or two."""
     question = found.mistake.question
-    if found.second is not None or not found.is_all:
-        question = (
-            question + " (A second thing waits behind this one.)"
-            if found.second is not None
-            else "On this input, yours looks like a mistake that others made. " + question
-        )
+    if not found.is_sure:
+        question = f"On this input, yours looks like a common slip. {question}"
+    elif found.second is not None or not found.is_all:
+        question += " (A second thing waits behind this one.)"
     verdict = failed(task, failure, (found.mistake.id, question))
     return replace(verdict, second=found.second and found.second.id)
 

@@ -21,11 +21,13 @@ KEPT = Path(__file__).with_name("deep.json")
 
 def sources(name: str) -> list[Path]:
     """Return the files that say what a task is, and which answers to it are right and wrong."""
-    task = Path(inspect.getfile(find_task(name).reference))
-    shared = [Path(slips.__file__), task.with_name("runs.py")]
+    of_tasks = {Path(inspect.getfile(task.reference)) for task in tasks()}
+    mine = Path(inspect.getfile(find_task(name).reference))
+    shared = sorted({*mine.parent.glob("*.py")} - of_tasks)
     return [
-        task,
-        *(p for p in shared if p.exists()),
+        mine,
+        *shared,
+        Path(slips.__file__),
         Path(answers.__file__).with_name(f"{name}.py"),
     ]
 

@@ -6,5 +6,3 @@ from attn_lib.checks.lesson_01 import (  # isort: skip
     attention,
     self_attention,
 )
-
-__all__ = ["attention", "attention_scores", "self_attention", "stable_softmax"]

@@ -7,11 +7,3 @@ from attn_lib.checks.lesson_02 import (  # isort: skip
     masked_softmax,
     masked_attention,
 )
-
-__all__ = [
-    "causal_mask",
-    "masked_attention",
-    "masked_softmax",
-    "padding_mask",
-    "sliding_window_mask",
-]

@@ -6,5 +6,3 @@ from attn_lib.checks.lesson_03 import (  # isort: skip
     multi_head_attention,
     from_torch,
 )
-
-__all__ = ["from_torch", "merge_heads", "multi_head_attention", "split_heads"]

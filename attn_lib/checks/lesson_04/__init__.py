@@ -8,12 +8,3 @@ from attn_lib.checks.lesson_04 import (  # isort: skip
     cached_attention,
     mean_pool_kv,
 )
-
-__all__ = [
-    "cached_attention",
-    "grouped_query_attention",
-    "grouped_query_module",
-    "kv_cache_bytes",
-    "mean_pool_kv",
-    "repeat_kv",
-]

@@ -5,5 +5,3 @@ from attn_lib.checks.lesson_05 import (  # isort: skip
     encoder_decoder_masks,
     greedy_decode,
 )
-
-__all__ = ["cross_attention", "encoder_decoder_masks", "greedy_decode"]

@@ -6,10 +6,3 @@ from attn_lib.checks.lesson_06 import (  # isort: skip
     attention_rollout,
     induction_score,
 )
-
-__all__ = [
-    "attention_entropy",
-    "attention_rollout",
-    "induction_score",
-    "mean_attention_distance",
-]

@@ -6,5 +6,3 @@ from attn_lib.checks.lesson_07 import (  # isort: skip
     gated_heads,
     diversity_loss,
 )
-
-__all__ = ["diversity_loss", "gated_heads", "head_importance", "masked_heads"]
