@@ -1,7 +1,5 @@
 """The task `stable_softmax`: shares from scores of any size."""
 
-import math
-
 import torch
 
 from attn_lib.checks.case import Case
@@ -23,8 +21,12 @@ from attn_lib.checks.task import task
     ],
 )
 def stable_softmax(x, dim=-1):
-    exponentials = (x - x.amax(dim, keepdim=True)).exp()
-    return exponentials / exponentials.sum(dim, keepdim=True)
+    largest = x.amax(dim, keepdim=True)
+    shifted = x - largest
+    exponentials = shifted.exp()
+    total = exponentials.sum(dim, keepdim=True)
+    shares = exponentials / total
+    return shares
 
 
 @stable_softmax.cases
@@ -42,7 +44,7 @@ def _(rng):
     yield Case("a square along dim 0", (random(4, 4), 0), with_dim)
     yield Case("a cube along dim 1", (random(3, 3, 3), 1), with_dim)
     yield Case("four axes, along dim -3", (random(2, 3, 4, 5), -3), with_dim)
-    yield Case("one number", (random(1, 1),))
+    yield Case("rows of one number", (random(8, 1),))
     # In float32, numbers near 1e4 are 0.001 apart: correct answers differ by that much there.
     for about, rows in (
         ("large numbers, up to 1e4", [[1e4, 1e4 - 1, 0.0]]),
@@ -68,174 +70,128 @@ def _(rng):
         yield Case(f"{dtype}".removeprefix("torch."), (x,), grad=False)
 
 
-_ONE_SUM = "What do all your numbers add up to together? And what should one row?"
-_KEEPDIM = (
-    "Print the shapes of x, of the sum, and of the maximum if you take one. Counted from the right, "
-    "which axes line up? Which argument keeps the axis that was reduced?"
+# ------------------------------------------------------------------------------- mistakes
+
+wrong = stable_softmax.wrong
+wrong(
+    "no-maximum-subtracted",
+    "What is `torch.tensor(1e4).exp()`? And inf / inf?",
+    dict(shifted="x"),
 )
-_TWO = "There are two things here. First: what is `torch.tensor(1e4).exp()`, and inf / inf? Second: "
-
-
-@stable_softmax.mistake(
-    "no-maximum-subtracted", "What is `torch.tensor(1e4).exp()`? And inf / inf?"
-)
-def _(x, dim=-1):
-    return x.exp() / x.exp().sum(dim, keepdim=True)
-
-
-@stable_softmax.mistake(
+wrong(
     "one-maximum-for-all",
     "If one row is near 1e4 and another near -1e4: what is left of the second one after you have "
     "subtracted your maximum?",
+    dict(largest="x.amax()"),
 )
-def _(x, dim=-1):
-    e = (x - x.max()).exp()
-    return e / e.sum(dim, keepdim=True)
-
-
-@stable_softmax.mistake(
+wrong(
     "dim-ignored",
-    "Call it with dim=0. Over which axis does your code add up? Where is `dim` used?",
+    "Call it with dim=0. Along which axis does your code take the maximum, along which does it add "
+    "up? Where is `dim` used?",
+    dict(largest="dim, => -1,", total="dim, => -1,"),
+    dict(largest="dim, => -1,"),
+    dict(total="dim, => -1,"),
 )
-def _(x, dim=-1):
-    return x.softmax(-1)
-
-
-@stable_softmax.mistake(
-    "first-axis", "With dim=-1, which axis should add up to 1: first or last?"
+wrong(
+    "first-axis",
+    "With dim=-1, which axis should add up to 1: first or last?",
+    dict(largest="dim, => 0,", total="dim, => 0,"),
+    dict(total="dim, => 0,"),
 )
-def _(x, dim=-1):
-    return x.softmax(0)
-
-
-@stable_softmax.mistake("sum-over-everything", _ONE_SUM)
-def _(x, dim=-1):
-    return x.flatten().softmax(0).view_as(x.contiguous())
-
-
-@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
-def _(x, dim=-1):
-    e = (x - x.amax(dim, keepdim=True)).exp()
-    return e / e.sum(dim)
-
-
-@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
-def _(x, dim=-1):
-    e = (x - x.amax(dim)).exp()
-    return e / e.sum(dim)
-
-
-@stable_softmax.mistake(
+wrong(
+    "sum-over-everything",
+    "What do all your numbers add up to together? And what should one row?",
+    dict(largest="x.amax()", total="exponentials.sum()"),
+    dict(total="exponentials.sum()"),
+)
+wrong(
+    "keepdim-forgotten",
+    "Print the shapes of x, of the sum, and of the maximum if you take one. Counted from the right, "
+    "which axes line up? Which argument keeps the axis that was reduced?",
+    dict(largest=", keepdim=True => ", total=", keepdim=True => "),
+    dict(largest=", keepdim=True => "),
+    dict(total=", keepdim=True => "),
+)
+wrong(
     "maximum-with-its-index",
     "`x.max(dim)` returns two things, the values and where they stand. Which of them do you need?",
+    dict(largest="amax => max"),
 )
-def _(x, dim=-1):
-    e = (x - x.max(dim, keepdim=True)).exp()
-    return e / e.sum(dim, keepdim=True)
-
-
-@stable_softmax.mistake("sum-over-everything", _TWO + _ONE_SUM)
-def _(x, dim=-1):
-    return x.exp() / x.exp().sum()
-
-
-@stable_softmax.mistake("sum-over-everything", _ONE_SUM)
-def _(x, dim=-1):
-    e = (x - x.amax(dim, keepdim=True)).exp()
-    return e / e.sum()
-
-
-@stable_softmax.mistake("keepdim-forgotten", _TWO + _KEEPDIM)
-def _(x, dim=-1):
-    return x.exp() / x.exp().sum(dim)
-
-
-@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
-def _(x, dim=-1):
-    e = (x - x.max()).exp()
-    return e / e.sum(dim)
-
-
-@stable_softmax.mistake("keepdim-forgotten", _KEEPDIM)
-def _(x, dim=-1):
-    e = (x - x.amax(dim)).exp()
-    return e / e.sum(dim, keepdim=True)
-
-
-@stable_softmax.mistake(
+wrong(
     "epsilon-in-denominator",
     "Let every number be near -30. How large is the sum of the exponentials beside your epsilon? "
     "After the right shift, how small can that sum get at all?",
+    dict(shifted="x", total="_ + 1e-6"),
 )
-def _(x, dim=-1):
-    return x.exp() / (x.exp().sum(dim, keepdim=True) + 1e-6)
-
-
-@stable_softmax.mistake(
+wrong(
     "mean-subtracted",
     "After your shift, how large can the largest entry still be? Try the row [1e4, 0, 0].",
+    dict(largest="amax => mean"),
 )
-def _(x, dim=-1):
-    e = (x - x.mean(dim, keepdim=True)).exp()
-    return e / e.sum(dim, keepdim=True)
-
-
-@stable_softmax.mistake(
-    "minimum-subtracted", "After your shift, is the largest exponent 0 or the smallest?"
+wrong(
+    "minimum-subtracted",
+    "After your shift, is the largest exponent 0 or the smallest?",
+    dict(largest="amax => amin"),
 )
-def _(x, dim=-1):
-    e = (x - x.amin(dim, keepdim=True)).exp()
-    return e / e.sum(dim, keepdim=True)
-
-
-@stable_softmax.mistake(
+wrong(
+    "shifted-only-once",
+    "What stands above the line of your fraction, and what below? Are both shifted by the same number?",
+    dict(shares="exponentials / x.exp().sum(dim, keepdim=True)"),
+    dict(shares="x.exp() / total"),
+)
+wrong(
     "divided-by-maximum",
     "Compare the rows [1, 2] and [2, 4]: should they have the same softmax? Which operation leaves "
     "the softmax as it is, subtracting or dividing?",
+    dict(shifted="x / largest"),
+    dict(shifted="x / largest - (x / largest).amax(dim, keepdim=True)"),
 )
-def _(x, dim=-1):
-    return (x / x.amax(dim, keepdim=True)).softmax(dim)
-
-
-@stable_softmax.mistake(
+wrong(
     "clamped",
     "Which of 1e4 and 9999 should get more weight? What does your code make of the two?",
+    dict(shifted="x.clamp(max=50.0)"),
 )
-def _(x, dim=-1):
-    e = x.clamp(max=50.0).exp()
-    return e / e.sum(dim, keepdim=True)
-
-
-@stable_softmax.mistake(
-    "sign-flipped", "Which entry should get the largest share: the largest?"
+wrong(
+    "sign-flipped",
+    "Which entry should get the largest share: the largest?",
+    dict(shifted="-_"),
+    dict(largest="amax => amin", shifted="-_"),
 )
-def _(x, dim=-1):
-    return (-x).softmax(dim)
-
-
-@stable_softmax.mistake(
+wrong(
     "log-returned",
     "Your numbers are negative. Which function turns logarithms into shares?",
+    dict(shares="shifted - total.log()"),
+    dict(shares="_.log()"),
 )
-def _(x, dim=-1):
-    return x.log_softmax(dim)
-
-
-@stable_softmax.mistake("base-two", "Is the softmax built on powers of 2, or of e?")
-def _(x, dim=-1):
-    return (x * math.log(2)).softmax(dim)
-
-
-@stable_softmax.mistake(
+wrong(
+    "base-two",
+    "Is the softmax built on powers of 2, or of e?",
+    dict(exponentials="2.0 ** shifted"),
+)
+wrong(
+    "math-exp",
+    "How many numbers does `math.exp` take? Which `exp` takes a whole tensor?",
+    dict(exponentials="math.exp(shifted)"),
+)
+wrong(
     "no-softmax",
     "Your numbers do not come from exponentials. What does exp do to a negative score?",
+    dict(exponentials="x"),
+    dict(exponentials="shifted"),
 )
-def _(x, dim=-1):
-    return x / x.sum(dim, keepdim=True)
-
-
-@stable_softmax.mistake(
-    "not-divided", "Your largest number is 1. What do the numbers of one row add up to?"
+wrong(
+    "sum-of-scores",
+    "What stands below the line of your fraction: the sum of the scores, or of their exponentials?",
+    dict(shares="exponentials / x.sum(dim, keepdim=True)"),
 )
-def _(x, dim=-1):
-    return (x - x.amax(dim, keepdim=True)).exp()
+wrong(
+    "not-divided",
+    "All your numbers are positive. What do those of one row add up to, and what should they?",
+    dict(shares="exponentials"),
+    dict(shifted="x", shares="exponentials"),
+)
+wrong(
+    "divided-by-the-mean",
+    "What do the numbers of one row add up to in your result? What do you divide by?",
+    dict(total="sum => mean"),
+)
