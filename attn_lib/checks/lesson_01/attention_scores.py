@@ -3,10 +3,8 @@
 import math
 
 import torch
-import torch.nn.functional as F
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_01.steps import dots
 from attn_lib.checks.task import task
 
 
@@ -23,7 +21,10 @@ from attn_lib.checks.task import task
     ],
 )
 def attention_scores(q, k):
-    return torch.einsum("bld,bsd->bls", q, k) / math.sqrt(q.shape[-1])
+    D = q.shape[-1]
+    products = torch.einsum("bld,bsd->bls", q, k)
+    scores = products / math.sqrt(D)
+    return scores
 
 
 @attention_scores.cases
@@ -62,152 +63,75 @@ def _(rng):
         )
 
 
-@attention_scores.mistake(
-    "scale-missing", "If D grows from 16 to 1024, what happens to the spread of q·k?"
+# ------------------------------------------------------------------------------- mistakes
+
+wrong = attention_scores.wrong
+SIZES = "Print `q.shape`. Which of its sizes is the length of one query vector? What do you read?"
+wrong("scale-by-batch", SIZES, dict(D="q.shape[0]"))
+wrong("scale-by-several-sizes", SIZES, dict(D="q[0].numel()"), dict(D="q.numel()"))
+wrong(
+    "scale-int-sqrt",
+    "D need not be a square number. Which type has the root of such a D in your code?",
+    dict(scores="sqrt => isqrt"),
 )
-def _(q, k):
-    return dots(q, k)
-
-
-@attention_scores.mistake(
-    "scale-multiplied", "Does your factor make the scores larger or smaller?"
+wrong(
+    "scale-fixed",
+    "Does your divisor change when D does?",
+    dict(D="4"),
+    dict(D="64"),
 )
-def _(q, k):
-    return dots(q, k) * math.sqrt(q.shape[-1])
-
-
-@attention_scores.mistake(
-    "scale-by-seq-len", "Should one more key change how well query 0 fits key 0?"
-)
-def _(q, k):
-    return dots(q, k) / math.sqrt(k.shape[1])
-
-
-@attention_scores.mistake(
-    "scale-by-queries", "Should one more query change the scores of the others?"
-)
-def _(q, k):
-    return dots(q, k) / math.sqrt(q.shape[1])
-
-
-@attention_scores.mistake(
-    "scale-int-sqrt", "What is the square root of 6, as your code computes it?"
-)
-def _(q, k):
-    return dots(q, k) / math.isqrt(q.shape[-1])
-
-
-@attention_scores.mistake(
-    "scale-twice", "By what do you divide altogether: by D, or by its square root?"
-)
-def _(q, k):
-    return dots(q, k) / q.shape[-1]
-
-
-@attention_scores.mistake(
-    "scale-by-batch",
-    "Print `q.shape`. Which of its sizes is the length of one query vector?",
-)
-def _(q, k):
-    return dots(q, k) / math.sqrt(q.shape[0])
-
-
-@attention_scores.mistake(
-    "transposed-scores",
-    "Entry (i, j) of your result: is i a query or a key? It should be (L, S).",
-)
-def _(q, k):
-    return dots(k, q) / math.sqrt(q.shape[-1])
-
-
-@attention_scores.mistake(
+wrong(
     "wrong-axes-transposed",
     "Which two axes of k does your transpose exchange? Print the shape before and after it.",
+    dict(products="q @ k.transpose(0, 1)"),
 )
-def _(q, k):
-    return q @ k.transpose(0, 1) / math.sqrt(q.shape[-1])
-
-
-@attention_scores.mistake(
-    "keys-not-transposed",
-    "Your product runs along the keys, not along the features. Which axes must meet?",
-)
-def _(q, k):
-    return q @ k / math.sqrt(q.shape[-1])
-
-
-_PRODUCT = "What are the shapes of q and k? Which two axes of k must change places, so that D meets D?"
-
-
-@attention_scores.mistake("keys-not-transposed", _PRODUCT)
-def _(q, k):
-    return q @ k
-
-
-@attention_scores.mistake("wrong-axes-transposed", _PRODUCT)
-def _(q, k):
-    return q @ k.transpose(0, 1)
-
-
-@attention_scores.mistake("scale-fixed", "Does your divisor change when D does?")
-def _(q, k):
-    return dots(q, k) / 2
-
-
-@attention_scores.mistake("scale-fixed", "Does your divisor change when D does?")
-def _(q, k):
-    return dots(q, k) / 8
-
-
-@attention_scores.mistake(
-    "softmax-too-early",
-    "These add up to 1 already: you return weights. Are scores positive only?",
-)
-def _(q, k):
-    return (dots(q, k) / math.sqrt(q.shape[-1])).softmax(-1)
-
-
-@attention_scores.mistake(
-    "cosine", "If a query becomes twice as long, should its scores change? Do yours?"
-)
-def _(q, k):
-    return dots(F.normalize(q, dim=-1), F.normalize(k, dim=-1))
-
-
-@attention_scores.mistake(
-    "across-batch", "Change sample 1. Should the scores of sample 0 move? Do they?"
-)
-def _(q, k):
-    return torch.einsum("bld,csd->bls", q, k) / math.sqrt(q.shape[-1])
-
-
-@attention_scores.mistake(
-    "batch-forgotten",
-    "How many axes has q here, and how many letters do you give it? Which one is missing?",
-)
-def _(q, k):
-    return torch.einsum("ld,sd->ls", q, k) / math.sqrt(q.shape[-1])
-
-
-@attention_scores.mistake(
+wrong(
     "all-axes-turned",
     "Does the batch axis of k stay where it is? Which two axes should change places?",
+    dict(products="q @ k.permute(2, 1, 0)"),
 )
-def _(q, k):
-    return q @ k.permute(2, 1, 0) / math.sqrt(q.shape[-1])
-
-
-@attention_scores.mistake(
+wrong(
+    "multiplied-elementwise",
+    "`*` multiplies numbers that stand in the same place. How does every query meet every key?",
+    dict(products="q * k"),
+)
+wrong(
+    "softmax-too-early",
+    "These add up to 1 already: you return weights. Are scores positive only?",
+    dict(scores="_.softmax(-1)"),
+)
+wrong(
+    "cosine",
+    "If a query becomes twice as long, should its scores change? Do yours?",
+    dict(
+        products="_ / q.norm(dim=-1, keepdim=True) / k.norm(dim=-1)[:, None]",
+        scores="products",
+    ),
+    dict(products="_ / q.norm(dim=-1, keepdim=True) / k.norm(dim=-1)[:, None]"),
+)
+wrong(
+    "across-batch",
+    "Change sample 1. Should the scores of sample 0 move? Do they?",
+    dict(products="torch.einsum('bld,csd->bls', q, k)"),
+)
+wrong(
+    "first-sample-only",
+    "Change the keys of the last sample. Do its scores move?",
+    dict(products="q @ k[:1].mT"),
+)
+wrong(
+    "batch-forgotten",
+    "How many axes has q here, and how many letters do you give it? Which one is missing?",
+    dict(products="torch.einsum('ld,sd->ls', q, k)"),
+)
+wrong(
     "features-not-paired",
     "How many letters are summed away in your einsum? q and k share one axis: has it the same letter "
     "in both?",
+    dict(products="torch.einsum('bld,bse->bls', q, k)"),
 )
-def _(q, k):
-    return torch.einsum("bld,bse->bls", q, k) / math.sqrt(q.shape[-1])
-
-
-@attention_scores.mistake(
-    "sign-flipped", "Should a key that points along the query score high or low?"
+wrong(
+    "sign-flipped",
+    "Should a key that points along the query score high or low?",
+    dict(scores="-_"),
 )
-def _(q, k):
-    return -dots(q, k) / math.sqrt(q.shape[-1])
