@@ -311,3 +311,39 @@ def test_an_endless_loop_is_interrupted_and_the_kernel_goes_on(open_notebook, tm
         notebook.page.wait_for_timeout(100)
     answers = [o["data"]["text/plain"] for o in notebook.cells[after]["outputs"]]
     assert ["".join(answer) for answer in answers] == ["42"]
+
+
+def test_a_drill_comes_into_the_next_cell_and_is_judged_there(open_notebook, tmp_path):
+    notebook = open_notebook(EXERCISE)
+    stub, check = (
+        notebook.index("def attention_scores"),
+        notebook.index('check("attention_scores"'),
+    )
+    notebook.write(stub, RIGHT)
+    for index in (0, 1, stub, check):
+        notebook.select(index)
+        notebook.run("notebook:run-cell")
+    asked = notebook.add_cell("drill(lesson=1)")
+    notebook.run("notebook:run-cell")
+    drilled = asked + 1
+    notebook.page.wait_for_function(
+        "i => jupyterapp.shell.currentWidget.content.widgets.length > i", arg=drilled
+    )
+    source = notebook.cells[drilled]["source"]
+    assert source.startswith("# One line is wrong in this answer to attention_scores.")
+    verdict = notebook.locator(drilled).locator(".attn-verdict")
+    mended = source.replace(
+        "\ndrill(", RIGHT.replace("attention_scores", "drilled") + "\ndrill("
+    )
+    for cell, heading in (
+        (source, "attention_scores"),
+        (mended, "✓ Passed: attention_scores"),
+    ):
+        notebook.write(drilled, cell)
+        notebook.select(drilled)
+        notebook.run("notebook:run-cell")
+        notebook.wait_for_idle_kernel()
+        verdict.filter(has_text=heading).wait_for()
+        verdict.scroll_into_view_if_needed()
+        notebook.page.screenshot(path=tmp_path / f"drill-{heading[2:7]}.png")
+    assert "Mended:" in verdict.text_content()
