@@ -1,22 +1,22 @@
 """The task `from_torch`: the weights of PyTorch's own module, carried over into the learner's."""
 
+# ruff: noqa: F841 - every line has a name, even if nobody reads it
+
+from functools import cache
+
 import torch
-from torch import nn
 
 import attn_lib
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_03.runs import LAYERS, Weights, carry_over
-from attn_lib.checks.lesson_03.steps import with_step
+from attn_lib.checks.lesson_03.runs import Weights, carry_over
 from attn_lib.checks.task import task
-
-# Named like the learner's own: some messages of PyTorch name the class.
-MultiHeadAttention = with_step()
 
 
 @task(
     lesson=3,
     points=3,
     returns=("output for x", "output for x and a context", "output with a mask"),
+    library=attn_lib.MultiHeadAttention.from_torch,
     hints=[
         "Print `mha.in_proj_weight.shape` and `mha.out_proj`. Which of your four layers is there under "
         "another name, and which three must be hidden in one matrix?",
@@ -27,7 +27,23 @@ MultiHeadAttention = with_step()
     ],
 )
 def from_torch(mha):
-    return attn_lib.MultiHeadAttention.from_torch(mha)
+    E = mha.embed_dim
+    H = mha.num_heads
+    module = attn_lib.MultiHeadAttention(E, H)
+    matrices = mha.in_proj_weight.chunk(3)
+    biases = mha.in_proj_bias.chunk(3)
+    matrix = mha.out_proj.weight
+    bias = mha.out_proj.bias
+    with torch.no_grad():
+        q_weight = module.q_proj.weight.copy_(matrices[0])
+        k_weight = module.k_proj.weight.copy_(matrices[1])
+        v_weight = module.v_proj.weight.copy_(matrices[2])
+        o_weight = module.o_proj.weight.copy_(matrix)
+        q_bias = module.q_proj.bias.copy_(biases[0])
+        k_bias = module.k_proj.bias.copy_(biases[1])
+        v_bias = module.v_proj.bias.copy_(biases[2])
+        o_bias = module.o_proj.bias.copy_(bias)
+    return module
 
 
 @from_torch.cases
@@ -52,8 +68,7 @@ def _(rng):
         about = f"an `nn.MultiheadAttention({E}, {H})`{also}"
         return Case(about, (Weights(H, weights), inputs), carry_over, **options)
 
-    # Three matrices that are easy to tell apart.
-    eye = torch.eye(4)
+    eye = torch.eye(4)  # from which three matrices are made that are easy to tell apart
     out = [[1.0, 0, 0, 1], [0, 1, 0, 0], [0, 2, 1, 0], [0, 0, 0, 1]]
     weights = {
         "in_proj_weight": torch.cat([eye, 2 * eye.roll(1, 0), 3 * eye.roll(1, 1)]),
@@ -79,273 +94,148 @@ def _(rng):
     yield case(2, 3, 4, 2, 6, mask=padding, also=", a padding mask", grad=False)
 
 
-def _copied(mha, weights, biases, heads=None):
-    """The right module, with these weights and biases in q_proj, k_proj, v_proj, o_proj.
-
-    None leaves the numbers that the layer was made with.
-    """
-    module = MultiHeadAttention(mha.embed_dim, heads or mha.num_heads)
-    with torch.no_grad():
-        for name, weight, bias in zip(LAYERS, weights, biases, strict=True):
-            layer = getattr(module, name)
-            if weight is not None:
-                layer.weight.copy_(weight)
-            if bias is not None:
-                layer.bias.copy_(bias)
-    return module
+# ------------------------------------------------------------------------------- mistakes
 
 
-def _weights(mha):
-    return [*mha.in_proj_weight.chunk(3), mha.out_proj.weight]
+def left(letters, *kinds):
+    """Leave the numbers that these layers were made with."""
+    return {f"{letter}_{kind}": "None" for letter in letters for kind in kinds}
 
 
-def _biases(mha):
-    return [*mha.in_proj_bias.chunk(3), mha.out_proj.bias]
-
-
-def _ordered(values, order):
-    return [values[i] for i in order]
-
-
-_ORDER = (
+wrong = from_torch.wrong
+ORDERS = [
+    f"[_[i] for i in {order}]"
+    for order in ((1, 0, 2), (2, 1, 0), (0, 2, 1), (1, 2, 0), (2, 0, 1))
+]
+wrong(
+    "chunk-order-mixed-up",
     "The rows of `in_proj_weight`, from above: whose are the first E, whose the next? The name that PyTorch "
-    "gives to a forward, `mha(query, key, value)`, has them in the same order."
+    "gives to a forward, `mha(query, key, value)`, has them in the same order.",
+    *(dict(matrices=order, biases=order) for order in ORDERS),
 )
-for _order in ((1, 0, 2, 3), (2, 1, 0, 3), (0, 2, 1, 3), (1, 2, 0, 3), (2, 0, 1, 3)):
-
-    @from_torch.mistake("chunk-order-mixed-up", _ORDER)
-    def _(mha, order=_order):
-        return _copied(mha, _ordered(_weights(mha), order), _ordered(_biases(mha), order))
-
-
-for _order in ((1, 0, 2, 3), (2, 1, 0, 3), (0, 2, 1, 3)):
-
-    @from_torch.mistake(
-        "bias-order-mixed-up",
-        "The weights are in their places. In which order does `in_proj_bias` hold the three biases?",
-    )
-    def _(mha, order=_order):
-        return _copied(mha, _weights(mha), _ordered(_biases(mha), order))
-
-
-@from_torch.mistake(
+wrong(
+    "bias-order-mixed-up",
+    "The weights are in their places. In which order does `in_proj_bias` hold the three biases?",
+    *(dict(biases=order) for order in ORDERS),
+)
+wrong(
     "same-chunk-for-all-three",
     "Do your three slices begin at different rows?",
+    dict(matrices="[_[0]] * 3", biases="[_[0]] * 3"),
+    dict(matrices="[_[0]] * 3"),
 )
-def _(mha):
-    weights, biases = _weights(mha), _biases(mha)
-    return _copied(mha, _ordered(weights, (0, 0, 0, 3)), _ordered(biases, (0, 0, 0, 3)))
-
-
-@from_torch.mistake(
+wrong(
     "weights-transposed",
-    "What is the shape of `nn.Linear(3, 5).weight`? Does PyTorch store its own matrix the other way round?",
+    "What is the shape of `nn.Linear(3, 5).weight`? Does PyTorch store its own the other way round?",
+    dict(matrices="[m.T for m in _]", matrix="_.T"),
+    dict(matrices="[m.T for m in _]"),
+    dict(matrix="_.T"),
 )
-def _(mha):
-    return _copied(mha, [w.T for w in _weights(mha)], _biases(mha))
-
-
-@from_torch.mistake(
-    "in-proj-transposed",
-    "`F.linear(x, w)` computes x times w transposed, in PyTorch's module as in `nn.Linear`. Do the three "
-    "input matrices need a `.T` then?",
+wrong(
+    "layers-forgotten",
+    "Four layers need new numbers. Which of yours still have the random ones they were made with? With "
+    "`strict=False`, names that do not match are skipped in silence.",
+    *(
+        left(letters, "weight", "bias")
+        for letters in ("o", "k", "v", "kv", "qkv", "kvo", "qkvo")
+    ),
 )
-def _(mha):
-    *weights, last = _weights(mha)
-    return _copied(mha, [*(w.T for w in weights), last], _biases(mha))
-
-
-@from_torch.mistake(
-    "out-proj-transposed",
-    "`mha.out_proj` is an `nn.Linear`, and so is your `o_proj`. Why should one be transposed?",
-)
-def _(mha):
-    *weights, last = _weights(mha)
-    return _copied(mha, [*weights, last.T], _biases(mha))
-
-
-@from_torch.mistake(
-    "out-proj-forgotten",
-    "Four layers need new numbers. Which one of yours still has the random ones it was made with?",
-)
-def _(mha):
-    return _copied(mha, [*_weights(mha)[:3], None], [*_biases(mha)[:3], None])
-
-
-@from_torch.mistake(
-    "in-proj-forgotten",
-    "Four layers need new numbers. Which of yours still have the random ones they were made with?",
-)
-def _(mha):
-    return _copied(mha, [None] * 3 + _weights(mha)[3:], [None] * 3 + _biases(mha)[3:])
-
-
-_BIAS = (
+wrong(
+    "biases-forgotten",
     "How many parameters has each of your layers: a weight only? What becomes of `mha.in_proj_bias` and "
-    "`mha.out_proj.bias`?"
+    "`mha.out_proj.bias`?",
+    *(left(letters, "bias") for letters in ("qkvo", "qkv", "o", "q", "v")),
+    *(
+        {f"{letter}_bias": f"module.{letter}_proj.bias.zero_()" for letter in letters}
+        for letters in ("qkvo", "qkv", "o")
+    ),
 )
-_ZEROS = [0.0] * 4
-for _made in ("as they were made", "zero"):
-    for _keep in ((), (3,), (0, 1, 2)):
-
-        @from_torch.mistake("biases-forgotten", _BIAS)
-        def _(mha, keep=_keep, zero=_made == "zero"):
-            other = torch.zeros(mha.embed_dim) if zero else None
-            biases = [b if i in keep else other for i, b in enumerate(_biases(mha))]
-            return _copied(mha, _weights(mha), biases)
-
-
-@from_torch.mistake(
+wrong(
     "fused-rows-interleaved",
-    "Are the rows of the three projections stacked one after the other, or dealt out in turn? Compare "
-    "`w[0::3]` and `w[:E]`.",
+    "Are the rows of the three projections stacked one after the other, or dealt out in turn, row by row or "
+    "head by head? Write down which of the 3E rows your head 0 calls q.",
+    *(
+        dict(matrices=f"mha.in_proj_weight{taken}", biases=f"mha.in_proj_bias{taken}")
+        for taken in (
+            ".unflatten(0, (E, 3)).transpose(0, 1)",
+            ".unflatten(0, (H, 3, -1)).transpose(0, 1).flatten(1, 2)",
+        )
+    ),
 )
-def _(mha):
-    weight, bias = mha.in_proj_weight, mha.in_proj_bias
-    return _copied(
-        mha,
-        [*(weight[i::3] for i in range(3)), mha.out_proj.weight],
-        [*(bias[i::3] for i in range(3)), mha.out_proj.bias],
-    )
-
-
-@from_torch.mistake(
-    "fused-rows-per-head",
-    "Which comes first in the 3E rows: queries of all heads, or queries, keys and values of head 0? Write "
-    "down which rows your head 0 calls q.",
-)
-def _(mha):
-    weight = mha.in_proj_weight.unflatten(0, (mha.num_heads, 3, -1))
-    bias = mha.in_proj_bias.unflatten(0, (mha.num_heads, 3, -1))
-    return _copied(
-        mha,
-        [*(weight[:, i].flatten(0, 1) for i in range(3)), mha.out_proj.weight],
-        [*(bias[:, i].flatten(0, 1) for i in range(3)), mha.out_proj.bias],
-    )
-
-
-@from_torch.mistake(
+wrong(
     "num-heads-wrong",
     "How many heads has `mha`, and how many has yours? `head_dim` is the width of one head.",
+    dict(H="mha.head_dim"),
+    dict(H="1"),
 )
-def _(mha):
-    return _copied(mha, _weights(mha), _biases(mha), heads=mha.head_dim)
-
-
-@from_torch.mistake("num-heads-wrong", "How many heads has `mha`, and how many has yours?")
-def _(mha):
-    return _copied(mha, _weights(mha), _biases(mha), heads=1)
-
-
-@from_torch.mistake(
-    "nothing-copied",
-    "Which line of yours writes a number of `mha` into your module? With `strict=False`, names that do not "
-    "match are skipped in silence.",
-)
-def _(mha):
-    return MultiHeadAttention(mha.embed_dim, mha.num_heads)
-
-
-@from_torch.mistake(
+wrong(
     "sizes-swapped",
     "In which order does your `MultiHeadAttention` take its two sizes: the width first, or the number of "
     "heads?",
+    # Four layers of width H, as a class that does not compare its two sizes makes them.
+    dict(module="attn_lib.MultiHeadAttention(H, H)"),
 )
-def _(mha):
-    module = MultiHeadAttention(mha.num_heads, mha.embed_dim)
-    with torch.no_grad():
-        module.q_proj.weight.copy_(mha.in_proj_weight[: mha.embed_dim])
-    return module
-
-
-@from_torch.mistake(
+wrong(
     "names-do-not-match",
-    "Which names has `mha.state_dict()`, and which has that of your module? Three of yours are one of theirs.",
+    "Print the names and shapes of the parameters of `mha` and of your module, side by side. How many has "
+    "each? Which of yours are in which of theirs?",
+    dict(q_weight="module.load_state_dict(mha.state_dict())"),
+    dict(q_weight="[p.copy_(t) for p, t in zip(module.parameters(), mha.parameters())]"),
 )
-def _(mha):
-    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
-    module.load_state_dict(mha.state_dict())
-    return module
-
-
-@from_torch.mistake(
-    "tensor-assigned-as-parameter",
-    "A layer's weight must stay an `nn.Parameter`. Which method writes new numbers into the one that is "
-    "there?",
+wrong(
+    "tensor-assigned",
+    "`q_proj` is a layer, `q_proj.weight` is one of its two parameters, and both must stay so. Which method "
+    "writes new numbers into a parameter that is there?",
+    dict(q_weight="setattr(module.q_proj, 'weight', matrices[0])"),
+    dict(q_weight="setattr(module, 'q_proj', matrices[0])"),
 )
-def _(mha):
-    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
-    module.q_proj.weight = mha.in_proj_weight[: mha.embed_dim]
-    return module
-
-
-@from_torch.mistake(
-    "tensor-assigned-as-layer",
-    "`q_proj` is a layer, and a matrix is one of its two parameters. What is that parameter called, and "
-    "which method writes new numbers into it?",
-)
-def _(mha):
-    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
-    module.q_proj = mha.in_proj_weight[: mha.embed_dim]
-    return module
-
-
-@from_torch.mistake(
-    "parameters-zipped",
-    "How many parameters has `mha`, and how many has your module? Print the names and shapes of both, side "
-    "by side.",
-)
-def _(mha):
-    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
-    with torch.no_grad():
-        for mine, theirs in zip(module.parameters(), mha.parameters(), strict=False):
-            mine.copy_(theirs)
-    return module
-
-
-@from_torch.mistake(
-    "copied-outside-no-grad",
-    "Should copying be part of what autograd records? Under which `with` does it record nothing?",
-)
-def _(mha):
-    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
-    module.q_proj.weight.copy_(mha.in_proj_weight[: mha.embed_dim])
-    return module
-
-
-@from_torch.mistake(
+wrong(
     "chunked-along-inputs",
     "The matrix is (3E, E). Along which of its axes do three (E, E) matrices stand one after the other?",
+    dict(matrices="chunk(3) => chunk(3, 1)"),
 )
-def _(mha):
-    weights = [*mha.in_proj_weight.chunk(3, dim=1), mha.out_proj.weight]
-    return _copied(mha, weights, _biases(mha))
-
-
-@from_torch.mistake(
+wrong(
+    "shares-memory",
+    "Set all numbers of the module that you return to zero. What is `mha` then? Does `nn.Parameter(t)`, "
+    "`.data = t`, `assign=True` or `a.layer = b.layer` make new numbers, or a second name for the same ones?",
+    dict(q_weight="setattr(module.q_proj, 'weight', nn.Parameter(matrices[0]))"),
+    dict(q_bias="setattr(module.q_proj, 'bias', nn.Parameter(biases[0]))"),
+    dict(o_weight="setattr(module, 'o_proj', mha.out_proj)"),
+    dict(o_bias="setattr(module.o_proj, 'bias', mha.out_proj.bias)"),
+)
+wrong(
     "mha-changed",
     "The given module should only be read. Which line of yours writes into it? In `a.copy_(b)`, which of "
-    "the two receives the numbers?",
+    "the two receives the numbers? And what do `eval()`, `double()`, `requires_grad_()` do to a module?",
+    dict(q_weight="matrices[0].copy_(module.q_proj.weight)"),
+    dict(o_weight="matrix.copy_(module.o_proj.weight)"),
+    dict(E="mha.eval().embed_dim"),
 )
-def _(mha):
-    module = MultiHeadAttention(mha.embed_dim, mha.num_heads)
-    with torch.no_grad():
-        for name, weight, bias in zip(LAYERS, _weights(mha), _biases(mha), strict=True):
-            weight.copy_(getattr(module, name).weight)
-            bias.copy_(getattr(module, name).bias)
-    return module
-
-
-@from_torch.mistake(
-    "mha-changed",
-    "The given module should only be read. Which line of yours sets something in it? `eval()`, `double()` "
-    "and `requires_grad_()` change a module in place, whatever they return.",
+wrong(
+    "mha-returned",
+    "Does your module compute attention itself, or does it ask PyTorch's to do so? Into a module of "
+    "which class should the weights be carried over?",
+    {"return": "mha"},
+    {"return": "nn.ModuleDict(dict(mha=mha))"},
 )
-def _(mha):
-    return _copied(mha.eval(), _weights(mha), _biases(mha))
+wrong(
+    "class-returned",
+    "A class is a plan. Which call makes a module from it, and with which two numbers?",
+    {"return": "attn_lib.MultiHeadAttention"},
+)
+wrong(
+    "weights-scaled-again",
+    "Your module divides by the square root of D already. Does PyTorch store its queries' weights divided?",
+    dict(q_weight="_.mul_(mha.head_dim**-0.5)", q_bias="_.mul_(mha.head_dim**-0.5)"),
+    dict(q_weight="_.mul_(mha.head_dim**-0.5)"),
+)
+wrong(
+    "copied-outside-no-grad",
+    "Should copying be part of what autograd records? Under which `with` does it record nothing?",
+    dict(q_weight="torch.enable_grad()(module.q_proj.weight.copy_)(matrices[0])"),
+)
 
-
-_MADE: dict = {}
+made = cache(attn_lib.MultiHeadAttention)
 
 
 @from_torch.mistake(
@@ -353,52 +243,7 @@ _MADE: dict = {}
     "Is your module made inside the function or outside, once for all calls?",
 )
 def _(mha):
-    sizes = mha.embed_dim, mha.num_heads
-    module = _MADE.setdefault(sizes, MultiHeadAttention(*sizes))
-    module.load_state_dict(_copied(mha, _weights(mha), _biases(mha)).state_dict())
+    module = made(mha.embed_dim, mha.num_heads)
+    right = attn_lib.MultiHeadAttention.from_torch(mha)
+    module.load_state_dict(right.state_dict())
     return module
-
-
-@from_torch.mistake(
-    "mha-returned",
-    "The task is to carry the weights over. Into a module of which class?",
-)
-def _(mha):
-    return mha
-
-
-@from_torch.mistake(
-    "class-returned",
-    "A class is a plan. Which call makes a module from it, and with which two numbers?",
-)
-def _(mha):
-    return MultiHeadAttention
-
-
-class _Wrapper(nn.Module):
-    def __init__(self, mha):
-        super().__init__()
-        self.mha = mha
-
-    def forward(self, x, context=None, mask=None):
-        context = x if context is None else context
-        return self.mha(x, context, context, attn_mask=None if mask is None else ~mask)[0]
-
-
-@from_torch.mistake(
-    "mha-wrapped",
-    "Does your module compute attention itself, or does it ask PyTorch's to do so? Which eight parameters "
-    "should it have?",
-)
-def _(mha):
-    return _Wrapper(mha)
-
-
-@from_torch.mistake(
-    "weights-scaled-again",
-    "Your module divides by the square root of D already. Does PyTorch store its queries' weights divided?",
-)
-def _(mha):
-    weights, biases = _weights(mha), _biases(mha)
-    s = mha.head_dim**-0.5
-    return _copied(mha, [weights[0] * s, *weights[1:]], [biases[0] * s, *biases[1:]])

@@ -4,15 +4,42 @@ Nothing here is an answer: this file goes into the sandbox with a learner's code
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import nn
 
-from attn_lib.checks.case import Result, Wrong
+from attn_lib.checks.case import Result, Wrong, quicker
 from attn_lib.checks.say import describe
 
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj")
 WANTED = [f"{layer}.{kind}" for layer in LAYERS for kind in ("weight", "bias")]
+SETTINGS = ("training", "batch_first", "num_heads", "embed_dim", "head_dim", "dropout")
+
+
+# A mistake is recognized by the kind of its errors too: so each kind has a class.
+class MhaChanged(Wrong):
+    """Raised if `mha` is not as it was."""
+
+
+class SharesMemory(Wrong):
+    """Raised for a parameter that lies in the memory of one of `mha`'s."""
+
+
+class SameModule(Wrong):
+    """Raised for a module that came back from an earlier call too."""
+
+
+class OfPyTorch(Wrong):
+    """Raised if PyTorch's own module comes back."""
+
+
+class NoModule(Wrong):
+    """Raised if no module comes back."""
+
+
+class NotYours(Wrong):
+    """Raised for a module that lacks one of the eight parameters."""
 
 
 @dataclass(frozen=True)
@@ -22,41 +49,92 @@ class Weights:
     num_heads: int
     tensors: dict[str, torch.Tensor]
 
+    def by_hand(self):
+        """What a learner writes to make the module, and the parameters it has then."""
+        embed_dim = len(self.tensors["out_proj.bias"])
+        call = f"nn.MultiheadAttention({embed_dim}, {self.num_heads}, batch_first=True)"
+        return call, self.tensors
+
+    @cached_property
+    def kept(self):
+        """One of PyTorch's modules with these parameters, for those who do not change it."""
+        return self.made()
+
     def made(self):
-        """A new one of PyTorch's modules, with these parameters."""
-        embed_dim = self.tensors["in_proj_weight"].shape[1]
-        mha = nn.MultiheadAttention(embed_dim, self.num_heads, batch_first=True)
+        """A new one of PyTorch's modules, with these parameters; no random number is drawn."""
+        embed_dim = len(self.tensors["out_proj.bias"])
+        mha = nn.utils.skip_init(
+            nn.MultiheadAttention, embed_dim, self.num_heads, batch_first=True
+        )
         mha.load_state_dict(self.tensors)
         return mha
 
 
+def carry_over_once(answer, weights, inputs):
+    """Convert a module of PyTorch's with a known answer, and run what came back."""
+    mha = weights.kept
+    try:
+        module = _converted(answer, mha, weights)
+        with torch.no_grad():
+            return _outputs(module, inputs)
+    except Exception:
+        vars(weights).pop("kept")  # it may be changed: those who come after get a new one
+        raise
+
+
+@quicker(carry_over_once)
 def carry_over(answer, weights, inputs):
     """Convert a module of PyTorch's, then another one, and run what came back first."""
     mha, another = weights.made(), weights.made()
-    module = answer(mha)
-    _raise_unless_usable(module, mha)
-    _raise_if_changed(mha, weights)
+    module = _converted(answer, mha, weights)
     with torch.no_grad():
         for parameter in another.parameters():
             parameter.neg_()
     if answer(another) is module:
-        raise Wrong(
+        raise SameModule(
             "Two calls with two different `mha` gave one and the same module. Make a new one inside "
             "the function, in every call."
         )
+    result = _outputs(module, inputs)
+    _raise_if_changed(mha, weights)
+    return result
+
+
+def _converted(answer, mha, weights):
+    """Return what an answer makes of a module, if it is a new one, and the given one is as it was."""
+    given = dict(mha.named_parameters())  # kept alive, so that no memory is used again
+    module = answer(mha)
+    _raise_unless_usable(module, mha)
+    _raise_if_shared(module, given)
+    _raise_if_changed(mha, weights)
+    return module
+
+
+def _outputs(module, inputs):
     x, context, mask = inputs["x"], inputs["context"], inputs["mask"]
     outputs = (module(x), module(x, context), module(x, context, mask=mask))
-    _raise_if_changed(mha, weights)
     parameters = dict(module.named_parameters(remove_duplicate=False))
     return Result(outputs, {name: parameters[name] for name in WANTED})
 
 
+def _raise_if_shared(module, given):
+    """Raise `Wrong` if a change of one of the module's parameters would change a given one."""
+    theirs = {p.untyped_storage().data_ptr(): name for name, p in given.items()}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        shared = theirs.get(parameter.untyped_storage().data_ptr())
+        if shared is not None:
+            raise SharesMemory(
+                f"`{name}` of the returned module and `{shared}` of the given `mha` are in one place "
+                "in memory: a training step on one would change the other."
+            )
+
+
 def _raise_if_changed(mha, weights):
     """Raise `Wrong` if the module that was given is not as it was; name what differs."""
-    new, now = weights.made(), dict(mha.named_parameters())
+    now = dict(mha.named_parameters())
     changed = [
         name
-        for name, was in new.named_parameters()
+        for name, was in weights.tensors.items()
         if not (
             name in now
             and now[name].dtype == was.dtype
@@ -65,18 +143,14 @@ def _raise_if_changed(mha, weights):
         )
     ]
     changed += [name for name in now if name not in weights.tensors]
-    for name in (
-        "training",
-        "batch_first",
-        "num_heads",
-        "embed_dim",
-        "head_dim",
-        "dropout",
-    ):
-        if getattr(mha, name, None) != getattr(new, name):
+    embed_dim = len(weights.tensors["out_proj.bias"])
+    head_dim = embed_dim // weights.num_heads
+    settings = (True, True, weights.num_heads, embed_dim, head_dim, 0.0)
+    for name, was in zip(SETTINGS, settings, strict=True):
+        if getattr(mha, name, None) != was:
             changed.append(name)
     if changed:
-        raise Wrong(
+        raise MhaChanged(
             f"The given `mha` is not the same after the call: look at its `{changed[0]}`. "
             "It should only be read."
         )
@@ -86,25 +160,25 @@ def _raise_unless_usable(module, mha):
     if module is None or module is Ellipsis:
         raise NotImplementedError
     if module is mha:
-        raise Wrong(
+        raise OfPyTorch(
             "It returned the `nn.MultiheadAttention` that it was given. It should return one of your own "
             "`MultiHeadAttention`, with the same weights."
         )
     if isinstance(module, nn.MultiheadAttention):
-        raise Wrong(
+        raise OfPyTorch(
             "It returned an `nn.MultiheadAttention`. It should return one of your own "
             "`MultiHeadAttention` (with a small h), with the same weights."
         )
     if not isinstance(module, nn.Module):
         extra = " without parentheses" if isinstance(module, type) else ""
-        raise Wrong(
+        raise NoModule(
             f"It should return a module, one of your own `MultiHeadAttention`, but it returned "
             f"{describe(module)}{extra}."
         )
     own = dict(module.named_parameters(remove_duplicate=False))
     for name in WANTED:
         if name not in own:
-            raise Wrong(
+            raise NotYours(
                 f"What came back has no parameter `{name}`: is it one of your own "
                 f"`MultiHeadAttention`? It has: {', '.join(own) or 'none'}."
             )
