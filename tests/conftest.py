@@ -12,14 +12,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="twenty seeds, machine-made mutants and pairs of mistakes: for which tasks",
     )
 
+    parser.addoption("--task", help="of the tests of tasks, run those of this one only")
 
-def pytest_collection_modifyitems(items: list[Item]) -> None:
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[Item]) -> None:
     """Keep the tests of a task together, which share its inputs, and those of any other file."""
+    wanted = config.getoption("task")
+    if wanted:
+        items[:] = [item for item in items if _task_of(item) == wanted]
     for item in items:
-        parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        task = parameters.get("task") or parameters.get("name")
-        group = getattr(task, "name", task) if item.path.stem == "test_tasks" else None
+        group = _task_of(item) if item.path.stem == "test_tasks" else None
         item.add_marker(pytest.mark.xdist_group(group or str(item.path)))
+
+
+def _task_of(item: Item) -> str | None:
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return parameters.get("name")
 
 
 @pytest.fixture(autouse=True)

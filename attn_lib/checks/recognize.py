@@ -104,40 +104,40 @@ class _Search:
 
         The input is one of the smallest few, and first that on which the fewest mistakes can be seen.
         """
+        numbers = range(len(self.mistakes))
+        seen = {i: [m for m in numbers if self._is_visible(m, i)] for i in self.failing[:3]}
         end = time.thread_time() + PAIR_SECONDS
-        for place, a, b in self._candidates():
+        for place, a, b in self._candidates(seen):
             if time.thread_time() > end:
                 return
             if self.tried.known.compose(a, b) and self._agree((a, b), place):
                 yield a, b
 
-    def _candidates(self) -> Iterator[tuple[int, int, int]]:
-        """Yield failing inputs and pairs that may explain what is seen there, the likeliest first."""
+    def _candidates(self, seen: dict[int, list[int]]) -> Iterator[tuple[int, int, int]]:
+        """Yield failing inputs and pairs that may explain what is seen there, the likeliest first.
+
+        Args:
+            seen: the mistakes that can be seen on each of some failing inputs.
+        """
+        raises = {i: self.outcomes[i].error is not None for i in seen}
         numbers = range(len(self.mistakes))
-        few = {i: [m for m in numbers if self._is_visible(m, i)] for i in self.failing[:3]}
-        raises = {i: self.outcomes[i].error is not None for i in few}
-        places = sorted(few, key=lambda i: (raises[i], len(few[i])))
+        hidden = {i: [m for m in numbers if m not in seen[i]] for i in seen}
+        places = sorted(seen, key=lambda i: (raises[i], len(seen[i])))
         for place in places:
             # What raises an error alone does so beside another mistake, and what does not, does not.
-            errors = {
-                m: self.tried.mistaken((m,), place).error is not None for m in few[place]
-            }
-            seen = [m for m in few[place] if raises[place] or not errors[m]]
-            few[place] = seen
+            errors = {m for m in seen[place] if self.tried.mistaken((m,), place).error}
+            seen[place] = [m for m in seen[place] if raises[place] or m not in errors]
             # All is the work of one here; the other is seen where the first does not explain it.
-            for a in (m for m in seen if self._agree((m,), place)):
+            for a in (m for m in seen[place] if self._agree((m,), place)):
                 elsewhere = next((i for i in self.all if not self._agree((a,), i)), place)
-                for b in numbers:
-                    if b not in seen and self._is_visible(b, elsewhere):
-                        yield place, a, b
-            for a, b in combinations(seen, 2):
-                if not raises[place] or errors[a] or errors[b]:
+                yield from (
+                    (place, a, b) for b in hidden[place] if self._is_visible(b, elsewhere)
+                )
+            for a, b in combinations(seen[place], 2):
+                if not raises[place] or a in errors or b in errors:
                     yield place, a, b
         for place in places:  # what is seen only beside something else
-            for a in few[place]:
-                for b in numbers:
-                    if b not in few[place]:
-                        yield place, a, b
+            yield from ((place, a, b) for a in seen[place] for b in hidden[place])
 
     def _ask(self, pair: tuple[int, int], *, is_all: bool) -> Recognized:
         """Ask about the mistake that explains the input shown; or that comes first in the answer."""

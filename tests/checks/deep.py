@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from attn_lib.checks import slips, tasks
+from attn_lib.checks import tasks
+from attn_lib.checks.mistakes import known
 from attn_lib.checks.task import find_task
 from tests.checks import answers
 
@@ -24,18 +25,14 @@ def sources(name: str) -> list[Path]:
     of_tasks = {Path(inspect.getfile(task.reference)) for task in tasks()}
     mine = Path(inspect.getfile(find_task(name).reference))
     shared = sorted({*mine.parent.glob("*.py")} - of_tasks)
-    return [
-        mine,
-        *shared,
-        Path(slips.__file__),
-        Path(answers.__file__).with_name(f"{name}.py"),
-    ]
+    return [mine, *shared, Path(answers.__file__).with_name(f"{name}.py")]
 
 
 def hash_of(name: str) -> str:
-    """Return a hash of a task's sources."""
+    """Return a hash of a task's sources, and of the mistakes that it shares with others."""
     text = b"".join(path.read_bytes() for path in sources(name))
-    return hashlib.sha256(text).hexdigest()[:16]
+    rows = [(mistake.id, mistake.lines) for mistake in known(name).mistakes]
+    return hashlib.sha256(text + repr(rows).encode()).hexdigest()[:16]
 
 
 def is_changed(name: str) -> bool:
@@ -45,19 +42,37 @@ def is_changed(name: str) -> bool:
 
 
 def main() -> int:
-    """Run the deep tests, and write down that they passed."""
-    tests = str(Path(__file__).with_name("test_tasks.py"))
+    """Run the deep tests, task by task, and write down which passed: a run can be broken off."""
     every = sys.argv[1:] == ["all"]
-    changed = [task.name for task in tasks() if every or is_changed(task.name)]
-    print(
-        f"Deep tests of {len(changed)} tasks: {', '.join(changed) or 'nothing has changed'}"
+    wanted = [task.name for task in tasks() if every or is_changed(task.name)]
+    failed = []
+    for number, name in enumerate(wanted, start=1):
+        print(f"{number} of {len(wanted)}: {name}", flush=True)
+        before = hash_of(name)
+        if run(name, every=every):
+            failed.append(name)
+        else:
+            keep(name, before)
+    print(f"Failed: {', '.join(failed)}" if failed else "All is well.")
+    return bool(failed)
+
+
+def run(name: str, *, every: bool) -> int:
+    """Run the deep tests of one task."""
+    tests = [str(Path(__file__).with_name("test_tasks.py")), "-q", "-n", "2"]
+    return int(
+        pytest.main([*tests, f"--deep={'all' if every else 'changed'}", "--task", name])
     )
-    hashes = {task.name: hash_of(task.name) for task in tasks()}
-    options = ["-n", "auto", "--maxprocesses=4", "--dist=loadgroup"]
-    failed = pytest.main([tests, f"--deep={'all' if every else 'changed'}", *options])
-    if not failed:
-        KEPT.write_text(json.dumps(hashes, indent=1) + "\n")
-    return int(failed)
+
+
+def keep(name: str, of_sources: str) -> None:
+    """Write down that a task has had its deep run."""
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    there = {task.name for task in tasks()}
+    kept = {
+        other: text for other, text in (kept | {name: of_sources}).items() if other in there
+    }
+    KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":
