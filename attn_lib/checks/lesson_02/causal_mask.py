@@ -4,13 +4,19 @@ import torch
 
 import attn_lib
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_02.steps import additive, age, ones
+from attn_lib.checks.lesson_02.mask_slips import (
+    EMPTY,
+    TRUTH,
+    add_mistakes_of_entries,
+    add_mistakes_of_places,
+)
 from attn_lib.checks.task import task
 
 
 @task(
     lesson=2,
     points=2,
+    library=attn_lib.causal_mask,
     hints=[
         "Draw the mask for 3 queries and 3 keys on paper. Then for 1 query and 3 keys: that query "
         "is the newest word, so how much of the past may it see?",
@@ -22,7 +28,14 @@ from attn_lib.checks.task import task
     ],
 )
 def causal_mask(q_len, kv_len):
-    return attn_lib.causal_mask(q_len, kv_len)
+    i = torch.arange(q_len)[:, None]
+    j = torch.arange(kv_len)
+    offset = kv_len - q_len
+    last = i + offset  # the key at which query i stands
+    is_past = j <= last
+    mask = is_past
+    output = mask
+    return output
 
 
 @causal_mask.cases
@@ -45,309 +58,91 @@ def _(rng):
     yield case("one new query, more than a thousand keys", 1, 1100)
 
 
-@causal_mask.mistake(
-    "top-left",
-    "With 1 new query and 4 keys, the query is word number 4. Which row of the full 4 x 4 mask is "
-    "its own, the first or the last? Which one do you return?",
-)
-def _(q_len, kv_len):
-    return ones(q_len, kv_len).tril()
+# ------------------------------------------------------------------------------- mistakes
 
-
-@causal_mask.mistake(
-    "inverted", "What does True mean here: may look, or is hidden? What is row 0 of yours?"
-)
-def _(q_len, kv_len):
-    return age(q_len, kv_len) < 0
-
-
-@causal_mask.mistake(
+wrong = causal_mask.wrong
+PLACE = "2 new queries and 5 keys: the last query is word number 5. At which key does it stand in yours?"
+wrong("top-left", PLACE, dict(offset="0"), dict(offset="kv_len if q_len == 1 else 0"))
+wrong(
     "inverted",
-    "What does True mean here: may look, or is hidden? And with 1 query and 4 keys, at which key "
-    "does that query stand?",
+    "What does True mean here: may look, or is hidden? What does your first row say of its own key, "
+    "and of the next one?",
+    dict(mask="~_"),
 )
-def _(q_len, kv_len):
-    return ones(q_len, kv_len).triu(1)
-
-
-_FUTURE = (
+wrong(
+    "sees-the-future",
     "Read your rule aloud: 'query i may see key j if ...'. In row 0 of 3 x 3, how many keys should "
-    "be allowed?"
+    "be allowed?",
+    dict(is_past="<= => >="),
 )
-
-
-@causal_mask.mistake("sees-the-future", _FUTURE)
-def _(q_len, kv_len):
-    return age(q_len, kv_len) <= 0
-
-
-@causal_mask.mistake("sees-the-future", _FUTURE)
-def _(q_len, kv_len):
-    return ones(q_len, kv_len).triu()
-
-
-@causal_mask.mistake(
-    "own-key-hidden", "May a word look at itself? What does your first word look at?"
-)
-def _(q_len, kv_len):
-    return age(q_len, kv_len) > 0
-
-
-@causal_mask.mistake(
+wrong(
     "own-key-hidden",
-    "May a word look at itself? And where does a single new query stand among 4 keys?",
+    "May a word look at itself? What does your first word look at?",
+    dict(is_past="<= => <"),
 )
-def _(q_len, kv_len):
-    return ones(q_len, kv_len).tril(-1)
-
-
-@causal_mask.mistake(
+wrong(
     "one-key-ahead",
     "How many keys may the first of three words see? How many does yours see?",
+    dict(last="_ + 1"),
 )
-def _(q_len, kv_len):
-    return age(q_len, kv_len) >= -1
-
-
-@causal_mask.mistake(
-    "one-key-ahead",
-    "How many keys may the first of three words see, when there are three keys? And when there are "
-    "four?",
-)
-def _(q_len, kv_len):
-    return ones(q_len, kv_len).tril(1)
-
-
-@causal_mask.mistake(
-    "offset-backwards",
-    "With 2 queries and 5 keys, by how many columns must the triangle move, and to which side?",
-)
-def _(q_len, kv_len):
-    return ones(q_len, kv_len).tril(q_len - kv_len)
-
-
-_DTYPE = "Print the dtype of your result. Which one do `~mask` and `masked_fill` need?"
-
-
-@causal_mask.mistake("not-boolean", _DTYPE)
-def _(q_len, kv_len):
-    return torch.ones(q_len, kv_len).tril(kv_len - q_len)
-
-
-@causal_mask.mistake("not-boolean", _DTYPE)
-def _(q_len, kv_len):
-    return (age(q_len, kv_len) >= 0).long()
-
-
-@causal_mask.mistake("not-boolean", _DTYPE)
-def _(q_len, kv_len):
-    return (age(q_len, kv_len) >= 0).int()
-
-
-@causal_mask.mistake(
-    "not-boolean",
-    _DTYPE + " Then look at 1 query and 4 keys: which of the keys may it see?",
-)
-def _(q_len, kv_len):
-    return torch.ones(q_len, kv_len).tril()
-
-
-@causal_mask.mistake(
-    "additive",
-    "You return numbers to be added to the scores. What is asked for: numbers, or True and False?",
-)
-def _(q_len, kv_len):
-    return additive(age(q_len, kv_len) >= 0)
-
-
-@causal_mask.mistake(
-    "additive",
-    "You return numbers to be added to the scores. What is asked for: numbers, or True and False? "
-    "And with 1 query and 4 keys, which keys do you hide?",
-)
-def _(q_len, kv_len):
-    return additive(ones(q_len, kv_len).tril())
-
-
-@causal_mask.mistake(
-    "additive",
-    "0 and 1 are numbers. What is asked for is True and False, and which of the two means 'may look'?",
-)
-def _(q_len, kv_len):
-    return torch.ones(q_len, kv_len).triu(kv_len - q_len + 1)
-
-
-@causal_mask.mistake(
-    "shape-transposed",
-    "Each query has a row, each key a column. Which size stands first in your shape?",
-)
-def _(q_len, kv_len):
-    return ones(kv_len, q_len).tril(q_len - kv_len)
-
-
-@causal_mask.mistake(
-    "shape-transposed",
-    "Each query has a row, each key a column. Which size stands first in your shape?",
-)
-def _(q_len, kv_len):
-    return (age(q_len, kv_len) >= 0).T
-
-
-@causal_mask.mistake(
-    "extra-axes",
-    "The mask has one axis for queries and one for keys. Who adds B and H, if they are needed?",
-)
-def _(q_len, kv_len):
-    return (age(q_len, kv_len) >= 0)[None, None]
-
-
-@causal_mask.mistake(
-    "extra-axes",
-    "The mask has one axis for queries and one for keys. Who adds B, if it is needed?",
-)
-def _(q_len, kv_len):
-    return (age(q_len, kv_len) >= 0)[None]
-
-
-@causal_mask.mistake(
-    "queries-not-a-column",
-    "You compare (L,) with (S,), entry by entry. Every query must meet every key: which of the two "
-    "index ranges has to stand upright, as a column?",
-)
-def _(q_len, kv_len):
-    return torch.arange(kv_len) <= torch.arange(q_len) + (kv_len - q_len)
-
-
-@causal_mask.mistake(
-    "always-square",
-    "Where do you use `kv_len`? How many columns do 2 queries and 5 keys need?",
-)
-def _(q_len, kv_len):
-    return ones(q_len, q_len).tril()
-
-
-@causal_mask.mistake(
-    "always-square",
-    "Where do you use `q_len`? How many rows do 2 queries and 5 keys need?",
-)
-def _(q_len, kv_len):
-    return ones(kv_len, kv_len).tril()
-
-
-@causal_mask.mistake(
-    "offset-clipped",
-    "Take 5 queries and 3 keys. The last query sees the last key. How many keys lie before query 0?",
-)
-def _(q_len, kv_len):
-    return ones(q_len, kv_len).tril(max(kv_len - q_len, 0))
-
-
-@causal_mask.mistake(
-    "distance-instead-of-offset",
-    "Take 5 queries and 3 keys: is S - L positive or negative there? What does your code use?",
-)
-def _(q_len, kv_len):
-    return ones(q_len, kv_len).tril(abs(kv_len - q_len))
-
-
-@causal_mask.mistake(
+wrong(
     "old-keys-hidden",
     "2 new queries, 5 keys: the first 3 keys are the past. May the new words see them?",
+    dict(mask="_ & (j >= kv_len - q_len)"),
+    dict(
+        is_past="torch.cat([torch.zeros(q_len, kv_len - q_len), torch.ones(q_len, q_len).tril()], 1) > 0"
+    ),
 )
-def _(q_len, kv_len):
-    return torch.cat([~ones(q_len, kv_len - q_len), ones(q_len, q_len).tril()], 1)
-
-
-@causal_mask.mistake(
-    "old-keys-hidden",
-    "2 new queries, 5 keys: the first 3 keys are the past. May the new words see them?",
-)
-def _(q_len, kv_len):
-    return (age(q_len, kv_len) >= 0) & (torch.arange(kv_len) >= kv_len - q_len)
-
-
-@causal_mask.mistake(
+wrong(
     "everything-allowed-with-a-cache",
     "2 new queries, 5 keys: which key is the newest word's own? May the query before it see that "
     "one?",
+    dict(offset="0 if q_len == kv_len else kv_len"),
 )
-def _(q_len, kv_len):
-    return ones(q_len, kv_len).tril() if q_len == kv_len else ones(q_len, kv_len)
-
-
-@causal_mask.mistake(
-    "top-left",
-    "A single new query is right. Now take 2 new queries and 5 keys: at which keys do they stand, and "
-    "where does your triangle begin?",
+wrong(
+    "everything-allowed",
+    "In a 3 x 3 mask, may word 0 look at word 2? Is any entry False?",
+    dict(is_past="torch.ones(q_len, kv_len, dtype=torch.bool)"),
 )
-def _(q_len, kv_len):
-    return ones(q_len, kv_len) if q_len == 1 else ones(q_len, kv_len).tril()
-
-
-@causal_mask.mistake(
-    "negative-slice",
-    "Take 5 queries and 3 keys. Where does the slice of row 0 end in yours? What does Python make of "
-    "an end below 0?",
+wrong(
+    "only-the-own-key",
+    "May word 2 look back at word 0, or only at itself?",
+    dict(is_past="<= => =="),
 )
-def _(q_len, kv_len):
-    mask = ~ones(q_len, kv_len)
-    for i in range(q_len):
-        mask[i, : i + 1 + kv_len - q_len] = True
-    return mask
-
-
-@causal_mask.mistake(
-    "past-of-negative-size",
-    "Take 5 queries and 3 keys: by how many columns is the past longer than the triangle? Can a "
-    "tensor have that many?",
-)
-def _(q_len, kv_len):
-    return torch.cat([ones(q_len, kv_len - q_len), ones(q_len, q_len).tril()], 1)
-
-
-_EMPTY = (
-    "Take 5 queries and 3 keys. Query 0 stands before the first key: which keys may it see? A row "
-    "with nothing to see is the softmax's concern, not the mask's."
-)
-
-
-@causal_mask.mistake("empty-rows-opened", _EMPTY)
-def _(q_len, kv_len):
-    mask = age(q_len, kv_len) >= 0
-    return mask | ~mask.any(-1, keepdim=True)
-
-
-@causal_mask.mistake("empty-rows-opened", _EMPTY)
-def _(q_len, kv_len):
-    return (age(q_len, kv_len) >= 0) | (torch.arange(kv_len) == 0)
-
-
-@causal_mask.mistake(
-    "everything-allowed", "In a 3 x 3 mask, may word 0 look at word 2? Is any entry False?"
-)
-def _(q_len, kv_len):
-    return ones(q_len, kv_len)
-
-
-@causal_mask.mistake(
-    "only-the-own-key", "May word 2 look back at word 0, or only at itself?"
-)
-def _(q_len, kv_len):
-    return age(q_len, kv_len) == 0
-
-
-@causal_mask.mistake(
-    "list-returned",
-    "The rows are right, but it is a list. Which function makes a tensor of it?",
-)
-def _(q_len, kv_len):
-    return (age(q_len, kv_len) >= 0).tolist()
-
-
-@causal_mask.mistake(
+wrong(
     "first-rows-of-a-stored-mask",
     "You cut your mask out of a larger one. Which of its rows belong to the new queries? And how "
     "long may the text get, before yours is too small?",
+    dict(is_past="torch.ones(64, 64).tril().bool()[:q_len, :kv_len]"),
 )
-def _(q_len, kv_len):
-    return ones(64, 64).tril()[:q_len, :kv_len]
+wrong(
+    "last-rows-of-a-square",
+    "You cut the rows of the queries out of a square of all keys. Take 5 queries and 3 keys: how many "
+    "rows has that square?",
+    dict(is_past="torch.ones(kv_len, kv_len).tril().bool()[-q_len:]"),
+)
+wrong(
+    "negative-slice",
+    "Take 5 queries and 3 keys. Where does the slice of row 0 end in yours? What does Python make of "
+    "an end below 0?",
+    # As `mask[i, : i + 1 + offset] = True` has it.
+    dict(is_past="j < torch.where(last < -1, last + kv_len, last) + 1"),
+)
+wrong(
+    "past-of-negative-size",
+    "Take 5 queries and 3 keys: by how many columns is the past longer than the triangle? Can a "
+    "tensor have that many?",
+    dict(
+        is_past="torch.cat([torch.ones(q_len, kv_len - q_len), torch.ones(q_len, q_len).tril()], 1) > 0"
+    ),
+)
+wrong(
+    "empty-rows-opened",
+    EMPTY,
+    dict(mask="_ | ~_.any(-1, keepdim=True)"),
+    dict(mask="_ | (j == 0)"),
+    dict(last="_.clamp(min=0)"),
+)
+wrong("whole-tensor-as-truth-value", TRUTH, dict(is_past="not j > last"))
+add_mistakes_of_places(causal_mask)
+add_mistakes_of_entries(causal_mask)

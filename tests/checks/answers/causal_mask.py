@@ -1,0 +1,62 @@
+"""Answers to causal_mask that no row makes."""
+
+import functools
+
+import numpy as np
+import torch
+
+from tests.checks.answers import Answers
+
+answers = Answers(
+    "causal_mask",
+    spelled=dict(
+        i=["torch.arange(q_len).view(-1, 1)", "torch.ones(q_len, kv_len).cumsum(0) - 1"],
+        j=["torch.arange(kv_len)[None]", "torch.arange(q_len, q_len + kv_len) - q_len"],
+        last=["torch.arange(kv_len - q_len, kv_len).unsqueeze(-1)", "offset + i.float()"],
+        is_past=[
+            "last >= j",
+            "~(j > last)",
+            "torch.where(j > last, False, True)",
+            "(j - last).clamp(min=0) == 0",
+            "torch.ones(q_len, kv_len).tril(kv_len - q_len).bool()",
+            "~torch.ones(q_len, kv_len, dtype=torch.bool).triu(offset + 1)",
+            "torch.full((q_len, kv_len), -torch.inf).triu(offset + 1) == 0",
+            "torch.ones(q_len + kv_len, q_len + kv_len).tril()[kv_len:, q_len:] == 1",
+            "torch.ones(q_len, kv_len).flip(0, 1).triu().flip(0, 1).bool()",
+            "torch.ones(q_len, kv_len, dtype=torch.int8).tril(offset).view(torch.bool)",
+            "torch.tensor([[b - kv_len <= a - q_len for b in range(kv_len)] for a in range(q_len)])",
+        ],
+        mask=["_.mT.contiguous().mT"],
+    ),
+)
+
+
+@answers.right
+def row_by_row(q_len, kv_len):
+    mask = torch.zeros((q_len, kv_len), dtype=bool)
+    for i in range(q_len):
+        mask[i, : max(0, i + 1 + kv_len - q_len)] = True
+    return mask
+
+
+@answers.right
+@functools.lru_cache
+def kept_by_numpy(q_len, kv_len):
+    return torch.from_numpy(np.tri(q_len, kv_len, kv_len - q_len, dtype=bool))
+
+
+def right(n, m):
+    return torch.ones(n, m, dtype=torch.bool).tril(m - n)
+
+
+# A buffer that ends, strict for short keys, 512 steps back, stretched, squeezed, rolled, one off.
+for wrong in (
+    lambda n, m: right(1024, 1024)[m - n : m, :m],
+    lambda n, m: right(n, m) & (m >= n),
+    lambda n, m: right(n, m).triu(m - n - 511),
+    lambda n, m: torch.arange(m) * n <= torch.arange(n)[:, None] * m,
+    lambda n, m: right(n, m).squeeze(),
+    lambda n, m: right(n, m).roll(1, 0),
+    lambda n, m: right(n, m).tril(m - n - (n not in (1, m))),
+):
+    answers.wrong(wrong)
