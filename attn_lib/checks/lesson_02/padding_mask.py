@@ -4,12 +4,14 @@ import torch
 
 import attn_lib
 from attn_lib.checks.case import Case
+from attn_lib.checks.lesson_02.mask_slips import TRUTH, add_mistakes_of_entries
 from attn_lib.checks.task import task
 
 
 @task(
     lesson=2,
     points=2,
+    library=attn_lib.padding_mask,
     hints=[
         "Take one sentence of length 2, padded to 4. Which of the positions 0, 1, 2, 3 are real "
         "words? Say it with a comparison.",
@@ -20,7 +22,12 @@ from attn_lib.checks.task import task
     ],
 )
 def padding_mask(lengths, max_len):
-    return attn_lib.padding_mask(lengths, max_len)
+    position = torch.arange(max_len)
+    ends = lengths[:, None]
+    is_real = position < ends  # (B, S)
+    real = is_real
+    mask = real[:, None, None, :]
+    return mask
 
 
 @padding_mask.cases
@@ -47,251 +54,128 @@ def _(rng):
     yield case("a thousand positions", [700, 1000], 1100)
 
 
-def _real(lengths, max_len):
-    return torch.arange(max_len) < lengths[:, None]
+# ------------------------------------------------------------------------------- mistakes
 
-
-def _axes(mask):
-    return mask[:, None, None, :]
-
-
-@padding_mask.mistake(
-    "inverted", "What does True mean here: a real word, or a position to be ignored?"
-)
-def _(lengths, max_len):
-    return _axes(~_real(lengths, max_len))
-
-
-@padding_mask.mistake(
+wrong = padding_mask.wrong
+wrong(
     "inverted",
-    "What does True mean here: a real word, or a position to be ignored? And in a sentence of length "
-    "2, what stands at position 2?",
+    "What does True mean here: a real word, or a position to be ignored?",
+    dict(real="~_"),
+    dict(is_real="< => >"),
 )
-def _(lengths, max_len):
-    return _axes(torch.arange(max_len) > lengths[:, None])
-
-
-@padding_mask.mistake(
+wrong(
     "one-pad-visible",
     "A sentence of length 2 has words at positions 0 and 1. Is position 2 real?",
+    dict(is_real="< => <="),
+    dict(ends="_ + 1"),
 )
-def _(lengths, max_len):
-    return _axes(torch.arange(max_len) <= lengths[:, None])
-
-
-_ONE_SHORT = "How many True does a sentence of length 2 need? How many does yours have?"
-
-
-@padding_mask.mistake("last-word-hidden", _ONE_SHORT)
-def _(lengths, max_len):
-    return _axes(torch.arange(max_len) < lengths[:, None] - 1)
-
-
-@padding_mask.mistake("last-word-hidden", _ONE_SHORT)
-def _(lengths, max_len):
-    mask = torch.zeros(len(lengths), 1, 1, max_len, dtype=torch.bool)
-    for row, length in zip(mask, lengths.tolist(), strict=True):
-        row[..., : length - 1] = True
-    return mask
-
-
-@padding_mask.mistake(
+ONE_SHORT = "How many True does a sentence of length 2 need? How many does yours have?"
+wrong(
+    "last-word-hidden",
+    ONE_SHORT,
+    dict(ends="_ - 1"),
+    # As `mask[b, :, :, : length - 1] = True` has it: an end of -1 counts from behind.
+    dict(ends="torch.where(_ == 0, max_len, _) - 1"),
+)
+wrong(
     "negative-slice",
     "A full sentence has 0 pads. What does `x[-0:]` select: nothing, or everything?",
+    dict(ends="_ % max_len"),
 )
-def _(lengths, max_len):
-    mask = torch.ones(len(lengths), 1, 1, max_len, dtype=torch.bool)
-    for row, length in zip(mask, lengths.tolist(), strict=True):
-        row[..., -(max_len - length) :] = False
-    return mask
-
-
-_NO_WORD = (
+wrong(
+    "empty-sentence-opened",
     "A sentence of length 0 has no word. How many True does its row need, and how many has yours? "
-    "An empty row is the softmax's concern, not the mask's."
+    "An empty row is the softmax's concern, not the mask's.",
+    dict(ends="_.clamp(min=1)"),
+    dict(ends="torch.where(_ == 0, max_len, _)"),
 )
-
-
-@padding_mask.mistake("empty-sentence-opened", _NO_WORD)
-def _(lengths, max_len):
-    return _axes(_real(lengths.clamp(min=1), max_len))
-
-
-@padding_mask.mistake("empty-sentence-opened", _NO_WORD)
-def _(lengths, max_len):
-    return _axes(_real(lengths.masked_fill(lengths == 0, max_len), max_len))
-
-
-@padding_mask.mistake(
-    "first-word-hidden", "Which position has the first word, 0 or 1? Is it True in yours?"
+wrong(
+    "first-word-hidden",
+    "Which position has the first word, 0 or 1? Is it True in yours?",
+    dict(is_real="_ & (position > 0)"),
 )
-def _(lengths, max_len):
-    position = torch.arange(max_len)
-    return _axes((position > 0) & _real(lengths, max_len))
-
-
-_TWO_AXES = (
+MEETS = (
     "Line your shape up with (B, H, L, S), from the right. Which axis of the scores would your B "
     "meet?"
 )
-
-
-@padding_mask.mistake("axes-missing", _TWO_AXES)
-def _(lengths, max_len):
-    return _real(lengths, max_len)
-
-
-@padding_mask.mistake("axes-missing", _TWO_AXES)
-def _(lengths, max_len):
-    return _real(lengths, max_len)[:, None]
-
-
-@padding_mask.mistake(
+wrong("axes-missing", MEETS, dict(mask="real"), dict(mask="real[:, None]"))
+wrong(
     "axes-in-the-wrong-place",
     "Which axis of (B, 1, 1, S) should hold the sentences, and which the positions? Where are yours?",
+    dict(mask="real[None, None]"),
+    dict(mask="real[None, :, None]"),
+    dict(mask="real[:, :, None, None]"),
 )
-def _(lengths, max_len):
-    return _real(lengths, max_len)[None, None]
-
-
-@padding_mask.mistake(
+wrong(
     "queries-masked",
     "Your positions stand on the third axis, that of the queries. Whom should nobody look at: a pad "
     "as a query, or a pad as a key?",
+    dict(mask="real[:, None, :, None]"),
 )
-def _(lengths, max_len):
-    return _real(lengths, max_len)[:, None, :, None]
-
-
-@padding_mask.mistake(
-    "axes-in-the-wrong-place",
-    "Your positions stand on the second axis, that of the heads. Which axis counts the keys?",
-)
-def _(lengths, max_len):
-    return _real(lengths, max_len)[:, :, None, None]
-
-
-@padding_mask.mistake(
+wrong(
     "sentences-and-positions-swapped",
     "Which axis of your comparison counts sentences? Print its shape before you add axes.",
+    dict(position="_[:, None]", ends="lengths"),
 )
-def _(lengths, max_len):
-    return _axes(torch.arange(max_len)[:, None] < lengths)
-
-
-@padding_mask.mistake(
+wrong(
     "sentences-and-positions-swapped",
     "The sizes are right, but are the entries in place? A reshape never moves an entry: was the "
     "sentence the first axis before it?",
+    dict(mask="real.T.reshape(len(lengths), 1, 1, max_len)"),
 )
-def _(lengths, max_len):
-    return (torch.arange(max_len)[:, None] < lengths).reshape(len(lengths), 1, 1, max_len)
-
-
-_DTYPE = "Print the dtype of your result. Which one do `mask & causal` and `~mask` need?"
-
-
-@padding_mask.mistake("not-boolean", _DTYPE)
-def _(lengths, max_len):
-    return _axes(_real(lengths, max_len)).float()
-
-
-@padding_mask.mistake("not-boolean", _DTYPE)
-def _(lengths, max_len):
-    return _axes(_real(lengths, max_len)).long()
-
-
-@padding_mask.mistake("not-boolean", _DTYPE)
-def _(lengths, max_len):
-    return _axes(_real(lengths, max_len)).int()
-
-
-@padding_mask.mistake(
-    "additive",
-    "You return numbers to be added to the scores. What is asked for: numbers, or True and False?",
-)
-def _(lengths, max_len):
-    real = _axes(_real(lengths, max_len))
-    return torch.zeros(real.shape).masked_fill(~real, -torch.inf)
-
-
-@padding_mask.mistake(
+wrong(
     "padded-in-front",
     "Are the pads before the words, or after them? Which end do you hide?",
+    dict(is_real="position >= max_len - ends"),
 )
-def _(lengths, max_len):
-    return _axes(torch.arange(max_len) >= max_len - lengths[:, None])
-
-
-@padding_mask.mistake(
+wrong(
     "max-len-ignored",
     "Sentences of 5 and 3 words, padded to 7: how many keys are there? Where do you use `max_len`?",
+    dict(position="max_len => int(lengths.max())"),
 )
-def _(lengths, max_len):
-    return _axes(_real(lengths, int(lengths.max())))
-
-
-@padding_mask.mistake(
+wrong(
     "one-length-for-all",
     "Change the length of the second sentence only. Does its row change in yours?",
+    dict(ends="lengths.max().expand(len(lengths), 1)"),
 )
-def _(lengths, max_len):
-    return _axes(_real(lengths.max().expand(len(lengths)), max_len))
-
-
-@padding_mask.mistake(
+wrong(
     "one-length-for-all",
     "How many sentences are there, and how many rows does your result have?",
+    dict(ends="lengths[:1, None]"),
 )
-def _(lengths, max_len):
-    return _axes(_real(lengths[:1], max_len))
-
-
-@padding_mask.mistake(
+wrong(
     "expanded-to-queries",
     "All queries of a sentence share one row. Must the mask hold it more than once, if it can be "
     "broadcast?",
+    dict(mask="_.expand(-1, -1, max_len, -1)"),
 )
-def _(lengths, max_len):
-    return _axes(_real(lengths, max_len)).expand(-1, -1, max_len, -1)
-
-
-@padding_mask.mistake(
+wrong(
     "pad-queries-hidden-too",
     "Nobody reads the output of a pad. Is there anything to hide in its row? Which shape is asked for?",
+    dict(mask="_ & _.mT"),
 )
-def _(lengths, max_len):
-    real = _real(lengths, max_len)
-    return (real[:, :, None] & real[:, None])[:, None]
-
-
-@padding_mask.mistake(
-    "only-the-last-word", "Which positions are real: all below the length, or one of them?"
+wrong(
+    "only-the-last-word",
+    "Which positions are real: all below the length, or one of them?",
+    dict(is_real="position == ends - 1"),
 )
-def _(lengths, max_len):
-    return _axes(torch.arange(max_len) == lengths[:, None] - 1)
-
-
-@padding_mask.mistake(
-    "everything-allowed", "Is any entry of yours False? Where are the lengths used?"
+wrong(
+    "everything-allowed",
+    "Is any entry of yours False? Where are the lengths used?",
+    dict(is_real="torch.ones(len(lengths), max_len, dtype=torch.bool)"),
 )
-def _(lengths, max_len):
-    return _axes(torch.ones(len(lengths), max_len, dtype=torch.bool))
-
-
-@padding_mask.mistake(
+wrong(
     "lengths-not-a-column",
     "`lengths` is (B,), the positions are (S,). Line them up from the right: what meets what? Which "
     "axis do the lengths lack?",
+    dict(ends="lengths", real="_.expand(len(lengths), max_len)"),
+    dict(ends="lengths", mask="real"),
+    dict(ends="lengths"),
 )
-def _(lengths, max_len):
-    return _axes((torch.arange(max_len) < lengths).expand(len(lengths), max_len))
-
-
-@padding_mask.mistake(
-    "lengths-not-a-column",
-    "`lengths` is (B,), the positions are (S,). Line them up from the right: what meets what? Which "
-    "axis do the lengths lack? And which axes has the result?",
+wrong(
+    "whole-tensor-as-truth-value",
+    TRUTH,
+    dict(is_real="not position >= ends"),
+    dict(is_real="0 <= position < ends"),
 )
-def _(lengths, max_len):
-    return torch.arange(max_len) < lengths
+add_mistakes_of_entries(padding_mask)
