@@ -11,6 +11,7 @@ from attn_lib.checks.task import task
 @task(
     lesson=5,
     points=3,
+    library=attn_lib.encoder_decoder_masks,
     returns=NAMES,
     hints=[
         "Take the three masks one at a time. Who asks there, who is read, and whose pads have to be "
@@ -22,7 +23,17 @@ from attn_lib.checks.task import task
     ],
 )
 def encoder_decoder_masks(src_ids, tgt_ids, pad_id):
-    return attn_lib.encoder_decoder_masks(src_ids, tgt_ids, pad_id)
+    L = tgt_ids.shape[1]
+    src_real = src_ids != pad_id  # (B, S)
+    tgt_real = tgt_ids != pad_id
+    src = src_real[:, None, None, :]
+    tgt = tgt_real[:, None, None, :]
+    causal = torch.ones(L, L, dtype=torch.bool).tril()
+    encoder = src
+    decoder = tgt & causal
+    cross = src
+    masks = encoder, decoder, cross
+    return masks
 
 
 @encoder_decoder_masks.cases
@@ -36,13 +47,13 @@ def _(rng):
         ids = torch.randint(low, high, (B, length), generator=rng)
         return ids + (ids >= pad_id) if low <= pad_id < high else ids
 
-    def padded(B, length, pad_id, at_most=None, front=False):
-        """Ids with padding of different lengths, at the end or in front."""
+    def padded(B, length, pad_id, at_most=None):
+        """Ids with padding of different lengths at the end."""
         ids = draw(B, length, pad_id)
         for b in range(B):
             pads = (2 * b + 1) % length if at_most is None else min(b + 1, at_most)
             ids[b, :pads] = pad_id
-        return ids if front else ids.flip(1)
+        return ids.flip(1)
 
     yield case("one sentence, its last token is a pad", [[5, 8, 0]], [[2, 7]], 0, 2)
     yield case("pads in the output too", [[5, 8, 0]], [[2, 7, 4, 0]], 0, 2)
@@ -52,387 +63,176 @@ def _(rng):
         "pads in front and in the middle",
         [[3, 6, 3, 5], [3, 3, 4, 7]], [[3, 5, 3, 6, 3], [5, 3, 6, 4, 3]], 3, 3,
     )  # fmt: skip
-    yield case(
-        "pads everywhere in one input", [[5, 6, 4], [0, 0, 0]], [[2, 7], [2, 0]], 0, 4
-    )
-    yield case(
-        "pads everywhere in one output", [[5, 6, 0], [7, 4, 5]], [[0, 0], [2, 7]], 0, 4
-    )
+    yield case("an input of pads", [[5, 6, 4], [0, 0, 0]], [[2, 7], [2, 0]], 0, 4)
+    yield case("an output of pads", [[5, 6, 0], [7, 4, 5]], [[0, 0], [2, 7]], 0, 4)
     yield case("all sizes different", padded(2, 7, 0), padded(2, 5, 0), 0, 3)
-    yield case("output longer than input", padded(3, 4, 2), padded(3, 6, 2), 2, 5)
     yield case(
         "pad_id larger than every id",
         [[9, 50255, 50256, 50256], [50255, 4, 6, 50256]], [[3, 50255, 50256]] * 2, 50256, 5,
     )  # fmt: skip
     yield case("pad_id -1", padded(2, 3, -1), padded(2, 5, -1), -1, 4)
-    yield case(
-        "padding in front", padded(2, 5, 0, front=True), padded(2, 4, 0, front=True), 0, 3
-    )
     yield case("L = S", padded(2, 5, 4), padded(2, 5, 4, at_most=2), 4, 3)
-    yield case("B = H", padded(3, 5, 6), padded(3, 4, 6), 6, 3)
     yield case("B = L", padded(3, 5, 0), padded(3, 3, 0), 0, 2)
     yield case("B = S", padded(4, 4, 1), padded(4, 3, 1), 1, 2)
     yield case("B = H = L = S", padded(3, 3, 0), padded(3, 3, 0, at_most=1), 0, 3)
     yield case("one output token", padded(2, 4, 0), [[2], [2]], 0, 3)
-    yield case("one input token", [[5], [0]], padded(2, 3, 0), 0, 4)
-    yield case("one sentence, one head, no pads", draw(1, 4, 0), draw(1, 3, 0), 0, 1)
     yield case("ids as int32", padded(2, 4, 0).int(), padded(2, 3, 0).int(), 0, 3)
     yield case("ids not contiguous", padded(4, 2, 5).T, padded(3, 2, 5).T, 5, 3)
 
 
 # ------------------------------------------------------------------------------- mistakes
 
-
-def _real(ids, pad_id):
-    """(B, 1, 1, length), True for tokens."""
-    return (ids != pad_id)[:, None, None, :]
-
-
-def _causal(ids):
-    return attn_lib.causal_mask(ids.shape[1], ids.shape[1])
-
-
-_right = attn_lib.encoder_decoder_masks
-
-
-@encoder_decoder_masks.mistake(
-    "inverted", "What does True promise in this course: 'may attend', or 'hide this'?"
+wrong = encoder_decoder_masks.wrong
+wrong(
+    "inverted",
+    "What does True promise in this course: 'may attend', or 'hide this'?",
+    dict(encoder="~_", decoder="~_", cross="~_"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    return tuple(~mask for mask in _right(src_ids, tgt_ids, pad_id))
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "padding-inverted",
     "Is `ids == pad_id` True for the tokens that may be seen, or for the others?",
+    dict(src_real="!= => ==", tgt_real="!= => =="),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, tgt = ~_real(src_ids, pad_id), ~_real(tgt_ids, pad_id)
-    return src, tgt & _causal(tgt_ids), src
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "decoder-not-causal",
     "While the decoder learns, the whole output lies before it. Which words may word 0 not see?",
+    dict(decoder="tgt"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, tgt = _real(src_ids, pad_id), _real(tgt_ids, pad_id)
-    return src, tgt.expand(-1, -1, tgt.shape[-1], -1), src
-
-
-@encoder_decoder_masks.mistake(
-    "decoder-pads-seen", "The outputs are padded as well. Where does the decoder mask hide that?"
-)  # fmt: skip
-def _(src_ids, tgt_ids, pad_id):
-    src = _real(src_ids, pad_id)
-    return src, _causal(tgt_ids)[None, None], src
-
-
-@encoder_decoder_masks.mistake(
+wrong(
+    "decoder-pads-seen",
+    "The outputs are padded as well. Where does the decoder mask hide that?",
+    dict(decoder="causal"),
+)
+wrong(
     "or-instead-of-and",
     "A key in the future that is no pad: may it be seen? Must one rule allow it, or both?",
+    dict(decoder="& => |"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src = _real(src_ids, pad_id)
-    return src, _real(tgt_ids, pad_id) | _causal(tgt_ids), src
-
-
-@encoder_decoder_masks.mistake(
-    "causal-upside-down", "Row 0 of your decoder mask: does it see what comes first, or last?"
-)  # fmt: skip
-def _(src_ids, tgt_ids, pad_id):
-    src = _real(src_ids, pad_id)
-    return src, _real(tgt_ids, pad_id) & _causal(tgt_ids).T, src
-
-
-@encoder_decoder_masks.mistake(
-    "causal-upside-down", "Row 0 of your decoder mask: does it see what comes first, or last?"
-)  # fmt: skip
-def _(src_ids, tgt_ids, pad_id):
-    src = _real(src_ids, pad_id)
-    return src, _real(tgt_ids, pad_id) & ~_causal(tgt_ids), src
-
-
-@encoder_decoder_masks.mistake(
+wrong(
+    "whole-tensor-as-truth-value",
+    "`and`, `or` and `not` ask whether a whole tensor is true. Which signs work entry by entry?",
+    dict(decoder="& => and"),
+)
+wrong(
+    "causal-upside-down",
+    "Row 0 of your decoder mask: does it see what comes first, or last?",
+    dict(causal="tril => triu"),
+    dict(causal="~_"),
+)
+wrong(
     "does-not-see-itself",
     "May a word see itself? What does row 0 see in your decoder mask?",
+    dict(causal="tril() => tril(-1)"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src = _real(src_ids, pad_id)
-    return src, _real(tgt_ids, pad_id) & _causal(tgt_ids).tril(-1), src
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "sees-one-word-ahead",
     "What may row 0 see besides itself? Which diagonal is the last one?",
+    dict(causal="tril() => tril(1)"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src = _real(src_ids, pad_id)
-    length = tgt_ids.shape[1]
-    ahead = torch.ones(length, length, dtype=torch.bool).tril(1)
-    return src, _real(tgt_ids, pad_id) & ahead, src
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "encoder-causal",
     "The input is complete before anything is written. May its first word see its last?",
+    dict(encoder="_ & attn_lib.causal_mask(src_ids.shape[1], src_ids.shape[1])"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
-    return src & _causal(src_ids), decoder, cross
-
-
-@encoder_decoder_masks.mistake(
-    "encoder-pads-seen", "Which keys does the encoder read: also the pads of the input?"
+wrong(
+    "encoder-pads-seen",
+    "Which keys does the encoder read: also the pads of the input?",
+    dict(encoder="torch.ones_like(_)"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
-    return torch.ones_like(src), decoder, cross
-
-
-@encoder_decoder_masks.mistake(
-    "cross-pads-seen", "The decoder reads the input too. Whose pads does it meet there?"
+wrong(
+    "cross-pads-seen",
+    "The decoder reads the input too. Whose pads does it meet there?",
+    dict(cross="torch.ones_like(_)"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
-    return src, decoder, torch.ones_like(cross)
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "cross-hides-pads-of-the-output",
     "In cross-attention, which sequence gives the keys? Whose pads must be hidden, then?",
+    dict(cross="tgt"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, _ = _right(src_ids, tgt_ids, pad_id)
-    return src, decoder, _real(tgt_ids, pad_id)
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "cross-causal",
-    "Must the first word of the output wait for the last word of the input, or is it there already?",
+    "Must the first word of the output wait for the last one of the input, or is that there already?",
+    dict(cross="_ & attn_lib.causal_mask(L, src_ids.shape[1])"),
+    dict(cross="_ & torch.ones(L, src_ids.shape[1], dtype=torch.bool).tril()"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
-    return src, decoder, cross & attn_lib.causal_mask(tgt_ids.shape[1], src_ids.shape[1])
-
-
-@encoder_decoder_masks.mistake(
-    "cross-causal",
-    "Must the first word of the output wait for the last word of the input, or is it there already?",
+wrong(
+    "hides-pad-queries-too",
+    "Does the output of a pad query matter to anyone?",
+    dict(encoder="_ & src.mT"),
+    dict(decoder="_ & tgt.mT"),
+    dict(cross="_ & tgt.mT"),
+    dict(encoder="_ & src.mT", decoder="_ & tgt.mT"),
+    dict(encoder="_ & src.mT", decoder="_ & tgt.mT", cross="_ & tgt.mT"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
-    top_left = torch.ones(tgt_ids.shape[1], src_ids.shape[1], dtype=torch.bool).tril()
-    return src, decoder, cross & top_left
-
-
-@encoder_decoder_masks.mistake(
-    "hides-pad-queries-too", "Does the output of a pad query matter to anyone?"
-)
-def _(src_ids, tgt_ids, pad_id):
-    src, tgt = _real(src_ids, pad_id), _real(tgt_ids, pad_id)
-    return src & src.mT, tgt & tgt.mT & _causal(tgt_ids), src & tgt.mT
-
-
-@encoder_decoder_masks.mistake(
-    "hides-pad-queries-too", "Does the output of a pad query matter to anyone?"
-)
-def _(src_ids, tgt_ids, pad_id):
-    src, tgt = _real(src_ids, pad_id), _real(tgt_ids, pad_id)
-    return src, tgt & _causal(tgt_ids), src & tgt.mT
-
-
-@encoder_decoder_masks.mistake(
-    "hides-pad-queries-too", "Does the output of a pad query matter to anyone?"
-)
-def _(src_ids, tgt_ids, pad_id):
-    src, tgt = _real(src_ids, pad_id), _real(tgt_ids, pad_id)
-    return src & src.mT, tgt & tgt.mT & _causal(tgt_ids), src
-
-
-@encoder_decoder_masks.mistake(
-    "hides-pad-queries-too", "Does the output of a pad query matter to anyone?"
-)
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
-    return src & src.mT, decoder, cross
-
-
-@encoder_decoder_masks.mistake(
-    "hides-pad-queries-too", "Does the output of a pad query matter to anyone?"
-)
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
-    return src, decoder & _real(tgt_ids, pad_id).mT, cross
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "hides-queries-instead-of-keys",
     "Should a pad not ask, or should it not be read? Is the last axis of a mask queries or keys?",
+    dict(
+        src="[:, None, None, :] => [:, None, :, None]",
+        tgt="[:, None, None, :] => [:, None, :, None]",
+    ),
+    dict(encoder="src.mT", decoder="tgt => tgt.mT", cross="tgt.mT & torch.ones_like(src)"),
+    dict(decoder="tgt => tgt.mT"),
+    dict(encoder="src.mT"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, tgt = _real(src_ids, pad_id).mT, _real(tgt_ids, pad_id).mT
-    return src, tgt & _causal(tgt_ids), src
-
-
-@encoder_decoder_masks.mistake(
-    "hides-queries-instead-of-keys",
-    "Should a pad not ask, or should it not be read? Is the last axis of a mask queries or keys?",
+wrong(
+    "pad-id-is-always-0",
+    "Which id stands for a pad? Is it 0 in every vocabulary?",
+    dict(src_real="pad_id => 0", tgt_real="pad_id => 0"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, tgt = _real(src_ids, pad_id), _real(tgt_ids, pad_id)
-    return src.mT, tgt.mT & _causal(tgt_ids), tgt.mT & torch.ones_like(src)
-
-
-@encoder_decoder_masks.mistake(
-    "hides-queries-instead-of-keys",
-    "Should a pad not ask, or should it not be read? Is the last axis of a mask queries or keys?",
+wrong(
+    "compares-by-size",
+    "Are all other ids larger than `pad_id`? Which comparison asks for 'another id'?",
+    dict(src_real="!= => >", tgt_real="!= => >"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, _, cross = _right(src_ids, tgt_ids, pad_id)
-    return src, _real(tgt_ids, pad_id).mT & _causal(tgt_ids), cross
-
-
-@encoder_decoder_masks.mistake(
-    "pad-id-is-always-0", "Which id stands for a pad? Is it 0 in every vocabulary?"
-)
-def _(src_ids, tgt_ids, pad_id):
-    return _right(src_ids, tgt_ids, 0)
-
-
-@encoder_decoder_masks.mistake(
-    "compares-by-size", "Are all other ids larger than `pad_id`? Which comparison asks for 'another id'?"
-)  # fmt: skip
-def _(src_ids, tgt_ids, pad_id):
-    src, tgt = ((ids > pad_id)[:, None, None, :] for ids in (src_ids, tgt_ids))
-    return src, tgt & _causal(tgt_ids), src
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "assumes-pads-at-the-end",
     "A count says how many tokens are real. Does it say which, if a pad stands in front?",
+    dict(
+        src_real="torch.arange(src_ids.shape[1]) < _.sum(1, keepdim=True)",
+        tgt_real="torch.arange(L) < _.sum(1, keepdim=True)",
+    ),
 )
-def _(src_ids, tgt_ids, pad_id):
-    def by_length(ids):
-        lengths = (ids != pad_id).sum(1)
-        return attn_lib.padding_mask(lengths, ids.shape[1])
-
-    return by_length(src_ids), by_length(tgt_ids) & _causal(tgt_ids), by_length(src_ids)
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "opens-empty-rows",
-    "Where all is padding, a row may see nothing. Who deals with that: the mask, or the attention "
-    "that you wrote in lesson 02?",
+    "Where all is padding, a row may see nothing. Is that up to the mask, or to your attention?",
+    dict(
+        encoder="_ | ~_.any(-1, keepdim=True)",
+        decoder="_ | ~_.any(-1, keepdim=True)",
+        cross="_ | ~_.any(-1, keepdim=True)",
+    ),
+    dict(decoder="_ | torch.eye(L, dtype=torch.bool)"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    def opened(mask):
-        return mask | ~mask.any(-1, keepdim=True)
-
-    return tuple(map(opened, _right(src_ids, tgt_ids, pad_id)))
-
-
-@encoder_decoder_masks.mistake(
-    "opens-empty-rows",
-    "Where all is padding, a row may see nothing. Who deals with that: the mask, or the attention "
-    "that you wrote in lesson 02?",
-)
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
-    length = tgt_ids.shape[1]
-    return src, decoder | torch.eye(length, dtype=torch.bool), cross
-
-
-@encoder_decoder_masks.mistake(
-    "not-boolean", "A mask of this course is made of True and False. What is yours made of?"
-)
-def _(src_ids, tgt_ids, pad_id):
-    return tuple(mask.float() for mask in _right(src_ids, tgt_ids, pad_id))
-
-
-@encoder_decoder_masks.mistake(
-    "not-boolean", "A mask of this course is made of True and False. What is yours made of?"
-)
-def _(src_ids, tgt_ids, pad_id):
-    return tuple(mask.long() for mask in _right(src_ids, tgt_ids, pad_id))
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "not-boolean",
-    "A mask of this course is made of True and False. What is yours made of?",
+    "A mask of this course is made of True and False. Print the dtype of all that yours are made from.",
+    dict(masks="tuple(mask.float() for mask in _)"),
+    dict(masks="tuple(mask.long() for mask in _)"),
+    dict(decoder="causal => causal.float()"),
+    dict(decoder="tgt * causal.float()"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src = _real(src_ids, pad_id)
-    return src, _real(tgt_ids, pad_id) * _causal(tgt_ids).float(), src
-
-
-@encoder_decoder_masks.mistake(
-    "not-boolean",
-    "A mask of this course is made of True and False. What is the matrix made of that hides the future?",
-)
-def _(src_ids, tgt_ids, pad_id):
-    src = _real(src_ids, pad_id)
-    return src, _real(tgt_ids, pad_id) & _causal(tgt_ids).float(), src
-
-
-@encoder_decoder_masks.mistake(
-    "head-axis-missing",
-    "Write the shape of your mask below (B, H, L, S), lined up from the right. Under which axis does "
-    "its B stand?",
-)
-def _(src_ids, tgt_ids, pad_id):
-    return tuple(mask[:, 0] for mask in _right(src_ids, tgt_ids, pad_id))
-
-
-@encoder_decoder_masks.mistake(
+AXES = "Write the shape of your masks below (B, H, L, S), lined up from the right. What stands below B?"
+wrong("head-axis-missing", AXES, dict(masks="tuple(mask[:, 0] for mask in _)"))
+wrong(
     "two-axes-missing",
-    "Your mask is (B, S). Write that below (B, H, L, S), lined up from the right. Under which axis "
-    "does its B stand?",
+    AXES,
+    dict(encoder="src_real", cross="src_real"),
+    dict(src="src_real", tgt="tgt_real"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
-    return src[:, 0, 0], decoder, cross[:, 0, 0]
-
-
-@encoder_decoder_masks.mistake(
-    "two-axes-missing",
-    "`ids != pad_id` is (B, S). Write that below (B, H, L, S), lined up from the right. Under which "
-    "axis does its B stand?",
-)
-def _(src_ids, tgt_ids, pad_id):
-    src = src_ids != pad_id
-    return src, (tgt_ids != pad_id) & _causal(tgt_ids), src
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "decoder-mask-as-long-as-the-input",
-    "In the decoder's own attention, how many queries are there, and how many keys?",
+    "In the decoder's own attention, which sequence gives the queries, and which the keys?",
+    dict(L="tgt_ids => src_ids"),
+    dict(decoder="tgt => src"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src = _real(src_ids, pad_id)
-    return src, _real(tgt_ids, pad_id) & _causal(src_ids), src
-
-
-@encoder_decoder_masks.mistake(
-    "results-out-of-order", "In which order are the three masks asked for?"
+wrong(
+    "results-out-of-order",
+    "In which order are the three masks asked for?",
+    dict(masks="decoder, encoder, cross"),
+    dict(masks="encoder, cross, decoder"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
-    return decoder, src, cross
-
-
-@encoder_decoder_masks.mistake(
-    "results-out-of-order", "In which order are the three masks asked for?"
-)
-def _(src_ids, tgt_ids, pad_id):
-    src, decoder, cross = _right(src_ids, tgt_ids, pad_id)
-    return src, cross, decoder
-
-
-@encoder_decoder_masks.mistake(
+wrong(
     "last-target-dropped",
-    "Nobody asked you to shift the output here. How many columns does tgt_ids have, and how many "
-    "has your mask?",
+    "Nobody asked you to shift the output. How many columns has tgt_ids, and how many your mask?",
+    dict(decoder="_[..., :-1, :-1]"),
 )
-def _(src_ids, tgt_ids, pad_id):
-    return _right(src_ids, tgt_ids[:, :-1], pad_id)
