@@ -10,6 +10,7 @@ from attn_lib.checks.task import task
 @task(
     lesson=3,
     points=2,
+    library=attn_lib.split_heads,
     hints=[
         "Nothing is computed here: the same numbers get a new address. A token's channels are cut "
         "into pieces, and piece h is its part of head h. Which axis of x holds the channels?",
@@ -20,7 +21,12 @@ from attn_lib.checks.task import task
     ],
 )
 def split_heads(x, num_heads):
-    return attn_lib.split_heads(x, num_heads)
+    B = x.shape[0]
+    L = x.shape[1]
+    D = x.shape[2] // num_heads
+    cut = x.reshape(B, L, num_heads, D)
+    heads = cut.transpose(1, 2)
+    return heads
 
 
 @split_heads.cases
@@ -60,211 +66,129 @@ def _(rng):
     yield Case("bfloat16", (random(2, 3, 10).bfloat16(), 2))
 
 
-def _sizes(x, num_heads):
-    return (*x.shape[:2], num_heads, x.shape[2] // num_heads)
+# ------------------------------------------------------------------------------- mistakes
 
-
-@split_heads.mistake(
+wrong = split_heads.wrong
+wrong(
     "split-view-no-transpose",
     "Which numbers of token 0 are in head 0? Print your result for `torch.arange(12.)` as two tokens: "
     "`view` and `reshape` only read on in memory order.",
+    dict(heads="x.reshape(B, num_heads, L, D)"),
+    dict(heads="x.view(B, num_heads, L, D)"),
 )
-def _(x, num_heads):
-    B, L, H, D = _sizes(x, num_heads)
-    return x.reshape(B, H, L, D)
-
-
-@split_heads.mistake(
-    "split-view-no-transpose",
-    "Which numbers of token 0 are in head 0? Print your result for `torch.arange(12.)` as two tokens: "
-    "`view` and `reshape` only read on in memory order.",
-)
-def _(x, num_heads):
-    B, L, H, D = _sizes(x, num_heads)
-    return x.view(B, H, L, D)
-
-
-@split_heads.mistake(
+wrong(
     "head-dim-is-a-float",
     "In Python, is 4 / 2 the number 2 or 2.0? Sizes must be whole numbers: which operator divides into "
     "those?",
+    dict(D="// => /", cut="reshape => view"),
+    dict(D="// => /"),
 )
-def _(x, num_heads):
-    B, L, E = x.shape
-    return x.view(B, L, num_heads, E / num_heads).transpose(1, 2)
-
-
-@split_heads.mistake(
-    "head-dim-is-a-float",
-    "In Python, is 4 / 2 the number 2 or 2.0? Sizes must be whole numbers: which operator divides into "
-    "those?",
-)
-def _(x, num_heads):
-    B, L, E = x.shape
-    return x.reshape(B, L, num_heads, E / num_heads).transpose(1, 2)
-
-
-@split_heads.mistake(
+wrong(
     "split-interleaved-channels",
     "Do the channels of head 0 stand side by side in x? Yours are every H-th one. Which comes first when "
     "you cut the last axis: heads, or places within a head?",
+    dict(cut="x.reshape(B, L, D, num_heads)", heads="cut.permute(0, 3, 1, 2)"),
 )
-def _(x, num_heads):
-    B, L, H, D = _sizes(x, num_heads)
-    return x.reshape(B, L, D, H).permute(0, 3, 1, 2)
-
-
-@split_heads.mistake(
+wrong(
+    "num-heads-as-head-dim",
+    "How wide is one head? Is `num_heads` a number of pieces, or their width?",
+    dict(cut="x.reshape(B, L, D, num_heads)"),
+)
+wrong(
     "transpose-forgotten",
     "The cut is right. In which order should the four axes stand, and in which do yours?",
+    dict(heads="cut"),
 )
-def _(x, num_heads):
-    return x.reshape(_sizes(x, num_heads))
-
-
-@split_heads.mistake(
+wrong(
     "head-dim-before-tokens",
     "Your last two axes are D and L. Which one do q·k and the softmax expect last?",
+    dict(heads="cut.permute(0, 2, 3, 1)"),
 )
-def _(x, num_heads):
-    return x.reshape(_sizes(x, num_heads)).permute(0, 2, 3, 1)
-
-
-@split_heads.mistake(
-    "heads-before-batch", "Which axis comes first: the sample or the head?"
+wrong(
+    "heads-before-batch",
+    "Which axis comes first: the sample or the head?",
+    dict(heads="cut.permute(2, 0, 1, 3)"),
 )
-def _(x, num_heads):
-    return x.reshape(_sizes(x, num_heads)).permute(2, 0, 1, 3)
-
-
-@split_heads.mistake(
-    "batch-and-tokens-swapped",
+wrong(
+    "wrong-axes-transposed",
     "Which two of the four axes does your transpose exchange? Count from 0.",
+    dict(heads="cut.transpose(0, 1)"),
+    dict(heads="cut.transpose(2, 3)"),
+    dict(heads="cut.transpose(1, 3)"),
 )
-def _(x, num_heads):
-    return x.reshape(_sizes(x, num_heads)).transpose(0, 1)
-
-
-@split_heads.mistake(
+wrong(
     "sequence-first",
     "What does the first axis of x count here: samples or tokens? The task says (B, L, H*D).",
+    dict(heads="cut.permute(1, 2, 0, 3)"),
 )
-def _(x, num_heads):
-    B, L, H, D = _sizes(x, num_heads)
-    return x.reshape(B, L, H, D).permute(1, 2, 0, 3)
-
-
-@split_heads.mistake(
-    "num-heads-as-head-dim",
-    "With 12 channels and 3 heads, how wide is one head? Is `num_heads` a number of pieces or their width?",
-)
-def _(x, num_heads):
-    return x.unflatten(-1, (-1, num_heads)).transpose(1, 2)
-
-
-@split_heads.mistake(
+wrong(
     "batch-folded-in",
     "Four axes are asked for. Which two of them have you folded into one?",
+    dict(heads="_.flatten(0, 1)"),
 )
-def _(x, num_heads):
-    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2).flatten(0, 1)
-
-
-@split_heads.mistake(
+wrong(
     "tokens-cut",
     "Does every head see all L tokens in your result? Which axis have you cut into pieces?",
+    dict(heads="x.unflatten(1, (num_heads, -1))"),
 )
-def _(x, num_heads):
-    return x.unflatten(1, (num_heads, -1))
-
-
-@split_heads.mistake(
+wrong(
     "transposed-then-cut",
     "After `x.transpose(1, 2)` the channels are rows. Does your cut keep the numbers of one token together?",
+    dict(heads="x.mT.reshape(B, num_heads, L, D)"),
 )
-def _(x, num_heads):
-    B, L, H, D = _sizes(x, num_heads)
-    return x.mT.reshape(B, H, L, D)
-
-
-@split_heads.mistake(
+wrong(
     "every-head-gets-everything",
     "How wide should one head be? Yours are as wide as x. Is that a split?",
+    dict(heads="x[:, None].repeat(1, num_heads, 1, 1)"),
+    dict(D="x.shape[2]"),
 )
-def _(x, num_heads):
-    return x[:, None].repeat(1, num_heads, 1, 1)
-
-
-@split_heads.mistake(
-    "first-head-repeated", "Change the last channel of x. Which head should notice?"
+wrong(
+    "first-head-repeated",
+    "Change the last channel of x. Which head should notice?",
+    dict(heads="x[:, None, :, :D].repeat(1, num_heads, 1, 1)"),
 )
-def _(x, num_heads):
-    first = x[:, None, :, : x.shape[-1] // num_heads]
-    return first.repeat(1, num_heads, 1, 1)
-
-
-@split_heads.mistake(
-    "heads-overlap", "With D = 4: at which channel does head 1 begin, at 1 or at 4?"
+wrong(
+    "heads-overlap",
+    "At which channel does head 1 begin in your code: at 1, or at D?",
+    dict(heads="torch.stack([x[..., h:h + D] for h in range(num_heads)], dim=1)"),
 )
-def _(x, num_heads):
-    D = x.shape[-1] // num_heads
-    return torch.stack([x[..., h : h + D] for h in range(num_heads)], dim=1)
-
-
-@split_heads.mistake(
+wrong(
     "list-of-heads",
     "One tensor with an axis for the heads is asked for. Which function puts tensors of one shape side by "
     "side along a new axis?",
+    dict(heads="x.chunk(num_heads, dim=-1)"),
 )
-def _(x, num_heads):
-    return list(x.chunk(num_heads, dim=-1))
-
-
-@split_heads.mistake(
+wrong(
     "heads-joined-along-tokens",
     "The heads need an axis of their own. Does `cat` make a new axis, or `stack`?",
+    dict(heads="torch.cat(x.chunk(num_heads, dim=-1), dim=1)"),
 )
-def _(x, num_heads):
-    return torch.cat(x.chunk(num_heads, dim=-1), dim=1)
-
-
-@split_heads.mistake(
+wrong(
     "heads-before-samples-in-one-axis",
     "You join heads and samples in one axis, and part them again. Whose rows come first there: all heads "
     "of sample 0, or head 0 of all samples? And how do you part them?",
+    dict(heads="torch.cat(x.chunk(num_heads, dim=-1), dim=0).reshape(B, num_heads, L, D)"),
 )
-def _(x, num_heads):
-    B, L, H, D = _sizes(x, num_heads)
-    return torch.cat(x.chunk(num_heads, dim=-1), dim=0).reshape(B, H, L, D)
-
-
-@split_heads.mistake(
+wrong(
     "dtype-not-kept",
     "x may be float16 or float64. Of which dtype is a new `torch.zeros(...)`, and what does `.float()` "
     "make? Moving numbers needs neither.",
+    dict(heads="_.float()"),
 )
-def _(x, num_heads):
-    return x.float().reshape(_sizes(x, num_heads)).transpose(1, 2)
-
-
-@split_heads.mistake(
+wrong(
     "axes-of-size-1-lost",
     "Four axes are asked for, even if one of them has size 1. Which line of yours drops it?",
+    dict(heads="_.squeeze()"),
 )
-def _(x, num_heads):
-    return x.reshape(_sizes(x, num_heads)).transpose(1, 2).squeeze()
-
-
-@split_heads.mistake("num-heads-ignored", "Does your result change when `num_heads` does?")
-def _(x, num_heads):
-    return x.unflatten(-1, (2, -1)).transpose(1, 2)
-
-
-@split_heads.mistake(
+wrong(
+    "num-heads-ignored",
+    "Does your result change when `num_heads` does?",
+    dict(cut="x.unflatten(-1, (2, -1))"),
+    dict(cut="x.unflatten(-1, (-1, 4))"),
+)
+wrong(
     "view-needs-one-piece",
     "`view` moves nothing, so it cannot join axes whose numbers are apart in memory. Only the last axis "
     "needs a cut: why join the others first?",
+    dict(cut="x.view(-1, D).view(B, L, num_heads, D)"),
 )
-def _(x, num_heads):
-    B, L, H, D = _sizes(x, num_heads)
-    return x.view(B * L * H, D).view(B, L, H, D).transpose(1, 2)
