@@ -10,6 +10,7 @@ from attn_lib.checks.task import task
 @task(
     lesson=3,
     points=2,
+    library=attn_lib.merge_heads,
     hints=[
         "It undoes `split_heads`. Which two steps did that take, and in which order are they undone?",
         "The channels of all heads of one token must stand side by side. Which two axes must be "
@@ -19,7 +20,10 @@ from attn_lib.checks.task import task
     ],
 )
 def merge_heads(x):
-    return attn_lib.merge_heads(x)
+    L = x.shape[2]
+    turned = x.transpose(1, 2)
+    merged = turned.reshape(x.shape[0], L, -1)
+    return merged
 
 
 @merge_heads.cases
@@ -58,180 +62,113 @@ def _(rng):
     yield Case("bfloat16", (random(2, 2, 3, 5).bfloat16(),))
 
 
-@merge_heads.mistake(
+# ------------------------------------------------------------------------------- mistakes
+
+wrong = merge_heads.wrong
+wrong(
     "merge-view-no-transpose",
-    "Row 0 of your result should hold all heads of token 0. Whose numbers does it hold? `reshape` only "
-    "reads on in memory order.",
+    "Row 0 of your result should hold all heads of token 0. Whose numbers does it hold? `view` and "
+    "`reshape` only read on in memory order.",
+    dict(turned="x"),
+    dict(turned="x", merged="reshape => view"),
 )
-def _(x):
-    B, H, L, D = x.shape
-    return x.reshape(B, L, H * D)
-
-
-@merge_heads.mistake(
-    "merge-view-no-transpose",
-    "Row 0 of your result should hold all heads of token 0. Whose numbers does it hold? `view` only reads "
-    "on in memory order.",
-)
-def _(x):
-    B, H, L, D = x.shape
-    return x.view(B, L, H * D)
-
-
-@merge_heads.mistake(
+wrong(
     "merge-interleaved-channels",
     "Where should channel 0 of head 1 land: right after channel 0 of head 0, or after its last one?",
+    dict(turned="x.permute(0, 2, 3, 1)"),
 )
-def _(x):
-    return x.permute(0, 2, 3, 1).flatten(-2)
-
-
-@merge_heads.mistake(
+wrong(
     "wrong-axes-transposed",
-    "Which axes does your transpose exchange? Heads and tokens are numbers 1 and 2, counted from 0.",
+    "Which two of the four axes does your transpose exchange, counted from 0? Which ones count heads "
+    "and tokens?",
+    dict(turned="x.transpose(2, 3)"),
+    dict(turned="x.transpose(2, 3)", merged="turned.flatten(1, 2)"),
+    dict(turned="x.transpose(2, 3)", merged="turned.flatten(2)"),
+    dict(turned="x.transpose(0, 1)"),
 )
-def _(x):
-    B, H, L, D = x.shape
-    return x.transpose(2, 3).reshape(B, L, H * D)
-
-
-@merge_heads.mistake(
-    "wrong-axes-transposed",
-    "Which axes does your transpose exchange? Heads and tokens are numbers 1 and 2, counted from 0.",
-)
-def _(x):
-    return x.transpose(2, 3).flatten(1, 2)
-
-
-@merge_heads.mistake(
+wrong(
     "wrong-axes-joined",
     "Heads and tokens have changed places. At which numbers, counted from 0, do H and D stand now, and "
     "which two axes do you join?",
+    dict(merged="turned.flatten(1, 2)"),
 )
-def _(x):
-    return x.transpose(1, 2).flatten(1, 2)
-
-
-@merge_heads.mistake(
+wrong(
     "flatten-forgotten",
     "Heads and tokens have changed places. How many axes should the result have, and how many has yours?",
+    dict(merged="turned"),
 )
-def _(x):
-    return x.transpose(1, 2)
-
-
-@merge_heads.mistake(
+wrong(
     "view-after-transpose",
     "`view` never moves a number, and after a transpose the numbers of a token are not side by side in "
     "memory. Which other method may copy?",
+    dict(merged="reshape => view"),
+    dict(turned="x.contiguous().transpose(1, 2)", merged="reshape => view"),
 )
-def _(x):
-    B, H, L, D = x.shape
-    return x.transpose(1, 2).view(B, L, H * D)
-
-
-@merge_heads.mistake(
+wrong(
     "heads-joined-along-tokens",
     "How many rows should a sentence of L tokens have afterwards? Along which axis do the heads stand side "
     "by side?",
+    dict(merged="x.flatten(1, 2)"),
 )
-def _(x):
-    return x.flatten(1, 2)
-
-
-@merge_heads.mistake(
+wrong(
     "transpose-forgotten",
     "Which two axes do you join? In the last axis of the result, the channels of all heads of one token "
     "should stand, not those of one head's tokens.",
+    dict(merged="x.flatten(2)"),
 )
-def _(x):
-    return x.flatten(2)
-
-
-@merge_heads.mistake(
+wrong(
     "heads-added",
     "How wide is the result: D, or H times D? If two heads find different things, should they be added up?",
+    dict(merged="x.sum(1)"),
 )
-def _(x):
-    return x.sum(1)
-
-
-@merge_heads.mistake(
+wrong(
     "heads-averaged",
     "How wide is the result: D, or H times D? Could you get the single heads back out of their mean?",
+    dict(merged="x.mean(1)"),
 )
-def _(x):
-    return x.mean(1)
-
-
-@merge_heads.mistake(
-    "only-the-first-head", "Change a number in the last head. Should the result change?"
+wrong(
+    "only-the-first-head",
+    "Change a number in the last head. Should the result change?",
+    dict(merged="x[:, 0]"),
 )
-def _(x):
-    return x[:, 0]
-
-
-@merge_heads.mistake(
+wrong(
+    "samples-side-by-side",
+    "What do you put side by side: the heads of a token, or the samples? Which axis of x counts heads?",
+    dict(merged="torch.cat(list(x), -1)"),
+)
+wrong(
     "batch-folded-in",
     "Three axes are asked for: (B, L, H*D). Which two of them have you folded into one?",
+    dict(merged="_.flatten(0, 1)"),
 )
-def _(x):
-    return x.transpose(1, 2).flatten(2).flatten(0, 1)
-
-
-@merge_heads.mistake(
+wrong(
     "sequence-first",
     "What should the first axis of the result count: samples or tokens?",
+    dict(merged="_.transpose(0, 1)"),
 )
-def _(x):
-    return x.permute(2, 0, 1, 3).flatten(2)
-
-
-@merge_heads.mistake(
-    "batch-and-heads-swapped",
-    "Which two of the four axes does your transpose exchange? Count from 0.",
-)
-def _(x):
-    B, H, L, D = x.shape
-    return x.transpose(0, 1).reshape(B, L, H * D)
-
-
-@merge_heads.mistake(
+wrong(
     "axes-misnamed",
     "In which order do the sizes of x stand: (B, H, L, D) or (B, L, H, D)? What do you call `x.shape[1]`?",
+    dict(L="x.shape[1]"),
 )
-def _(x):
-    B, L, H, D = x.shape
-    return x.transpose(1, 2).reshape(B, L, H * D)
-
-
-@merge_heads.mistake(
+wrong(
     "head-dim-before-heads",
     "Your result has one row for each place within a head. Which axis should survive besides B?",
+    dict(merged="x.permute(0, 3, 1, 2).flatten(2)"),
 )
-def _(x):
-    return x.permute(0, 3, 1, 2).flatten(2)
-
-
-@merge_heads.mistake(
-    "heads-reversed", "Which head's channels should come first in the result?"
+wrong(
+    "heads-reversed",
+    "Which head's channels should come first in the result?",
+    dict(turned="_.flip(2)"),
 )
-def _(x):
-    return x.flip(1).transpose(1, 2).flatten(2)
-
-
-@merge_heads.mistake(
+wrong(
     "dtype-not-kept",
     "x may be float16 or float64. Of which dtype is a new `torch.zeros(...)`, and what does `.float()` "
     "make? Moving numbers needs neither.",
+    dict(merged="_.float()"),
 )
-def _(x):
-    return x.float().transpose(1, 2).flatten(2)
-
-
-@merge_heads.mistake(
+wrong(
     "axes-of-size-1-lost",
     "Three axes are asked for, even if one of them has size 1. Which line of yours drops it?",
+    dict(merged="_.squeeze()"),
 )
-def _(x):
-    return x.transpose(1, 2).flatten(2).squeeze()
