@@ -30,21 +30,6 @@ def with_the_scale_on_both(q, k):
 
 
 @answers.right
-def key_by_key_into_zeros(q, k):
-    out = torch.zeros(q.shape[0], q.shape[1], k.shape[1], dtype=q.dtype)
-    for i in range(q.shape[1]):
-        for j in range(k.shape[1]):
-            out[:, i, j] = (q[:, i] * k[:, j]).sum(-1)
-    return out / math.sqrt(q.shape[-1])
-
-
-@answers.right
-def with_baddbmm(q, k):
-    zero = torch.zeros(q.shape[0], q.shape[1], k.shape[1], dtype=q.dtype)
-    return torch.baddbmm(zero, q, k.mT, alpha=q.shape[-1] ** -0.5)
-
-
-@answers.right
 def with_vmap(q, k):
     one = torch.vmap(torch.dot, in_dims=(None, 0))
     many = torch.vmap(torch.vmap(one, in_dims=(0, None)))
@@ -66,11 +51,6 @@ def zero_scores_hidden(q, k):
 
 
 @answers.wrong
-def clamped(q, k):
-    return scores(q, k).clamp(-50, 50)
-
-
-@answers.wrong
 def scaled_in_place(q, k):
     return q.div_(q.shape[-1] ** 0.5) @ k.mT
 
@@ -81,15 +61,5 @@ def keys_cut_off(q, k):
 
 
 @answers.wrong
-def distance(q, k):
-    return -torch.cdist(q, k)
-
-
-@answers.wrong
 def centered(q, k):
     return scores(q, k - k.mean(1, keepdim=True))
-
-
-@answers.wrong
-def flattened(q, k):
-    return scores(q, k).flatten(1)
