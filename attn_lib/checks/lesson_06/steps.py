@@ -6,7 +6,7 @@ from attn_lib.checks.case import Case
 from attn_lib.masks import causal_mask, masked_softmax
 
 
-def given(about, *args):
+def case(about, *args):
     """A case of a measure. Measures are for looking: who works under `no_grad` is right."""
     return Case(about, args, grad=False)
 
@@ -39,3 +39,6 @@ def in_steps(weights):
 def in_another_layout(weights):
     """The same numbers, with the axes in reverse order in memory: no two can be joined by a view."""
     return weights.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
+
+
+given = case
