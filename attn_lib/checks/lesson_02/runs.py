@@ -5,11 +5,24 @@ Nothing here is an answer: this file goes into the sandbox with a learner's code
 
 import torch
 
-from attn_lib.checks.case import Wrong
+from attn_lib.checks.case import Wrong, quicker
+
+
+# A mistake is recognized by the kind of its errors too: so each kind has a class.
+class NoWayBack(Wrong):
+    """Raised if autograd finds a tensor overwritten that it needs."""
+
+
+class GradientNotFinite(Wrong):
+    """Raised for NaN or inf in the gradient of a finite result."""
+
+
+class AlmostZero(Wrong):
+    """Raised for a forbidden key that gets a little."""
 
 
 def raise_unless_gradients_are_finite(result, leaves):
-    """Raise `Wrong` if NaN or inf flows back from a finite result, or nothing flows back at all.
+    """Raise an error if NaN or inf flows back from a finite result, or nothing flows back at all.
 
     Args:
         result: what an answer returned, anything.
@@ -28,7 +41,7 @@ def raise_unless_gradients_are_finite(result, leaves):
     except RuntimeError as error:
         if "inplace" not in str(error):
             raise
-        raise Wrong(
+        raise NoWayBack(
             "The numbers may be right, but no gradient can be computed: a line writes into a tensor "
             "that the way back still needs, such as the result of the softmax."
         ) from None
@@ -38,18 +51,27 @@ def raise_unless_gradients_are_finite(result, leaves):
         if gradient is not None and not gradient.isfinite().all()
     ]
     if bad:
-        raise Wrong(
+        raise GradientNotFinite(
             "The result is finite, but not its gradient: there is nan or inf in the gradient of "
             f"{' and '.join(bad)}."
         )
 
 
-def softmax_with_finite_gradients(answer, scores, mask):
-    """Run the answer; a gradient that is not finite is an error of its own."""
+def softmax_with_one_run(answer, scores, mask):
+    """Run a known answer, as `softmax_with_finite_gradients` does, but once."""
     leaf = scores.detach().clone().requires_grad_()
     weights = answer(leaf.clone(), mask.clone())
     raise_unless_gradients_are_finite(weights, {"scores": leaf})
-    return answer(scores, mask)
+    return weights
+
+
+@quicker(softmax_with_one_run)
+def softmax_with_finite_gradients(answer, scores, mask):
+    """Run the answer; a gradient that is not finite is an error of its own."""
+    given = scores.clone(), mask.clone()
+    weights = answer(scores, mask)
+    softmax_with_one_run(answer, *given)
+    return weights
 
 
 def exact_zeros(answer, scores, mask):
@@ -58,18 +80,27 @@ def exact_zeros(answer, scores, mask):
     if isinstance(weights, torch.Tensor) and weights.shape == scores.shape:
         leak = weights.detach().masked_fill(mask, 0.0).abs().amax().item()
         if 0 < leak < 1e-3:
-            raise Wrong(
+            raise AlmostZero(
                 f"The weight of a forbidden key should be exactly 0, but is {leak:.2g}."
             )
     return weights
 
 
-def attention_with_finite_gradients(answer, q, k, v, mask):
-    """Run the answer; a gradient that is not finite is an error of its own."""
+def attention_with_one_run(answer, q, k, v, mask):
+    """Run a known answer, as `attention_with_finite_gradients` does, but once."""
     leaves = {
         name: t.detach().clone().requires_grad_()
         for name, t in zip("qkv", (q, k, v), strict=True)
     }
     output = answer(*(leaf.clone() for leaf in leaves.values()), mask.clone())
     raise_unless_gradients_are_finite(output, leaves)
-    return answer(q, k, v, mask)
+    return output
+
+
+@quicker(attention_with_one_run)
+def attention_with_finite_gradients(answer, q, k, v, mask):
+    """Run the answer; a gradient that is not finite is an error of its own."""
+    given = [t.clone() for t in (q, k, v, mask)]
+    output = answer(q, k, v, mask)
+    attention_with_one_run(answer, *given)
+    return output
