@@ -13,8 +13,29 @@ from attn_lib.checks.say import describe
 Prefix = tuple[int, ...]
 
 
-class WrongCall(Wrong):
-    """Raised by `step` for ids that no model could take."""
+# A mistake is recognized by the kind of its errors too: so each kind has a class.
+class CalledTooOften(Wrong):
+    """Raised by `step` when a loop does not end."""
+
+
+class WrongIds(Wrong):
+    """Raised by `step` for what cannot be ids."""
+
+
+class WrongStart(Wrong):
+    """Raised by `step` if it is not a column of bos_id that comes first."""
+
+
+class WrongRows(Wrong):
+    """Raised by `step` if there are more or fewer rows than before."""
+
+
+class TooFewColumns(Wrong):
+    """Raised by `step` if there is not a column more than in the call before."""
+
+
+class TooManyColumns(Wrong):
+    """Raised by `step` if there are several columns more than in the call before."""
 
 
 @dataclass
@@ -48,6 +69,7 @@ class FakeModel:
         ends = (self.bos_id, self.eos_id)
         self.others = [t for t in range(self.vocabulary_size) if t not in ends]
         self._known: dict[tuple[int, Prefix], Tensor] = {}
+        self._answers: dict[tuple[Prefix, ...], Tensor] = {}
 
     def logits(self, row: int, prefix: Prefix) -> Tensor:
         """Return the logits (V,) of the token that follows this prefix in this row."""
@@ -78,36 +100,44 @@ class FakeModel:
             nonlocal calls
             calls += 1
             self._refuse(ids, calls, max_len)
-            rows = [
-                [self.logits(r, tuple(row[: n + 1])) for n in range(calls)]
-                for r, row in enumerate(ids.tolist())
-            ]
-            return torch.stack([torch.stack(row) for row in rows])
+            rows = tuple(map(tuple, ids.tolist()))
+            if rows not in self._answers:  # many answers ask the same
+                logits = [
+                    torch.stack([self.logits(r, row[: n + 1]) for n in range(calls)])
+                    for r, row in enumerate(rows)
+                ]
+                self._answers[rows] = torch.stack(logits)
+            return self._answers[rows].clone()
 
         step.__qualname__ = "step"  # as errors call it
         return step
 
     def _refuse(self, ids: Tensor, call: int, max_len: int) -> None:
         if call > max_len + 5:
-            raise WrongCall(
+            raise CalledTooOften(
                 f"`step` was called more than {max_len + 5} times, and max_len is {max_len}. What "
                 "ends your loop?"
             )
         if not isinstance(ids, Tensor):
-            raise WrongCall(f"`step` needs a tensor of ids, but received {describe(ids)}.")
+            raise WrongIds(f"`step` needs a tensor of ids, but received {describe(ids)}.")
         if ids.dtype != torch.int64:
-            raise WrongCall(
-                f"`step` needs ids of dtype torch.int64, but received {ids.dtype}."
+            raise WrongIds(
+                f"`step` needs ids of dtype torch.int64, but in call {call} it received {ids.dtype}."
             )
         expected = (self.batch_size, call)
         if ids.shape != expected:
             what = "a column of bos_id" if call == 1 else "all ids so far, bos_id first"
-            raise WrongCall(
+            kind = WrongStart
+            if call > 1 and ids.ndim == 2 and len(ids) == self.batch_size:
+                kind = TooFewColumns if ids.shape[1] < call else TooManyColumns
+            elif call > 1:
+                kind = WrongRows
+            raise kind(
                 f"Call {call} of `step` should hand over {what}: shape {expected}. It handed over "
                 f"shape {tuple(ids.shape)}."
             )
         if (ids[:, 0] != self.bos_id).any():
-            raise WrongCall(
+            raise WrongStart(
                 f"In call {call} of `step` the rows begin with {ids[:, 0].tolist()}: each should "
                 f"begin with bos_id, which is {self.bos_id}."
             )

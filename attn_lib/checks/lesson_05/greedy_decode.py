@@ -12,6 +12,7 @@ from attn_lib.checks.task import task
 @task(
     lesson=5,
     points=4,
+    library=attn_lib.greedy_decode,
     hints=[
         "Begin with a column of `bos_id`. Then the same again and again: ask `step`, choose, append. "
         "What must you give to `step` each time, the newest token or everything?",
@@ -22,7 +23,26 @@ from attn_lib.checks.task import task
     ],
 )
 def greedy_decode(step, batch_size, bos_id, eos_id, max_len):
-    return attn_lib.greedy_decode(step, batch_size, bos_id, eos_id, max_len)
+    start = torch.full((batch_size, 1), bos_id)
+    nobody = torch.zeros(batch_size, dtype=torch.bool)
+    ids, ended = start, nobody
+    rounds = max_len
+    filler = eos_id
+    for _ in range(rounds):
+        shown = ids
+        logits = step(shown)  # (B, L, V)
+        last = logits[:, -1]
+        chosen = last.argmax(-1)
+        newest = chosen.masked_fill(ended, filler)
+        column = newest[:, None]
+        grown = torch.cat([ids, column], dim=1)
+        over = ended | (newest == eos_id)
+        done = over.all()
+        ids, ended = grown, over
+        if done:
+            break
+    written = ids[:, 1:]
+    return written
 
 
 @greedy_decode.cases
@@ -84,426 +104,142 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-
-def _start(batch_size, bos_id):
-    return torch.full((batch_size, 1), bos_id), torch.zeros(batch_size, dtype=torch.bool)
-
-
-def _loop(
-    step, batch_size, bos_id, eos_id, max_len,
-    *,
-    choose=lambda logits: logits[:, -1].argmax(-1),
-    fill=None,
-    enough=lambda ended, newest: ended.all(),
-    shown=lambda ids: ids,
-):  # fmt: skip
-    """Decode with one step replaced; return all ids, bos included."""
-    ids, ended = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        newest = choose(step(shown(ids)))
-        newest = newest.masked_fill(ended, eos_id if fill is None else fill)
-        ids = torch.cat([ids, newest[:, None]], dim=1)
-        ended = ended | (newest == eos_id)
-        if enough(ended, newest):
-            break
-    return ids
-
-
-@greedy_decode.mistake(
+wrong = greedy_decode.wrong
+wrong(
     "only-the-last-token-shown",
-    "The model reads everything that was written. How much of it do you give to `step`?",
+    "The model reads everything that was written so far. What do you give to `step` in its second call?",
+    dict(shown="ids[:, -1:]"),
+    dict(shown="start"),
+    dict(shown="start", done="False"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    shown = {"shown": lambda ids: ids[:, -1:]}
-    return _loop(step, batch_size, bos_id, eos_id, max_len, **shown)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "first-position",
-    "The logits at position 0 say what follows bos. Which position says what follows the newest token?",
+wrong(
+    "bos-forgotten",
+    "Before anything is written, what does the model read? With which id does every row begin?",
+    dict(start="torch.empty(batch_size, 0, dtype=torch.long)"),
+    dict(start="torch.zeros(batch_size, 1, dtype=torch.long)"),
+    dict(start="bos_id => eos_id"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    def choose(logits):
-        return logits[:, 0].argmax(-1)
-
-    return _loop(step, batch_size, bos_id, eos_id, max_len, choose=choose)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "last-row-instead-of-last-position",
-    "The axes of the logits are (B, L, V). Which of them does `[-1]` index?",
+wrong(
+    "start-of-another-kind",
+    "Which dtype and which shape have your first ids: how many rows, how many columns?",
+    dict(start="batch_size => 1"),
+    dict(start="torch.full((batch_size,), bos_id)"),
+    dict(start="torch.ones(batch_size, 1) * bos_id"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    def choose(logits):
-        return logits[-1].argmax(-1)
-
-    return _loop(step, batch_size, bos_id, eos_id, max_len, choose=choose)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "argmax-over-positions",
-    "A token is one of V. Which axis of (B, L, V) does your argmax look along?",
+wrong(
+    "another-position",
+    "The axes of the logits are (B, L, V). Which of all logits say what follows the newest token, and "
+    "which do you take?",
+    dict(last="logits[:, 0]"),
+    dict(last="logits[-1]"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    def choose(logits):
-        return logits.argmax(1)[:, -1]
-
-    return _loop(step, batch_size, bos_id, eos_id, max_len, choose=choose)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "argmax-over-rows",
-    "Do the rows compete with each other, or the tokens? Which axis of (B, V) does your argmax look along?",
+wrong(
+    "argmax-over-another-axis",
+    "A token is one of V, for each row. Along which axis of the logits, (B, L, V), does your argmax look?",
+    dict(chosen="logits.argmax(1)[:, -1]"),
+    dict(column="logits.argmax(1)"),
+    dict(column="logits.argmax(1)", done="False"),
+    dict(chosen="last.argmax(0)"),
+    dict(chosen="last.argmax().expand(batch_size)"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    def choose(logits):
-        return logits[:, -1].argmax(0)
-
-    return _loop(step, batch_size, bos_id, eos_id, max_len, choose=choose)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "argmax-without-an-axis",
-    "What does `argmax()` return without a `dim`: one number, or one for each row?",
+wrong(
+    "not-the-likeliest",
+    "Which of the V tokens does greedy mean? Call it twice with the same model: which ones do you get?",
+    dict(chosen="last.softmax(-1).multinomial(1)[:, 0]"),
+    dict(chosen="last.argmin(-1)"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    def choose(logits):
-        return logits[:, -1].argmax().expand(batch_size)
-
-    return _loop(step, batch_size, bos_id, eos_id, max_len, choose=choose)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "sampled-instead-of-greedy",
-    "Call it twice with the same model. Is the answer the same? What does greedy mean?",
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    def choose(logits):
-        return logits[:, -1].softmax(-1).multinomial(1)[:, 0]
-
-    return _loop(step, batch_size, bos_id, eos_id, max_len, choose=choose)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "least-likely-token", "Is a large logit a likely token, or an unlikely one?"
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    def choose(logits):
-        return logits[:, -1].argmin(-1)
-
-    return _loop(step, batch_size, bos_id, eos_id, max_len, choose=choose)[:, 1:]
-
-
-@greedy_decode.mistake(
+wrong(
     "logit-instead-of-its-place",
     "What do you append: the largest logit, or the place where it stands?",
+    dict(chosen="last.amax(-1)"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, _ = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        ids = torch.cat([ids, step(ids)[:, -1].amax(-1, keepdim=True)], dim=1)
-    return ids[:, 1:]
-
-
-@greedy_decode.mistake(
+wrong(
+    "another-column-appended",
+    "Which shape has what you append to the ids, (B, length)? Along which axis do they grow, by how much?",
+    dict(grown="dim=1 => dim=0"),
+    dict(grown="dim=1 => dim=0", done="False"),
+    dict(column="newest"),
+    dict(column="newest[:, None, None]"),
+    dict(column="logits.argmax(-1)"),
+    dict(column="logits.argmax(-1)", done="False"),
+    dict(column="logits.argmax(-1)", done="False", written="ids"),
+)
+wrong(
+    "other-columns-returned",
+    "Which column of your ids holds bos_id, and which was written last? Which ones do you return?",
+    dict(written="ids[:, -1:]"),
+    dict(written="ids[:, :-1]"),
+    dict(written="ids[:, 1:-1]"),
+)
+wrong(
     "ended-rows-go-on",
-    "What does the model say about a row that has ended? Who stops that row?",
+    "What does the model say about a row that has ended? Who remembers that, and stops the row?",
+    dict(newest="chosen"),
+    dict(newest="chosen", done="(newest == eos_id).all()"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, ended = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        newest = step(ids)[:, -1].argmax(-1)
-        ids = torch.cat([ids, newest[:, None]], dim=1)
-        ended |= newest == eos_id
-        if ended.all():
-            break
-    return ids[:, 1:]
-
-
-@greedy_decode.mistake(
-    "ended-rows-go-on",
-    "All rows at once will hardly say eos. Who remembers the rows that have ended before?",
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, _ = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        newest = step(ids)[:, -1].argmax(-1)
-        ids = torch.cat([ids, newest[:, None]], dim=1)
-        if (newest == eos_id).all():
-            break
-    return ids[:, 1:]
-
-
-def _naive(step, batch_size, bos_id, max_len):
-    """Write max_len tokens without a thought of eos; return all ids, bos included."""
-    ids, _ = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        ids = torch.cat([ids, step(ids)[:, -1:].argmax(-1)], dim=1)
-    return ids
-
-
-@greedy_decode.mistake(
+wrong(
     "eos-ignored",
     "The model writes eos_id when a row is done. Where does your loop notice it?",
+    dict(newest="chosen", done="False"),
+    dict(newest="chosen", done="False", rounds="max_len - 1", written="ids"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _naive(step, batch_size, bos_id, max_len)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "eos-ignored",
-    "The model writes eos_id when a row is done. Where does your loop notice it?",
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _naive(step, batch_size, bos_id, max_len - 1)
-
-
-@greedy_decode.mistake(
-    "stops-when-any-row-ends", "One row has ended. Have the others? `any`, or `all`?"
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    def enough(ended, newest):
-        return ended.any()
-
-    return _loop(step, batch_size, bos_id, eos_id, max_len, enough=enough)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "first-row-decides", "Your loop stops when row 0 has ended. And the rows below it?"
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    def enough(ended, newest):
-        return newest[0] == eos_id
-
-    return _loop(step, batch_size, bos_id, eos_id, max_len, enough=enough)[:, 1:]
-
-
-@greedy_decode.mistake(
+wrong(
     "forgets-who-ended",
     "Two tokens after its eos, does your loop still know that this row has ended?",
+    dict(over="chosen == eos_id"),
+    dict(over="chosen == eos_id", done="False"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, ended = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        said = step(ids)[:, -1].argmax(-1)
-        ids = torch.cat([ids, said.masked_fill(ended, eos_id)[:, None]], dim=1)
-        ended = said == eos_id
-    return ids[:, 1:]
-
-
-@greedy_decode.mistake(
-    "filled-with-zeros", "What should stand after the end of a row: 0, or eos_id?"
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _loop(step, batch_size, bos_id, eos_id, max_len, fill=0)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "filled-with-zeros", "What should stand after the end of a row: 0, or eos_id?"
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids = _loop(step, batch_size, bos_id, eos_id, max_len)[:, 1:]
-    return torch.nn.functional.pad(ids, (0, max_len - ids.shape[1]))
-
-
-@greedy_decode.mistake(
-    "filled-with-bos", "What should stand after the end of a row: bos_id, or eos_id?"
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _loop(step, batch_size, bos_id, eos_id, max_len, fill=bos_id)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "max-len-ignored", "The model may never say eos. What ends your loop then?"
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _loop(step, batch_size, bos_id, eos_id, max_len + 1000)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "max-len-ignored",
-    "The rows may never say eos at the same time. What ends your loop then?",
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, _ = _start(batch_size, bos_id)
-    while True:
-        newest = step(ids)[:, -1].argmax(-1)
-        ids = torch.cat([ids, newest[:, None]], dim=1)
-        if (newest == eos_id).all():
-            return ids[:, 1:]
-
-
-@greedy_decode.mistake(
-    "bos-makes-it-too-long",
-    "The column of bos_id counts. How many columns do you return: max_len, or one more?",
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _loop(step, batch_size, bos_id, eos_id, max_len)
-
-
-@greedy_decode.mistake(
-    "bos-makes-it-too-long",
-    "The column of bos_id counts. How many columns do you return: max_len, or one more?",
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _naive(step, batch_size, bos_id, max_len)
-
-
-@greedy_decode.mistake(
-    "one-token-too-many", "How many tokens has your loop written when max_len is 1?"
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _loop(step, batch_size, bos_id, eos_id, max_len + 1)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "one-token-too-few", "How many tokens has your loop written when max_len is 1?"
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _loop(step, batch_size, bos_id, eos_id, max_len - 1)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "last-eos-missing",
-    "The last row writes its eos, and your loop stops. Had it appended that eos before?",
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, ended = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        newest = step(ids)[:, -1].argmax(-1).masked_fill(ended, eos_id)
-        ended = ended | (newest == eos_id)
-        if ended.all():
-            break
-        ids = torch.cat([ids, newest[:, None]], dim=1)
-    return ids[:, 1:]
-
-
-@greedy_decode.mistake(
-    "last-eos-missing",
-    "The last row writes its eos, and your loop stops. Had it appended that eos before?",
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, _ = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        newest = step(ids)[:, -1].argmax(-1)
-        if (newest == eos_id).all():
-            break
-        ids = torch.cat([ids, newest[:, None]], dim=1)
-    return ids[:, 1:]
-
-
-@greedy_decode.mistake(
+wrong(
     "ended-one-step-late",
     "A row writes its eos. What does your loop append in the very next step?",
+    dict(over="ended | (ids[:, -1] == eos_id)"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, ended = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        newest = step(ids)[:, -1].argmax(-1).masked_fill(ended, eos_id)
-        ended = ended | (ids[:, -1] == eos_id)
-        ids = torch.cat([ids, newest[:, None]], dim=1)
-    return ids[:, 1:]
-
-
-@greedy_decode.mistake(
-    "newest-tokens-only", "What do you return: all tokens that were written, or the newest?"
+wrong(
+    "filled-with-zeros",
+    "What stands after the end of a row in your result, and what should?",
+    dict(filler="0"),
+    dict(filler="bos_id"),
+    dict(written="F.pad(_, (0, max_len - _.shape[1]))"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _loop(step, batch_size, bos_id, eos_id, max_len)[:, -1:]
-
-
-@greedy_decode.mistake(
-    "bos-forgotten", "Before anything is written, what does the model read?"
+wrong(
+    "stops-when-any-row-ends",
+    "One row has ended. Have the others? Which of them does your loop ask before it stops?",
+    dict(done="over.any()"),
+    dict(done="over[0]"),
+    dict(done="over[-1]"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids = torch.empty(batch_size, 0, dtype=torch.long)
-    for _ in range(max_len):
-        ids = torch.cat([ids, step(ids)[:, -1:].argmax(-1)], dim=1)
-    return ids
-
-
-@greedy_decode.mistake("begins-with-zeros", "With which id does every row begin?")
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _loop(step, batch_size, 0, eos_id, max_len)[:, 1:]
-
-
-@greedy_decode.mistake("begins-with-eos", "With which id does every row begin?")
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _loop(step, batch_size, eos_id, eos_id, max_len)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "batch-size-ignored", "How many rows do you begin with? Where do you use batch_size?"
+wrong(
+    "many-rows-in-one-condition",
+    "`if`, `or` and `not` ask for one yes or no. How many rows does your tensor answer for? Which method "
+    "makes one answer of them, and which operator keeps one for each?",
+    dict(done="newest == eos_id"),
+    dict(over="ended or newest == eos_id"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return _loop(step, 1, bos_id, eos_id, max_len)[:, 1:]
-
-
-@greedy_decode.mistake(
-    "batch-axis-missing", "Which shape do your first ids have: (B,), or (B, 1)?"
+wrong(
+    "last-eos-missing",
+    "The last row writes its eos, and your loop stops. Had it appended that eos before?",
+    dict(grown="ids if (ended | (newest == eos_id)).all() else _"),
+    dict(
+        newest="chosen",
+        grown="ids if (chosen == eos_id).all() else _",
+        over="chosen == eos_id",
+    ),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return step(torch.full((batch_size,), bos_id))
-
-
-@greedy_decode.mistake(
-    "float-ids", "An id is a whole number. Which dtype do `torch.zeros` and `torch.ones` give?"
-)  # fmt: skip
-def _(step, batch_size, bos_id, eos_id, max_len):
-    return step(torch.ones(batch_size, 1) * bos_id)
-
-
-@greedy_decode.mistake(
-    "grown-along-the-batch",
-    "A new token makes the rows longer. Along which axis of (B, length) do you append it?",
+wrong(
+    "max-len-ignored",
+    "The model may never say eos, or not to all rows at a time. What ends your loop then?",
+    dict(rounds="max_len + 1000"),
+    dict(rounds="max_len + 1000", newest="chosen", done="(newest == eos_id).all()"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, _ = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        ids = torch.cat([ids, step(ids)[:, -1].argmax(-1)[:, None]], dim=0)
-    return ids
-
-
-@greedy_decode.mistake(
-    "newest-token-not-a-column", "You append (B,) to (B, length). Which shape is a column?"
-)  # fmt: skip
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, _ = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        ids = torch.cat([ids, step(ids)[:, -1].argmax(-1)], dim=1)
-    return ids[:, 1:]
-
-
-@greedy_decode.mistake(
-    "every-position-appended",
-    "By how many columns do your ids grow in one step? Which of the positions is new?",
+wrong(
+    "bos-makes-it-too-long",
+    "The column of bos_id counts. How many columns do you return: max_len, or one more?",
+    dict(written="ids"),
+    dict(newest="chosen", done="False", written="ids"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, _ = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        ids = torch.cat([ids, step(ids).argmax(-1)], dim=1)
-    return ids[:, 1:]
-
-
-@greedy_decode.mistake(
-    "every-position-appended",
-    "By how many columns do your ids grow in one step? Which of the positions is new?",
+wrong(
+    "one-token-off",
+    "How many tokens has your loop written when max_len is 1?",
+    dict(rounds="max_len + 1"),
+    dict(rounds="max_len - 1"),
 )
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, _ = _start(batch_size, bos_id)
-    for _ in range(max_len):
-        ids = torch.cat([ids, step(ids).argmax(-1)], dim=1)
-    return ids
-
-
-@greedy_decode.mistake(
-    "never-appended", "What does `step` read in its second call? Where do the ids grow?"
-)
-def _(step, batch_size, bos_id, eos_id, max_len):
-    ids, ended = _start(batch_size, bos_id)
-    written = []
-    for _ in range(max_len):
-        newest = step(ids)[:, -1].argmax(-1).masked_fill(ended, eos_id)
-        ended = ended | (newest == eos_id)
-        written.append(newest)
-    return torch.stack(written, dim=1)

@@ -1,0 +1,88 @@
+"""Answers to greedy_decode that no row makes."""
+
+import torch
+
+from attn_lib import greedy_decode
+from tests.checks.answers import Answers
+
+answers = Answers(
+    "greedy_decode",
+    spelled=dict(
+        start=[
+            "torch.ones(batch_size, 1, dtype=torch.long) * bos_id",
+            "torch.tensor([[bos_id]] * batch_size)",
+        ],
+        last=["logits.select(1, -1)", "logits.double()[:, -1].log_softmax(-1)"],
+        chosen=["last.max(-1).indices", "last.topk(1).indices[:, 0]"],
+        newest=[
+            "torch.where(ended, filler, chosen)",
+            "chosen * ~ended + filler * ended",
+            "chosen.masked_fill((ids == eos_id).any(1), filler)",
+        ],
+        column=["newest.unsqueeze(1)", "newest.view(-1, 1)"],
+        over=["newest == eos_id", "(grown == eos_id).any(1)"],
+        done=["False", "over.sum() == batch_size"],
+        written=[
+            "F.pad(ids[:, 1:], (0, max_len + 1 - ids.shape[1]), value=eos_id)",
+            "ids[:, :max_len]",
+            "ids[:, 1:].int()",
+        ],
+    ),
+    # The last axis of two; and a row that has ended says eos again and again.
+    survivors=[dict(chosen="last.argmax(1)"), dict(over="newest == eos_id")],
+)
+
+
+@answers.right
+def cleaned_at_the_end(step, batch_size, bos_id, eos_id, max_len):
+    """Rows go on after their eos; what they say there is wiped off."""
+    ids = torch.full((batch_size, 1), bos_id)
+    for _ in range(max_len):
+        ids = torch.cat([ids, step(ids)[:, -1:].argmax(-1)], dim=1)
+    return torch.where((ids == eos_id).cumsum(1) > 0, eos_id, ids)[:, 1:]
+
+
+@answers.right
+def row_by_row(step, batch_size, bos_id, eos_id, max_len):
+    rows = [[bos_id] for _ in range(batch_size)]
+    while len(rows[0]) <= max_len and not all(row[-1] == eos_id for row in rows):
+        best = step(torch.tensor(rows))[:, -1].argmax(-1).tolist()
+        for row, token in zip(rows, best, strict=True):
+            row.append(eos_id if row[-1] == eos_id else token)
+    return torch.tensor([row[1:] for row in rows])
+
+
+@answers.wrong
+def bos_forbidden(step, *args):
+    def without_bos(ids):
+        logits = step(ids)
+        logits[..., args[1]] = -torch.inf
+        return logits
+
+    return greedy_decode(without_bos, *args)
+
+
+@answers.wrong
+def half_precision(step, *args):
+    return greedy_decode(lambda ids: step(ids).half(), *args)
+
+
+@answers.wrong
+def the_last_eight_ids_shown(step, *args):
+    return greedy_decode(lambda ids: step(ids[:, -8:]), *args)
+
+
+@answers.wrong
+def eos_is_always_2(step, batch_size, bos_id, eos_id, max_len):
+    return greedy_decode(step, batch_size, bos_id, 2, max_len)
+
+
+@answers.wrong
+def stops_when_nothing_changes(step, batch_size, bos_id, eos_id, max_len):
+    ids = torch.full((batch_size, 1), bos_id)
+    for _ in range(max_len):
+        newest = step(ids)[:, -1].argmax(-1).masked_fill((ids == eos_id).any(1), eos_id)
+        if (newest == ids[:, -1]).all():
+            break
+        ids = torch.cat([ids, newest[:, None]], dim=1)
+    return ids[:, 1:]
