@@ -8,16 +8,15 @@ import math
 
 import torch
 
-from attn_lib import causal_mask, einsum_attention
-from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_04.runs import in_turns, one_session, two_beginnings
-from attn_lib.checks.lesson_04.steps import attend, mix, scaled, weigh
-from attn_lib.checks.task import task
+from attn_lib.checks.task import Case, task
 
 
 @task(
     lesson=4,
     points=4,
+    # No input has float16.
+    without=("fill-too-large-for-float16",),
     hints=[
         "A new token asks with its own query, but listens to all tokens so far. Of which tokens do "
         "you need the keys and values that are not in this call?",
@@ -29,10 +28,20 @@ from attn_lib.checks.task import task
     ],
 )
 def cached_attention(q, k, v, cache):
-    if cache is not None:
-        k, v = (torch.cat(pair, dim=2) for pair in zip(cache, (k, v), strict=True))
-    output, _ = einsum_attention(q, k, v, is_causal=True)
-    return output, (k, v)
+    past = (None, None) if cache is None else cache
+    past_k, past_v = past
+    k = k if cache is None else torch.cat([past_k, k], dim=2)
+    v = v if cache is None else torch.cat([past_v, v], dim=2)
+    L, S = q.shape[2], k.shape[2]
+    D = q.shape[-1]
+    products = q @ k.mT
+    scores = products / math.sqrt(D)
+    allowed = torch.ones(L, S, dtype=torch.bool).tril(S - L)
+    hidden = scores.masked_fill(~allowed, -torch.inf)
+    weights = hidden.softmax(-1)
+    output = weights @ v
+    following = (k, v)
+    return output, following
 
 
 @cached_attention.cases
@@ -104,358 +113,136 @@ def _(rng):
         yield session((2, 3, 1), 2, 3, 6, 6, about=about, dtype=dtype)
 
 
-def _join(old, new, dim=2):
-    return torch.cat([old, new], dim=dim)
+# ------------------------------------------------------------------------------- mistakes
+
+wrong = cached_attention.wrong
 
 
-def _causal(q, k, v):
-    return attend(q, k, v, causal_mask(q.shape[2], k.shape[2]))
+def joined(old, new):
+    """Return edits of the two lines that join past and present; `*` stands for k and for v."""
+    return {name: f"{old} => {new}".replace("*", name) for name in ("k", "v")}
 
 
-def _causal_product(q, k, v):
-    """Attend by `@`: parts of a cache that do not fit raise another error than with einsum."""
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    return weigh(scores, causal_mask(q.shape[2], k.shape[2])) @ v
-
-
-def _joined(q, k, v, cache):
-    return (k, v) if cache is None else (_join(cache[0], k), _join(cache[1], v))
-
-
-_LENGTH = "How many tokens are in your cache after four calls with one token each?"
-
-
-@cached_attention.mistake(
+wrong(
     "past-not-attended",
     "Which keys does the first token of the second chunk see in your code: all so far, or those of "
     "its own chunk?",
+    dict(k="k", v="v"),
 )
-def _(q, k, v, cache):
-    return _causal(q, k, v), (k, v)
-
-
-@cached_attention.mistake("only-the-newest-kept", _LENGTH)
-def _(q, k, v, cache):
-    return _causal(q, *_joined(q, k, v, cache)), (k, v)
-
-
-@cached_attention.mistake("only-the-first-kept", _LENGTH)
-def _(q, k, v, cache):
-    output = _causal(q, *_joined(q, k, v, cache))
-    return output, (k, v) if cache is None else cache
-
-
-@cached_attention.mistake(
-    "new-tokens-stored-twice",
-    "How many tokens are in your cache after two calls with one token each? How often is each there?",
+wrong(
+    "cache-of-another-length",
+    "How many tokens are in your cache after one call with one token, and how many after four?",
+    dict(following="(k[:, :, -L:], v[:, :, -L:])"),
+    dict(following="cache or _"),
+    dict(following="_ if cache is None else [torch.cat([x, x[:, :, -L:]], 2) for x in _]"),
+    {x: f"torch.cat([{x} if cache is None else past_{x}, {x}], dim=2)" for x in "kv"},
 )
-def _(q, k, v, cache):
-    all_k, all_v = _joined(q, k, v, cache)
-    if cache is None:
-        return _causal(q, all_k, all_v), (k, v)
-    return _causal(q, all_k, all_v), (_join(all_k, k), _join(all_v, v))
-
-
-@cached_attention.mistake(
-    "first-chunk-stored-twice",
-    "How many tokens are in your cache after one call with one token? Which lines of yours put it "
-    "there?",
-)
-def _(q, k, v, cache):
-    old_k, old_v = (k, v) if cache is None else cache
-    k, v = _join(old_k, k), _join(old_v, v)
-    return _causal(q, k, v), (k, v)
-
-
-@cached_attention.mistake(
+wrong(
     "cache-is-none",
     "What is `cache` in the very first call? What does your first line do with it?",
+    dict(past="cache"),
+    dict(past="(cache[0], cache[1])"),
 )
-def _(q, k, v, cache):
-    old_k, old_v = cache
-    k, v = _join(old_k, k), _join(old_v, v)
-    return _causal(q, k, v), (k, v)
-
-
-@cached_attention.mistake(
-    "cache-is-none",
-    "What is `cache` in the very first call? What does your first line do with it?",
-)
-def _(q, k, v, cache):
-    k, v = _join(cache[0], k), _join(cache[1], v)
-    return _causal(q, k, v), (k, v)
-
-
-@cached_attention.mistake(
+wrong(
     "cache-not-returned",
-    "Which value does the next call get as `cache`? Where does your function hand it out?",
+    "Two things are asked for: the output, and what the next call gets as `cache`. What are yours?",
+    {"return": "output, None"},
+    {"return": "output, cache"},
+    {"return": "output"},
+    {"return": "output, k, v"},
+    {"return": "following, output"},
 )
-def _(q, k, v, cache):
-    return _causal(q, *_joined(q, k, v, cache)), None
-
-
-@cached_attention.mistake(
-    "cache-not-returned",
-    "Which value does the next call get as `cache`? Where does your function hand it out?",
+wrong(
+    "values-not-cached",
+    "Compare the lengths of the two parts of your cache after three calls. Do both grow?",
+    dict(v="v"),
+    dict(v="v", output="torch.einsum('bhls,bhsd->bhld', weights, v)"),
+    dict(following="(k, v[:, :, -L:])"),
+    dict(following="(k, v if cache is None else cache[1])"),
+    dict(following="(k[:, :, -L:], v)"),
 )
-def _(q, k, v, cache):
-    return _causal(q, *_joined(q, k, v, cache)), cache
-
-
-@cached_attention.mistake(
-    "cache-not-returned",
-    "Which value does the next call get as `cache`? Where does your function hand it out?",
+wrong(
+    "joined-along-another-axis",
+    "Which axis should be longer after each call? Which axis does your `cat` join along?",
+    joined("dim=2", "dim=0"),
+    joined("dim=2", "dim=1"),
+    joined("dim=2", "dim=-1"),
+    joined("dim=2", "dim=-1") | dict(products="torch.einsum('bhld,bhsd->bhls', q, k)"),
 )
-def _(q, k, v, cache):
-    return _causal(q, *_joined(q, k, v, cache))
-
-
-@cached_attention.mistake(
-    "three-things-returned",
-    "The next call gets one thing, `cache`. How can it hold both keys and values?",
+wrong(
+    "tokens-in-another-order",
+    "After two calls, what do your keys hold, token by token? And your values? Which token comes last?",
+    joined("[past_*, *]", "[*, past_*]"),
+    dict(k="[past_k, k] => [k, past_k]"),
+    dict(v="[past_v, v] => [v, past_v]"),
+    dict(past="_ if cache is None else cache[::-1]"),
 )
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    return _causal(q, k, v), k, v
-
-
-@cached_attention.mistake(
-    "results-swapped", "Which of the two is asked for first: output or cache?"
-)
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    return (k, v), _causal(q, k, v)
-
-
-_ONLY_K = (
-    "Compare the lengths of the two parts of your cache after three calls. Do both grow?"
-)
-
-
-@cached_attention.mistake("values-not-cached", _ONLY_K)
-def _(q, k, v, cache):
-    k, new_v = k if cache is None else _join(cache[0], k), v
-    return _causal_product(q, k, new_v), (k, new_v)
-
-
-@cached_attention.mistake("values-not-cached", _ONLY_K)
-def _(q, k, v, cache):
-    k = k if cache is None else _join(cache[0], k)
-    return _causal(q, k, v), (k, v)
-
-
-@cached_attention.mistake("values-not-cached", _ONLY_K)
-def _(q, k, v, cache):
-    all_k, all_v = _joined(q, k, v, cache)
-    return _causal_product(q, all_k, all_v), (all_k, v)
-
-
-@cached_attention.mistake("values-not-cached", _ONLY_K)
-def _(q, k, v, cache):
-    all_k, all_v = _joined(q, k, v, cache)
-    return _causal_product(q, all_k, all_v), (all_k, v if cache is None else cache[1])
-
-
-@cached_attention.mistake("keys-not-cached", _ONLY_K)
-def _(q, k, v, cache):
-    all_k, all_v = _joined(q, k, v, cache)
-    return _causal_product(q, all_k, all_v), (k, all_v)
-
-
-_AXIS = (
-    "Which axis should be longer after each call? Which axis does your `cat` join along?"
-)
-
-
-@cached_attention.mistake("joined-along-the-heads", _AXIS)
-def _(q, k, v, cache):
-    if cache is not None:
-        k, v = _join(cache[0], k, 1), _join(cache[1], v, 1)
-    return _causal(q, k, v), (k, v)
-
-
-@cached_attention.mistake("joined-along-the-batch", _AXIS)
-def _(q, k, v, cache):
-    if cache is not None:
-        k, v = _join(cache[0], k, 0), _join(cache[1], v, 0)
-    return _causal(q, k, v), (k, v)
-
-
-@cached_attention.mistake("joined-along-the-channels", _AXIS)
-def _(q, k, v, cache):
-    if cache is not None:
-        k, v = _join(cache[0], k, -1), _join(cache[1], v, -1)
-    return _causal(q, k, v), (k, v)
-
-
-@cached_attention.mistake(
-    "new-tokens-first",
-    "Write down the order of the tokens in your keys. Which of them does your mask take for the newest?",
-)
-def _(q, k, v, cache):
-    if cache is not None:
-        k, v = _join(k, cache[0]), _join(v, cache[1])
-    return _causal(q, k, v), (k, v)
-
-
-@cached_attention.mistake(
-    "keys-and-values-in-another-order",
-    "In which order do you join old and new for the keys, and in which for the values?",
-)
-def _(q, k, v, cache):
-    if cache is not None:
-        k, v = _join(cache[0], k), _join(v, cache[1])
-    return _causal(q, k, v), (k, v)
-
-
-@cached_attention.mistake(
-    "cache-read-in-another-order",
-    "In which order do you put keys and values into the cache, and in which do you take them out?",
-)
-def _(q, k, v, cache):
-    if cache is not None:
-        old_v, old_k = cache
-        k, v = _join(old_k, k), _join(old_v, v)
-    return _causal(q, k, v), (k, v)
-
-
-@cached_attention.mistake(
+wrong(
     "mask-top-left",
-    "One new token, six in the cache: how many keys does it see under your mask? To which row of the "
-    "full 7 x 7 mask does it belong?",
+    "Two new tokens, six in the cache. Which shape has your mask, and which rows of the full 8 x 8 mask "
+    "are its rows?",
+    dict(allowed="S - L => 0"),
+    dict(allowed="S - L => 0 if L > 1 else S"),
+    dict(allowed="torch.ones(L, L, dtype=torch.bool).tril()"),
 )
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril()
-    return attend(q, k, v, mask), (k, v)
-
-
-@cached_attention.mistake(
-    "mask-of-the-chunk-only",
-    "Two new tokens, one in the cache: how many keys does each of them meet, and how many columns "
-    "has your mask?",
+wrong(
+    "mask-multiplied",
+    "A hidden key's score is now 0. What is exp(0)?",
+    dict(hidden="scores * allowed"),
 )
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    return attend(q, k, v, causal_mask(q.shape[2], q.shape[2])), (k, v)
-
-
-@cached_attention.mistake(
-    "mask-top-left-in-later-chunks",
-    "One new token is right. Now two new tokens with six in the cache: how many keys does the first "
-    "of them see under your mask? To which rows of the full 8 x 8 mask do the two belong?",
-)
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    L, S = q.shape[2], k.shape[2]
-    return attend(q, k, v, torch.ones(L, S).tril() > 0 if L > 1 else None), (k, v)
-
-
-@cached_attention.mistake(
-    "mask-multiplied", "A hidden key's score is now 0. What is exp(0)?"
-)
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    scores = scaled(q, k) * causal_mask(q.shape[2], k.shape[2])
-    return mix(scores.softmax(-1), v), (k, v)
-
-
-@cached_attention.mistake(
+wrong(
     "mask-after-the-softmax",
     "What do the weights of one token add up to after you have hidden some?",
+    dict(hidden="scores", weights="_ * allowed"),
 )
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    weights = scaled(q, k).softmax(-1) * causal_mask(q.shape[2], k.shape[2])
-    return mix(weights, v), (k, v)
-
-
-@cached_attention.mistake(
+wrong(
     "chunk-looks-ahead",
-    "A chunk has two tokens. May the first see the second? Change the last token: do earlier outputs "
-    "move?",
+    "A chunk, the first or a later one, has two tokens. May the first see the second? Change the last "
+    "token: do earlier outputs move?",
+    dict(hidden="scores"),
+    dict(hidden="_ if cache is None else scores"),
 )
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    return attend(q, k, v), (k, v)
-
-
-@cached_attention.mistake(
-    "later-chunks-look-ahead",
-    "Your first chunk is causal. What about the second one, when it has several tokens?",
+COVERED = "_.masked_fill(~allowed, 0.0)"
+wrong(
+    "mask-one-off",
+    "Which is the last key that the first query of a chunk may see: itself, or another one?",
+    dict(allowed="S - L => S - L + 1"),
+    dict(allowed="S - L => S - L - 1", weights=COVERED),
 )
-def _(q, k, v, cache):
-    all_k, all_v = _joined(q, k, v, cache)
-    see = _causal if cache is None else attend
-    return see(q, all_k, all_v), (all_k, all_v)
-
-
-@cached_attention.mistake(
-    "one-token-ahead", "Which is the last key that the first query of a chunk may see?"
-)
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    L, S = q.shape[2], k.shape[2]
-    return attend(q, k, v, torch.ones(L, S).tril(S - L + 1) > 0), (k, v)
-
-
-@cached_attention.mistake(
-    "blind-to-itself", "May a token see itself? What does the very first token see?"
-)
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    L, S = q.shape[2], k.shape[2]
-    return attend(q, k, v, torch.ones(L, S).tril(S - L - 1) > 0), (k, v)
-
-
-@cached_attention.mistake(
-    "mask-inverted", "What does True promise in your mask: 'may look' or 'hidden'?"
-)
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    return attend(q, k, v, ~causal_mask(q.shape[2], k.shape[2])), (k, v)
-
-
-@cached_attention.mistake(
-    "first-token-sees-nothing",
+wrong(
+    "mask-inverted",
     "A token may always see itself, so no row is empty. Print your mask for one token without a "
     "cache: may the token look? And what does True mean to the function that receives it?",
+    dict(allowed="~_", weights=COVERED),
+    dict(allowed="~_"),
 )
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    seen = causal_mask(q.shape[2], k.shape[2])
-    return mix(scaled(q, k).masked_fill(seen, -torch.inf).softmax(-1), v), (k, v)
-
-
-_global: dict = {}
-
-
-@cached_attention.mistake(
-    "one-cache-for-all-sessions",
-    "Two people talk to your model in turns. Whose keys are in your cache? Is what you keep the same "
-    "thing that you return, and that you get as `cache`?",
+wrong(
+    "cache-in-half-precision",
+    "What dtype has your cache, and what dtype have k and v?",
+    dict(k="_.half().to(q.dtype)", v="_.half().to(q.dtype)"),
+    dict(k="_.bfloat16().to(q.dtype)", v="_.bfloat16().to(q.dtype)"),
 )
-def _(q, k, v, cache):
-    if cache is None:
-        _global.clear()
-    _global["cache"] = _joined(q, k, v, _global.get("cache"))
-    return _causal(q, *_global["cache"]), "in a global"
-
-
-@cached_attention.mistake(
-    "cache-in-half-precision", "What dtype has your cache, and what dtype have k and v?"
+for room in (64, 100, 128, 1024):
+    padded = f"F.pad(scores, (0, {room} - S))"
+    causal = f"torch.full((L, {room}), -torch.inf).triu({room} - L + 1)"
+    wrong(
+        "empty-room-seen",
+        "Your cache has room for tokens that have not come yet. What is there now, which score does it "
+        "get, and which share?",
+        dict(weights=f"{padded}.softmax(-1)[..., :S]"),
+        dict(weights=f"({padded} + {causal}).softmax(-1)[..., :S]"),
+        dict(weights=f"{padded}.softmax(-1)[..., :S] if L == 1 else _"),
+    )
+wrong(
+    "exp-overflows",
+    "From which score on is exp no longer a finite number? What may you subtract first?",
+    dict(weights="hidden.exp() / hidden.exp().sum(-1, keepdim=True)"),
 )
-def _(q, k, v, cache):
-    kept = _joined(q, k.half(), v.half(), cache)
-    return _causal(q, *(x.to(q.dtype) for x in kept)), kept
-
-
-@cached_attention.mistake(
-    "cache-in-half-precision", "What dtype has your cache, and what dtype have k and v?"
+wrong(
+    "only-the-last-token",
+    "A chunk of three tokens: how many outputs should come back?",
+    dict(output="_[:, :, -1:]"),
 )
-def _(q, k, v, cache):
-    kept = _joined(q, k.bfloat16(), v.bfloat16(), cache)
-    return _causal(q, *(x.to(q.dtype) for x in kept)), kept
 
 
 @cached_attention.mistake(
@@ -464,36 +251,18 @@ def _(q, k, v, cache):
     "call ask for?",
 )
 def _(q, k, v, cache):
-    if cache is not None:
-        q, k, v = (_join(old, new) for old, new in zip(cache, (q, k, v), strict=True))
-    return _causal(q, k, v), (q, k, v)
+    new = torch.stack([q, k, v])
+    new = new if cache is None else torch.cat([cache, new], dim=3)
+    return torch.nn.functional.scaled_dot_product_attention(*new, is_causal=True), new
 
 
 @cached_attention.mistake(
-    "only-the-last-token", "A chunk of three tokens: how many outputs should come back?"
+    "one-cache-for-all-sessions",
+    "Two people talk to your model in turns. Whose keys are in your cache? Is what you keep the same "
+    "thing that you return, and that you get as `cache`?",
 )
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    return attend(q[:, :, -1:], k, v), (k, v)
-
-
-@cached_attention.mistake("scale-missing", "What do you divide the scores by, and where?")
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    return _causal(q * math.sqrt(q.shape[-1]), k, v), (k, v)
-
-
-@cached_attention.mistake(
-    "scale-by-length", "Should a longer cache change how well a query fits a key?"
-)
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    return _causal(q * math.sqrt(q.shape[-1] / k.shape[2]), k, v), (k, v)
-
-
-@cached_attention.mistake(
-    "keys-as-values", "If you replace v by zeros, what should come out?"
-)
-def _(q, k, v, cache):
-    k, v = _joined(q, k, v, cache)
-    return _causal(q, k, k), (k, v)
+def _(q, k, v, cache, kept={}):  # noqa: B006
+    if cache is None:
+        kept.clear()
+    output, kept["cache"] = cached_attention.reference(q, k, v, kept.get("cache"))
+    return output, "in a global"
