@@ -3,24 +3,11 @@
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
-from attn_lib import causal_mask, einsum_attention, padding_mask
+from attn_lib import causal_mask, padding_mask
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_04.steps import (
-    attend,
-    by_group_count,
-    dots,
-    merge,
-    mix,
-    only_the_first,
-    scaled,
-    share,
-    split,
-    tile,
-    weigh,
-)
+from attn_lib.checks.lesson_04.group_slips import add_shared_mistakes
 from attn_lib.checks.module_runs import run_module, sharpened_parameters
 from attn_lib.checks.task import task
 
@@ -28,24 +15,45 @@ from attn_lib.checks.task import task
 class GroupedQueryAttention(nn.Module):
     def __init__(self, d_model, num_heads, num_kv_heads):
         super().__init__()
-        self.num_heads, self.num_kv_heads = num_heads, num_kv_heads
+        self.num_heads = num_heads
+        self.num_kv_heads = num_kv_heads
         self.head_dim = d_model // num_heads
+        kv_width = num_kv_heads * self.head_dim
         self.q_proj = nn.Linear(d_model, d_model, bias=False)
-        self.k_proj = nn.Linear(d_model, num_kv_heads * self.head_dim, bias=False)
-        self.v_proj = nn.Linear(d_model, num_kv_heads * self.head_dim, bias=False)
+        self.k_proj = nn.Linear(d_model, kv_width, bias=False)
+        self.v_proj = nn.Linear(d_model, kv_width, bias=False)
         self.o_proj = nn.Linear(d_model, d_model, bias=False)
 
     def forward(self, x, mask=None):
-        q, k, v = (
-            split(p(x), self.head_dim) for p in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        output, _ = einsum_attention(q, k, v, mask=mask)
-        return self.o_proj(merge(output))
+        H = self.num_heads
+        queries = self.q_proj(x)
+        keys = self.k_proj(x)
+        values = self.v_proj(x)
+        q = queries.unflatten(-1, (H, -1)).transpose(1, 2)
+        few_k = keys.unflatten(-1, (self.num_kv_heads, -1)).transpose(1, 2)
+        few_v = values.unflatten(-1, (self.num_kv_heads, -1)).transpose(1, 2)
+        Hkv = few_k.shape[1]
+        which = torch.arange(H) // (H // Hkv)  # the K/V head of each query head
+        k = few_k[:, which]
+        v = few_v[:, which]
+        D = q.shape[-1]
+        products = q @ k.mT
+        scores = products / math.sqrt(D)
+        everything = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
+        allowed = everything if mask is None else mask
+        hidden = scores.masked_fill(~allowed, -torch.inf)
+        weights = hidden.softmax(-1)
+        kept = weights.masked_fill(~allowed, 0.0)
+        heads = kept @ v
+        merged = heads.transpose(1, 2).flatten(2)
+        output = self.o_proj(merged)
+        return output
 
 
 grouped_query_module = task(
     lesson=4,
     points=3,
+    without=("fill-1e9", "fill-too-large-for-float16"),
     hints=[
         "It is your `MultiHeadAttention` of lesson 03, with two projections that are narrower. How "
         "wide are num_kv_heads heads of head_dim channels?",
@@ -103,287 +111,83 @@ def _(rng):
     yield case("bfloat16", 2, 4, 12, 4, 2, torch.bfloat16, grad=False)
 
 
-def _module(forward, widths=None, biased=()):
-    """Make a class with the four projections whose forward is `forward(self, x, mask)`.
+# ------------------------------------------------------------------------------- mistakes
 
-    `widths(d_model, num_heads, num_kv_heads)` is the output width of k_proj and v_proj.
-    """
-
-    class Grouped(GroupedQueryAttention):
-        def __init__(self, d_model, num_heads, num_kv_heads):
-            super().__init__(d_model, num_heads, num_kv_heads)
-            kv_width = num_kv_heads * self.head_dim
-            if widths is not None:
-                kv_width = widths(d_model, num_heads, num_kv_heads)
-            out = dict.fromkeys(("q_proj", "o_proj"), d_model)
-            out |= dict.fromkeys(("k_proj", "v_proj"), kv_width)
-            for name, width in out.items():
-                setattr(self, name, nn.Linear(d_model, width, bias=name in biased))
-
-        def forward(self, x, mask=None):
-            return forward(self, x, mask)
-
-    return Grouped
-
-
-def _mistake(id, question, **options):
-    """Register a forward as a mistake of the module."""
-
-    def keep(forward):
-        grouped_query_module.mistake(id, question)(_module(forward, **options))
-        return forward
-
-    return keep
-
-
-def _heads(self, x):
-    return [split(p(x), self.head_dim) for p in (self.q_proj, self.k_proj, self.v_proj)]
-
-
-def _finish(self, q, k, v, mask):
-    return self.o_proj(merge(attend(q, share(k, len(q[0])), share(v, len(q[0])), mask)))
-
-
-def _right(self, x, mask):
-    q, k, v = _heads(self, x)
-    return _finish(self, q, k, v, mask)
-
-
-def _with_weights(self, x, weights_of):
-    q, k, v = _heads(self, x)
-    weights = weights_of(q, share(k, self.num_heads))
-    return self.o_proj(merge(mix(weights, share(v, self.num_heads))))
-
-
-def _mapped(id, question, for_k, for_v):
-    def forward(self, x, mask):
-        q, k, v = _heads(self, x)
-        H = self.num_heads
-        return self.o_proj(merge(attend(q, for_k(k, H), for_v(v, H), mask)))
-
-    _mistake(id, question)(forward)
-
-
-_SAME = "Do the key and the value of query head 1 come from the same K/V head?"
-_mapped(
-    "heads-tiled",
-    "Which K/V head do query heads 0 and 1 read? Neighbors share one: 0 0 1 1, not 0 1 0 1.",
-    tile,
-    tile,
+add_shared_mistakes(grouped_query_module)
+wrong = grouped_query_module.wrong
+OWN_COPIES = "few_v.repeat_interleave(H // few_v.shape[1], 1)"
+KEYS = dict(few_k="self.num_kv_heads => H", v=OWN_COPIES)
+wrong(
+    "split-into-other-heads",
+    "Print the shapes of q, k and v after the split. How many heads has each of them? Are all heads "
+    "equally wide?",
+    KEYS,
+    KEYS | dict(products="torch.einsum('bhld,bhsd->bhls', q, k)"),
+    dict(few_v="self.num_kv_heads => H"),
+    dict(q="(H, -1) => (self.num_kv_heads, -1)"),
 )
-_mapped("values-tiled", _SAME, share, tile)
-_mapped("keys-tiled", _SAME, tile, share)
-_mapped(
-    "divided-by-num-kv-heads",
-    "How many query heads share one K/V head: Hkv, or H / Hkv?",
-    by_group_count,
-    by_group_count,
+wrong(
+    "kv-width",
+    "How many heads does `k_proj` make, and how many channels has each of them?",
+    dict(kv_width="d_model"),
+    dict(kv_width="num_kv_heads"),
 )
-_mapped(
-    "all-read-head-0",
-    "Change the rows of the last K/V head in `k_proj`. Which query heads notice?",
-    only_the_first,
-    only_the_first,
-)
-
-_WIDTH = "How many heads does `k_proj` make, and how many channels has each of them?"
-_mistake("kv-at-full-width", _WIDTH, widths=lambda E, H, Hkv: E)(_right)
-_mistake("kv-one-channel-a-head", _WIDTH, widths=lambda E, H, Hkv: Hkv)(_right)
-_mistake(
+wrong(
     "head-dim-from-kv-heads",
     "Into how many heads is d_model cut: into num_heads, or into num_kv_heads? How wide is a head?",
-    widths=lambda E, H, Hkv: E // Hkv,
-)(_right)
-
-_BIAS = (
-    "Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by "
-    "default?"
+    dict(kv_width="d_model // num_kv_heads"),
 )
-for _biased in (
-    ("q_proj", "k_proj", "v_proj", "o_proj"),
-    ("q_proj", "k_proj", "v_proj"),
-    ("o_proj",),
-    ("v_proj",),
-    ("q_proj",),
-):
-    _mistake("bias-left-in", _BIAS, biased=_biased)(_right)
-
-
-@_mistake("heads-cut-from-words", "Which numbers of word 0 end up in head 0? Try `arange`.")
-def _(self, x, mask):
-    B, L, _ = x.shape
-    q, k, v = (
-        p(x).view(B, -1, L, self.head_dim) for p in (self.q_proj, self.k_proj, self.v_proj)
-    )
-    return _finish(self, q, k, v, mask)
-
-
-@_mistake(
+WITH_BIAS = "False => True"
+wrong(
+    "bias-left-in",
+    "Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?",
+    dict(q_proj=WITH_BIAS, k_proj=WITH_BIAS, v_proj=WITH_BIAS, o_proj=WITH_BIAS),
+    dict(q_proj=WITH_BIAS, k_proj=WITH_BIAS, v_proj=WITH_BIAS),
+    dict(q_proj=WITH_BIAS),
+    dict(v_proj=WITH_BIAS),
+    dict(o_proj=WITH_BIAS),
+)
+CUT = ".unflatten(-1, ({}, -1)).transpose(1, 2) => .reshape(len(x), {}, x.shape[1], -1)"
+wrong(
+    "heads-cut-from-words",
+    "Which numbers of word 0 end up in head 0? Try `arange`.",
+    dict(
+        q=CUT.replace("{}", "H"),
+        few_k=CUT.replace("{}", "self.num_kv_heads"),
+        few_v=CUT.replace("{}", "self.num_kv_heads"),
+    ),
+    dict(
+        few_k=CUT.replace("{}", "self.num_kv_heads"),
+        few_v=CUT.replace("{}", "self.num_kv_heads"),
+    ),
+)
+DEALT = "{}.unflatten(-1, (self.head_dim, -1)).permute(0, 3, 1, 2)"
+wrong(
     "channels-dealt-out",
     "Which rows of `q_proj.weight` belong to head 0: the first head_dim rows, or every H-th?",
+    dict(
+        q=DEALT.format("queries"),
+        few_k=DEALT.format("keys"),
+        few_v=DEALT.format("values"),
+    ),
 )
-def _(self, x, mask):
-    q, k, v = (
-        p(x).unflatten(-1, (self.head_dim, -1)).permute(0, 3, 1, 2)
-        for p in (self.q_proj, self.k_proj, self.v_proj)
-    )
-    return _finish(self, q, k, v, mask)
-
-
-@_mistake(
-    "merged-without-transpose",
-    "Before you merge, which axis stands next to the channels: words or heads?",
-)
-def _(self, x, mask):
-    q, k, v = _heads(self, x)
-    output = attend(q, share(k, self.num_heads), share(v, self.num_heads), mask)
-    return self.o_proj(output.reshape(x.shape))
-
-
-@_mistake(
+wrong(
     "merged-channels-first",
     "Where should channel 0 of head 1 land in the merged vector: at 1, or at head_dim?",
+    dict(merged="heads.permute(0, 2, 3, 1).flatten(2)"),
 )
-def _(self, x, mask):
-    q, k, v = _heads(self, x)
-    output = attend(q, share(k, self.num_heads), share(v, self.num_heads), mask)
-    return self.o_proj(output.permute(0, 2, 3, 1).flatten(2))
-
-
-@_mistake("o-proj-missing", "Where does `forward` use `o_proj`?")
-def _(self, x, mask):
-    q, k, v = _heads(self, x)
-    return merge(attend(q, share(k, self.num_heads), share(v, self.num_heads), mask))
-
-
-@_mistake(
-    "o-proj-twice", "How many matrices stand between the merged heads and the result?"
+wrong(
+    "o-proj-twice",
+    "How many matrices stand between the merged heads and the result?",
+    dict(output="self.o_proj(_)"),
 )
-def _(self, x, mask):
-    return self.o_proj(_right(self, x, mask))
-
-
-@_mistake("scale-missing", "If head_dim grows, what happens to the spread of q·k?")
-def _(self, x, mask):
-    return _with_weights(self, x, lambda q, k: weigh(dots(q, k), mask))
-
-
-@_mistake("scale-by-d-model", "How long are the vectors inside one head's dot product?")
-def _(self, x, mask):
-    scale = math.sqrt(x.shape[-1])
-    return _with_weights(self, x, lambda q, k: weigh(dots(q, k) / scale, mask))
-
-
-@_mistake(
-    "softmax-over-queries", "Over which axis must the shares of one word add up to 1?"
+wrong(
+    "scale-by-d-model",
+    "How long are the vectors inside one head's dot product?",
+    dict(D="x.shape[-1]"),
 )
-def _(self, x, mask):
-    def weights(q, k):
-        scores = scaled(q, k)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        return scores.softmax(-2).nan_to_num(0.0)
-
-    return _with_weights(self, x, weights)
-
-
-@_mistake("softmax-over-heads", "Which axis is dim 1: heads or keys?")
-def _(self, x, mask):
-    def weights(q, k):
-        scores = scaled(q, k)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        return scores.softmax(1).nan_to_num(0.0)
-
-    return _with_weights(self, x, weights)
-
-
-@_mistake("mask-ignored", "Where does `forward` pass `mask` on?")
-def _(self, x, mask):
-    return _right(self, x, None)
-
-
-@_mistake("mask-inverted", "What does True promise here: 'may look' or 'hidden'?")
-def _(self, x, mask):
-    return _right(self, x, None if mask is None else ~mask)
-
-
-@_mistake(
-    "mask-of-one-head", "Can the mask be different for each head? Which part do you use?"
+wrong(
+    "residual-added",
+    "Nobody asked to add x here. Who will do that later?",
+    dict(output="x + _"),
 )
-def _(self, x, mask):
-    return _right(self, x, mask if mask is None or mask.ndim < 4 else mask[:, :1])
-
-
-@_mistake(
-    "mask-axis-added",
-    "The mask can already be broadcast to (B, H, L, S). Which axis does your code add to it?",
-)
-def _(self, x, mask):
-    return _right(self, x, None if mask is None else mask.unsqueeze(1))
-
-
-@_mistake("empty-row-nan", "What does softmax make of a row that holds nothing but -inf?")
-def _(self, x, mask):
-    def weights(q, k):
-        scores = scaled(q, k)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        return scores.softmax(-1)
-
-    return _with_weights(self, x, weights)
-
-
-@_mistake(
-    "empty-row-uniform",
-    "What does softmax make of a row of equal numbers? What should a word get that may see nothing?",
-)
-def _(self, x, mask):
-    def weights(q, k):
-        scores = scaled(q, k)
-        return (scores if mask is None else scores.masked_fill(~mask, -1e9)).softmax(-1)
-
-    return _with_weights(self, x, weights)
-
-
-@_mistake("causal", "Without a mask everything is allowed. May word 0 see word 1 here?")
-def _(self, x, mask):
-    causal = causal_mask(x.shape[1], x.shape[1])
-    return _right(self, x, causal if mask is None else mask & causal)
-
-
-@_mistake("keys-as-values", "Where does `forward` use `v_proj`?")
-def _(self, x, mask):
-    q, k, _ = _heads(self, x)
-    return _finish(self, q, k, k, mask)
-
-
-@_mistake("keys-and-values-swapped", "What is compared with the query, and what is mixed?")
-def _(self, x, mask):
-    q, k, v = _heads(self, x)
-    return _finish(self, q, v, k, mask)
-
-
-@_mistake("weights-returned-too", "What does `forward` promise: one thing, or two?")
-def _(self, x, mask):
-    q, k, _ = _heads(self, x)
-    return _right(self, x, mask), weigh(scaled(q, share(k, self.num_heads)), mask)
-
-
-@_mistake("residual-added", "Nobody asked to add x here. Who will do that later?")
-def _(self, x, mask):
-    return _right(self, x, mask) + x
-
-
-@_mistake(
-    "dropout-left-in", "Call the module twice with the same input. Is the answer the same?"
-)
-def _(self, x, mask):
-    return _with_weights(self, x, lambda q, k: F.dropout(weigh(scaled(q, k), mask), 0.1))
-
-
-@_mistake(
-    "dropout-left-in", "Call the module twice with the same input. Is the answer the same?"
-)
-def _(self, x, mask):
-    return F.dropout(_right(self, x, mask), 0.1)
