@@ -107,11 +107,11 @@ wrong(
     "Is it the scores that grow with D, or the values? Which of them do you divide?",
     dict(scores="products", output="_ / math.sqrt(D)"),
 )
-# The einsum repeats an axis of size 1.
 wrong(
     "transposed-scores",
     "Entry (i, j): is i a query or a key in your matrix?",
     dict(products="k @ q.mT"),
+    # The einsum repeats an axis of size 1.
     dict(products="k @ q.mT", output="torch.einsum('bls,bsd->bld', weights, v)"),
 )
 wrong(
@@ -130,6 +130,7 @@ wrong(
     "Where do the weights meet the values in your code? What is a query's output a mixture of?",
     dict(output="v"),
     dict(output="v.mean(1, keepdim=True).expand(-1, q.shape[1], -1)"),
+    dict(output="v.mean(1)"),
 )
 wrong(
     "results-swapped",
@@ -167,12 +168,10 @@ wrong(
     "only-the-best-key",
     "Is it a look-up of one value, or a mixture of all?",
     dict(weights="F.one_hot(scores.argmax(-1), scores.shape[-1]).to(q.dtype)"),
+    dict(output="F.one_hot(scores.argmax(-1), scores.shape[-1]).to(q.dtype) @ v"),
 )
-wrong(
-    "uniform",
-    "Do your weights change when q changes?",
-    dict(weights="torch.ones_like(scores) / k.shape[1]"),
-)
+EQUAL = "torch.ones_like(scores) / k.shape[1]"
+wrong("uniform", "Do your weights change when q changes?", dict(weights=EQUAL))
 wrong(
     "sigmoid",
     "Do your weights compete? What does one row of them add up to?",

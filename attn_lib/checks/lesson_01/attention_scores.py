@@ -91,6 +91,13 @@ wrong(
     dict(products="q @ k.permute(2, 1, 0)"),
 )
 wrong(
+    "keys-reshaped",
+    "A reshape or view keeps the numbers in their order. Does one column of your k still hold one key? "
+    "Print a small k before and after.",
+    dict(products="q @ k.reshape(k.shape[0], D, k.shape[1])"),
+    dict(products="q @ k.view(k.shape[0], D, k.shape[1])"),
+)
+wrong(
     "multiplied-elementwise",
     "`*` multiplies numbers that stand in the same place. How does every query meet every key?",
     dict(products="q * k"),

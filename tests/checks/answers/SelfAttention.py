@@ -20,7 +20,7 @@ answers = Answers(
             "self.v_proj(weights @ x)",
         ],
     ),
-    survivors=[dict(k_proj="nn.Linear(d_model, head_dim)")],
+    survivors=[dict(k_proj="nn.Linear(d_model, head_dim, bias=True)")],
 )
 
 
