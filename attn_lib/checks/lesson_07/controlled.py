@@ -1,0 +1,145 @@
+"""What `masked_heads` and `gated_heads` have in common: inputs by hand, and mistakes.
+
+Both answers have the lines `factor`, what the heads are multiplied by, and `scaled`, their product.
+"""
+
+import torch
+
+from attn_lib import MultiHeadAttention
+from attn_lib.checks.case import Case
+from attn_lib.checks.lesson_07.runs import Attention, with_module, with_module_twice
+from attn_lib.checks.module_runs import sharpened_parameters
+from attn_lib.checks.task import Task
+
+BY_HAND = [
+    ("two heads of one channel, one token, all four layers the identity", 2, {}),
+    (
+        "two heads of one channel, one token; v_proj adds 1 and 2; o_proj swaps both channels, and "
+        "then adds 10 and 20",
+        2,
+        {
+            "v_proj.bias": torch.tensor([1.0, 2.0]),
+            "o_proj.weight": torch.eye(2).flip(0),
+            "o_proj.bias": torch.tensor([10.0, 20.0]),
+        },
+    ),
+    (
+        "two heads of one channel, two tokens; q_proj is zero, the other layers the identity",
+        2,
+        {"q_proj.weight": torch.zeros(2, 2)},
+    ),
+    # Here the factor hides nothing of what is wrong with the scores.
+    ("one head of two channels, three tokens, all four layers the identity", 1, {}),
+]
+
+
+def by_hand(number, x, factors):
+    """A case with E = 2; layers that BY_HAND does not name are the identity, without bias."""
+    about, H, tensors = BY_HAND[number]
+    identity = {
+        f"{layer}.{kind}": torch.eye(2) if kind == "weight" else torch.zeros(2)
+        for layer in ("q_proj", "k_proj", "v_proj", "o_proj")
+        for kind in ("weight", "bias")
+    }
+    args = (Attention(H, identity | tensors), torch.tensor([x]), torch.tensor(factors))
+    return Case(about, args, with_module if number else with_module_twice)
+
+
+def random_attention(rng, H, D, dtype=torch.float32):
+    """Scores that spread, and biases that are not zero."""
+    tensors = sharpened_parameters(MultiHeadAttention(H * D, H), rng)
+    return Attention(H, {name: t.to(dtype) for name, t in tensors.items()})
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+SCORES = (
+    "With a factor of 0, what should a head say: nothing, or the mean of all values? What does "
+    "softmax make of a row of equal scores?"
+)
+AFTER_O_PROJ = (
+    "After o_proj, which heads have a part in channel 0? Where is a head still alone?"
+)
+INPUT = (
+    "Which heads read channel 0 of x? Does it belong to one head before the projections?"
+)
+
+
+def add_mistakes(task: Task, argument: str) -> None:
+    """Add the mistakes that do not depend on where the factors come from: from `argument`."""
+    task.wrong(
+        "scores-scaled",
+        SCORES,
+        dict(scaled="(scores * factor).softmax(-1) @ v"),
+    )
+    task.wrong(
+        "scaled-twice",
+        "How often is a head multiplied on its way to o_proj?",
+        dict(factor="_.square()"),
+    )
+    task.wrong(
+        "factor-added",
+        "With a factor of 0, a head is silent. What does a 0 leave of it in your code?",
+        dict(scaled="heads + factor"),
+    )
+    task.wrong(
+        "o-proj-bias-not-once",
+        "With all heads silent, what should be left: nothing, or the bias of o_proj, once?",
+        dict(output="merged @ attn.o_proj.weight.T"),
+        dict(output="_ + (H - 1) * attn.o_proj.bias"),
+        dict(output="_ + (factor.sum(-3) - 1) * attn.o_proj.bias"),
+    )
+    task.wrong(
+        "heads-not-merged",
+        "Your result has four axes. Which two of them together are the E channels that o_proj reads?",
+        dict(output="scaled"),
+    )
+    task.wrong(
+        "input-added",
+        "With all heads silent, what does your function return? Does it add x, which the task does "
+        "not ask for?",
+        dict(output="x + _"),
+    )
+    reshaped = (
+        ".unflatten(-1, (H, -1)).transpose(1, 2) => .reshape(len(x), H, x.shape[1], -1)"
+    )
+    task.wrong(
+        "split-without-transpose",
+        "Which numbers of token 0 end up in head 0? Does a `view` to (B, H, L, D) move tokens, too?",
+        dict(q=reshaped, k=reshaped, v=reshaped),
+    )
+    task.wrong(
+        "scale-of-the-whole-width",
+        "Compare with `attn(x)`, every factor being 1. How long are the vectors in the dot product "
+        "of one head: E, or D?",
+        dict(D="x.shape[-1]"),
+    )
+    # With these it is an error, whatever comes out.
+    hook_left = (
+        "Your hook is still there after the call. Which object did `register_...` return, and what "
+        "does its method `remove` do?"
+    )
+    stored = (
+        "A function or a number that you store in `attn` is still there in the next call. Is there a "
+        "way without storing anything?"
+    )
+
+    @task.mistake("hook-left-behind", hook_left)
+    def _(attn, x, factors):
+        attn.o_proj.register_forward_pre_hook(lambda module, args: None)
+        return x
+
+    @task.mistake("hook-left-behind", hook_left)
+    def _(attn, x, factors):
+        attn.v_proj.register_forward_hook(lambda module, args, output: None)
+        return x
+
+    @task.mistake("something-stored-in-attn", stored)
+    def _(attn, x, factors):
+        attn.kernel = None
+        return x
+
+    @task.mistake("something-stored-in-attn", stored)
+    def _(attn, x, factors):
+        setattr(attn, argument, factors)
+        return x
