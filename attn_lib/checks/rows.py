@@ -5,6 +5,7 @@ written there instead. There are three ways to say it:
 
     {"weights": "scores.softmax(-2)"}             the line is this
     {"weights": "softmax(-1) => softmax(-2)"}     in the line, this is that, wherever it occurs
+    {"weights": ".softmax(-1) =>"}                in the line, this is left out
     {"gate": "1 - _"}                             `_` stands for what the line says
 
 So two mistakes make a third one, if they do not write the same line in two ways.
@@ -30,6 +31,33 @@ Edits = dict[str, str]
 
 # All that an answer and its edits may use, beside Python's own names.
 NAMES = {"torch": torch, "F": F, "nn": nn, "math": math, "attn_lib": attn_lib}
+
+
+def table(text: str) -> Iterator[tuple[str, str, Edits]]:
+    """Yield the id, the question and the edits of each mistake in a table of them.
+
+    A question begins in the first column, and can go on in the next lines. Then comes a line for each
+    mistake that it leads out of, indented: its id, and its edits. One id may have several lines.
+
+        Which gate lets a head through: 0 or 1?
+            upside-down     gate = 1 - _
+            closed-instead  gate = torch.sigmoid(-logits) ; logits = _.abs()
+
+    Raises:
+        ValueError: a line is neither, or there is no question above it.
+    """
+    question, is_open = "", False
+    for line in filter(str.strip, text.splitlines()):
+        if not line.startswith(" "):
+            question = f"{question} {line.strip()}" if is_open else line.strip()
+            is_open = True
+            continue
+        is_open = False
+        id, _, rest = line.strip().partition(" ")
+        edits = dict(edit.strip().split(" = ", 1) for edit in rest.split(";") if " = " in edit)
+        if not question or not edits:
+            raise ValueError(f"expected a question, and then `id  line = text`, got {line!r}")
+        yield id, question, edits
 
 
 class Variants:
@@ -116,7 +144,7 @@ def expanded(edits: Edits, lines: dict[str, str]) -> Edits:
             raise ValueError(
                 f"no line, or more than one, assigns {name!r}; there are {', '.join(lines)}"
             )
-        old, arrow, new = text.partition(" => ")
+        old, arrow, new = (part.strip(" ") for part in f"{text} ".partition(" => "))
         if arrow and old not in lines[name]:
             raise ValueError(f"expected {old!r} in the line {name} = {lines[name]}")
         written[name] = lines[name].replace(old, new) if arrow else text

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.rows import Edits, text_of
+from attn_lib.checks.rows import Edits, table, text_of
 
 _REGISTRY: dict[str, "Task"] = {}
 
@@ -69,6 +69,10 @@ class Task:
         """Decorate a right answer of another build, with a name for every line."""
         self.others.append(answer)
         return answer
+
+    def rows(self, text: str) -> None:
+        """Add the mistakes of a table: questions, and under each the lines that are written otherwise."""
+        self.mistakes += [Mistake(*row) for row in table(text)]
 
     def wrong(self, id: str, question: str, *ways: Edits) -> None:
         """Add a mistake: a right answer with some lines written otherwise, in one way or in several."""

@@ -38,47 +38,23 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = mixture.wrong
-wrong(
-    "weights-transposed",
-    "Row i of the weights belongs to mixture i. Which axis of the weights has to meet the axis S "
-    "of the values?",
-    dict(letters="'sl,sd->ld'"),
-    dict(mixed="weights.mT @ values"),
-)
-wrong(
-    "summed-over-everything",
-    "Each mixture needs a sum of its own. Which axis of the result is lost in yours?",
-    dict(letters="'ls,sd->d'"),
-)
-wrong(
-    "nothing-summed",
-    "The result should be (L, D). Which axis is still there, and what should become of it?",
-    dict(letters="'ls,sd->lsd'"),
-)
-wrong(
-    "axis-not-shared",
-    "Weights and values share one axis. Does each weight meet its own value in your code, or every "
-    "value?",
-    dict(letters="'ls,td->ld'"),
-)
-wrong(
-    "weights-ignored",
-    "If one weight doubles, does your result change? Where are the weights used?",
-    dict(mixed="values.mean(dim=0).expand(weights.shape[0], -1)"),
-)
-wrong(
-    "result-transposed",
-    "The result should be (L, D). In which order do your axes stand?",
-    dict(letters="'ls,sd->dl'"),
-)
-wrong(
-    "multiplied-elementwise",
-    "`*` multiplies numbers that stand in the same place. What else should happen to the products?",
-    dict(mixed="weights * values"),
-)
-wrong(
-    "only-the-largest-weight",
-    "Is your result a mixture of all values, or a copy of one?",
-    dict(mixed="values[weights.argmax(-1)]"),
-)
+mixture.rows("""
+Row i of the weights belongs to mixture i. Which axis of the weights has to meet the axis S of the
+values?
+    weights-transposed  letters = 'sl,sd->ld'
+    weights-transposed  mixed = weights.mT @ values
+Each mixture needs a sum of its own. Which axis of the result is lost in yours?
+    summed-over-everything  letters = 'ls,sd->d'
+The result should be (L, D). Which axis is still there, and what should become of it?
+    nothing-summed  letters = 'ls,sd->lsd'
+Weights and values share one axis. Does each weight meet its own value in your code, or every value?
+    axis-not-shared  letters = 'ls,td->ld'
+If one weight doubles, does your result change? Where are the weights used?
+    weights-ignored  mixed = values.mean(dim=0).expand(weights.shape[0], -1)
+The result should be (L, D). In which order do your axes stand?
+    result-transposed  letters = 'ls,sd->dl'
+`*` multiplies numbers that stand in the same place. What else should happen to the products?
+    multiplied-elementwise  mixed = weights * values
+Is your result a mixture of all values, or a copy of one?
+    only-the-largest-weight  mixed = values[weights.argmax(-1)]
+""")

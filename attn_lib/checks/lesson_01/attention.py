@@ -75,126 +75,63 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = attention.wrong
-wrong(
-    "softmax-over-batch",
-    "Along which axis do your shares add up to 1: samples, queries or keys?",
-    dict(weights="softmax(-1) => softmax(0)"),
-)
-wrong(
-    "softmax-flattened",
-    "What should the weights of one query add up to? And the whole matrix?",
-    dict(weights="scores.flatten(1).softmax(-1).view_as(scores)"),
-)
-wrong(
-    "scale-by-value-dim",
-    "Which vectors meet in the dot product? Is Dv the length of one of them?",
-    dict(D="v.shape[-1]"),
-)
-wrong(
-    "scale-by-several-sizes",
-    "Print `q.shape`. Which of its sizes is the length of one query vector? What do you read?",
-    dict(D="q[0].numel()"),
-)
-wrong(
-    "scale-int-sqrt",
-    "D need not be a square number. Which type has the root of such a D in your code?",
-    dict(scores="sqrt => isqrt"),
-)
-wrong("scale-fixed", "Does your divisor change when D does?", dict(D="4"), dict(D="64"))
-wrong(
-    "scale-on-output",
-    "Is it the scores that grow with D, or the values? Which of them do you divide?",
-    dict(scores="products", output="_ / math.sqrt(D)"),
-)
-wrong(
-    "transposed-scores",
-    "Entry (i, j): is i a query or a key in your matrix?",
-    dict(products="k @ q.mT"),
-    # The einsum repeats an axis of size 1.
-    dict(products="k @ q.mT", output="torch.einsum('bls,bsd->bld', weights, v)"),
-)
-wrong(
-    "transposed-weights",
-    "Which axis of the weights has to meet the key axis of v?",
-    dict(output="weights => weights.mT"),
-)
-wrong(
-    "weights-times-q",
-    "What is being mixed: what a word asks, or what it passes on?",
-    dict(output="@ v => @ q"),
-    dict(output="torch.einsum('bls,bsd->bld', weights, q)"),
-)
-wrong(
-    "weights-not-used",
-    "Where do the weights meet the values in your code? What is a query's output a mixture of?",
-    dict(output="v"),
-    dict(output="v.mean(1, keepdim=True).expand(-1, q.shape[1], -1)"),
-    dict(output="v.mean(1)"),
-)
-wrong(
-    "results-swapped",
-    "Which of the two is asked for first: output or weights?",
-    {"return": "weights, output"},
-)
-wrong(
-    "scores-returned",
-    "The second result should be shares. Do the rows of yours add up to 1?",
-    {"return": "output, scores"},
-)
-wrong("output-only", "How many things should be returned, and which?", {"return": "output"})
-wrong(
-    "softmax-overflows",
-    "What is exp(20000)? Which number may you subtract from a row beforehand?",
-    dict(weights="scores.exp() / scores.exp().sum(-1, keepdim=True)"),
-)
-wrong(
-    "softmax-eps-denominator",
-    "What do your rows sum to, to 4 digits? Try small scores.",
-    dict(weights="scores.exp() / (scores.exp().sum(-1, keepdim=True) + 1e-6)"),
-)
-wrong(
-    "causal",
-    "Nobody asked for a mask. May query 0 see key 1 here?",
-    dict(scores="_ + torch.full_like(_, -torch.inf).triu(1)"),
-)
-wrong(
-    "dropout-left-in",
-    "Call it twice with the same input. Is the answer the same?",
-    dict(weights="F.dropout(_, 0.1)"),
-    dict(weights="F.dropout(_)"),
-)
-wrong(
-    "only-the-best-key",
-    "Is it a look-up of one value, or a mixture of all?",
-    dict(weights="F.one_hot(scores.argmax(-1), scores.shape[-1]).to(q.dtype)"),
-    dict(output="F.one_hot(scores.argmax(-1), scores.shape[-1]).to(q.dtype) @ v"),
-)
-EQUAL = "torch.ones_like(scores) / k.shape[1]"
-wrong("uniform", "Do your weights change when q changes?", dict(weights=EQUAL))
-wrong(
-    "sigmoid",
-    "Do your weights compete? What does one row of them add up to?",
-    dict(weights="scores.sigmoid()"),
-)
-wrong(
-    "batch-forgotten",
-    "How many axes has each tensor in your einsum, and how many letters do you give it?",
-    dict(products="torch.einsum('ld,sd->ls', q, k)"),
-)
-wrong(
-    "output-transposed",
-    "The output should be (B, L, Dv). In which order do your axes stand?",
-    dict(output="_.mT"),
-)
-wrong(
-    "wrong-letter-summed",
-    "The output should be (B, L, Dv). Which of its axes is lost in yours, and which one is summed?",
-    dict(output="torch.einsum('bls,bsd->bsd', weights, v)"),
-    dict(output="torch.einsum('bls,bsd->bls', weights, v)"),
-)
-wrong(
-    "values-not-paired",
-    "Weights and values share one axis: has it the same letter in both?",
-    dict(output="torch.einsum('bls,btd->bld', weights, v)"),
-)
+attention.rows("""
+Along which axis do your shares add up to 1: samples, queries or keys?
+    softmax-over-batch  weights = softmax(-1) => softmax(0)
+What should the weights of one query add up to? And the whole matrix?
+    softmax-flattened  weights = scores.flatten(1).softmax(-1).view_as(scores)
+Which vectors meet in the dot product? Is Dv the length of one of them?
+    scale-by-value-dim  D = v.shape[-1]
+Print `q.shape`. Which of its sizes is the length of one query vector? What do you read?
+    scale-by-several-sizes  D = q[0].numel()
+D need not be a square number. Which type has the root of such a D in your code?
+    scale-int-sqrt  scores = sqrt => isqrt
+Does your divisor change when D does?
+    scale-fixed  D = 4
+    scale-fixed  D = 64
+Is it the scores that grow with D, or the values? Which of them do you divide?
+    scale-on-output  scores = products ; output = _ / math.sqrt(D)
+Entry (i, j): is i a query or a key in your matrix?
+    transposed-scores  products = k @ q.mT
+    transposed-scores  products = k @ q.mT ; output = torch.einsum('bls,bsd->bld', weights, v)
+Which axis of the weights has to meet the key axis of v?
+    transposed-weights  output = weights => weights.mT
+What is being mixed: what a word asks, or what it passes on?
+    weights-times-q  output = @ v => @ q
+    weights-times-q  output = torch.einsum('bls,bsd->bld', weights, q)
+Where do the weights meet the values in your code? What is a query's output a mixture of?
+    weights-not-used  output = v
+    weights-not-used  output = v.mean(1, keepdim=True).expand(-1, q.shape[1], -1)
+    weights-not-used  output = v.mean(1)
+Which of the two is asked for first: output or weights?
+    results-swapped  return = weights, output
+The second result should be shares. Do the rows of yours add up to 1?
+    scores-returned  return = output, scores
+How many things should be returned, and which?
+    output-only  return = output
+What is exp(20000)? Which number may you subtract from a row beforehand?
+    softmax-overflows  weights = scores.exp() / scores.exp().sum(-1, keepdim=True)
+What do your rows sum to, to 4 digits? Try small scores.
+    softmax-eps-denominator  weights = scores.exp() / (scores.exp().sum(-1, keepdim=True) + 1e-6)
+Nobody asked for a mask. May query 0 see key 1 here?
+    causal  scores = _ + torch.full_like(_, -torch.inf).triu(1)
+Call it twice with the same input. Is the answer the same?
+    dropout-left-in  weights = F.dropout(_, 0.1)
+    dropout-left-in  weights = F.dropout(_)
+Is it a look-up of one value, or a mixture of all?
+    only-the-best-key  weights = F.one_hot(scores.argmax(-1), scores.shape[-1]).to(q.dtype)
+    only-the-best-key  output = F.one_hot(scores.argmax(-1), scores.shape[-1]).to(q.dtype) @ v
+Do your weights change when q changes?
+    uniform  weights = torch.ones_like(scores) / k.shape[1]
+Do your weights compete? What does one row of them add up to?
+    sigmoid  weights = scores.sigmoid()
+How many axes has each tensor in your einsum, and how many letters do you give it?
+    batch-forgotten  products = torch.einsum('ld,sd->ls', q, k)
+The output should be (B, L, Dv). In which order do your axes stand?
+    output-transposed  output = _.mT
+The output should be (B, L, Dv). Which of its axes is lost in yours, and which one is summed?
+    wrong-letter-summed  output = torch.einsum('bls,bsd->bsd', weights, v)
+    wrong-letter-summed  output = torch.einsum('bls,bsd->bls', weights, v)
+Weights and values share one axis: has it the same letter in both?
+    values-not-paired  output = torch.einsum('bls,btd->bld', weights, v)
+""")

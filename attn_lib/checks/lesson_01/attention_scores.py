@@ -65,80 +65,40 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = attention_scores.wrong
-SIZES = "Print `q.shape`. Which of its sizes is the length of one query vector? What do you read?"
-wrong("scale-by-batch", SIZES, dict(D="q.shape[0]"))
-wrong("scale-by-several-sizes", SIZES, dict(D="q[0].numel()"), dict(D="q.numel()"))
-wrong(
-    "scale-int-sqrt",
-    "D need not be a square number. Which type has the root of such a D in your code?",
-    dict(scores="sqrt => isqrt"),
-)
-wrong(
-    "scale-fixed",
-    "Does your divisor change when D does?",
-    dict(D="4"),
-    dict(D="64"),
-)
-wrong(
-    "wrong-axes-transposed",
-    "Which two axes of k does your transpose exchange? Print the shape before and after it.",
-    dict(products="q @ k.transpose(0, 1)"),
-)
-wrong(
-    "all-axes-turned",
-    "Does the batch axis of k stay where it is? Which two axes should change places?",
-    dict(products="q @ k.permute(2, 1, 0)"),
-)
-wrong(
-    "keys-reshaped",
-    "A reshape or view keeps the numbers in their order. Does one column of your k still hold one key? "
-    "Print a small k before and after.",
-    dict(products="q @ k.reshape(k.shape[0], D, k.shape[1])"),
-    dict(products="q @ k.view(k.shape[0], D, k.shape[1])"),
-)
-wrong(
-    "multiplied-elementwise",
-    "`*` multiplies numbers that stand in the same place. How does every query meet every key?",
-    dict(products="q * k"),
-)
-wrong(
-    "softmax-too-early",
-    "These add up to 1 already: you return weights. Are scores positive only?",
-    dict(scores="_.softmax(-1)"),
-)
-wrong(
-    "cosine",
-    "If a query becomes twice as long, should its scores change? Do yours?",
-    dict(
-        products="_ / q.norm(dim=-1, keepdim=True) / k.norm(dim=-1)[:, None]",
-        scores="products",
-    ),
-    dict(products="_ / q.norm(dim=-1, keepdim=True) / k.norm(dim=-1)[:, None]"),
-)
-wrong(
-    "across-batch",
-    "Change sample 1. Should the scores of sample 0 move? Do they?",
-    dict(products="torch.einsum('bld,csd->bls', q, k)"),
-)
-wrong(
-    "first-sample-only",
-    "Change the keys of the last sample. Do its scores move?",
-    dict(products="q @ k[:1].mT"),
-)
-wrong(
-    "batch-forgotten",
-    "How many axes has q here, and how many letters do you give it? Which one is missing?",
-    dict(products="torch.einsum('ld,sd->ls', q, k)"),
-)
-wrong(
-    "features-not-paired",
-    "How many letters are summed away in your einsum? q and k share one axis: has it the same letter "
-    "in both?",
-    dict(products="torch.einsum('bld,bse->bls', q, k)"),
-)
-wrong(
-    "sign-flipped",
-    "Should a key that points along the query score high or low?",
-    dict(scores="-_"),
-)
+attention_scores.rows("""
+Print `q.shape`. Which of its sizes is the length of one query vector? What do you read?
+    scale-by-batch          D = q.shape[0]
+    scale-by-several-sizes  D = q[0].numel()
+    scale-by-several-sizes  D = q.numel()
+D need not be a square number. Which type has the root of such a D in your code?
+    scale-int-sqrt  scores = sqrt => isqrt
+Does your divisor change when D does?
+    scale-fixed  D = 4
+    scale-fixed  D = 64
+Which two axes of k does your transpose exchange? Print the shape before and after it.
+    wrong-axes-transposed  products = q @ k.transpose(0, 1)
+Does the batch axis of k stay where it is? Which two axes should change places?
+    all-axes-turned  products = q @ k.permute(2, 1, 0)
+A reshape or view keeps the numbers in their order. Does one column of your k still hold one key?
+Print a small k before and after.
+    keys-reshaped  products = q @ k.reshape(k.shape[0], D, k.shape[1])
+    keys-reshaped  products = q @ k.view(k.shape[0], D, k.shape[1])
+`*` multiplies numbers that stand in the same place. How does every query meet every key?
+    multiplied-elementwise  products = q * k
+These add up to 1 already: you return weights. Are scores positive only?
+    softmax-too-early  scores = _.softmax(-1)
+If a query becomes twice as long, should its scores change? Do yours?
+    cosine  products = _ / q.norm(dim=-1, keepdim=True) / k.norm(dim=-1)[:, None] ; scores = products
+    cosine  products = _ / q.norm(dim=-1, keepdim=True) / k.norm(dim=-1)[:, None]
+Change sample 1. Should the scores of sample 0 move? Do they?
+    across-batch  products = torch.einsum('bld,csd->bls', q, k)
+Change the keys of the last sample. Do its scores move?
+    first-sample-only  products = q @ k[:1].mT
+How many axes has q here, and how many letters do you give it? Which one is missing?
+    batch-forgotten  products = torch.einsum('ld,sd->ls', q, k)
+How many letters are summed away in your einsum? q and k share one axis: has it the same letter in
+both?
+    features-not-paired  products = torch.einsum('bld,bse->bls', q, k)
+Should a key that points along the query score high or low?
+    sign-flipped  scores = -_
+""")

@@ -78,110 +78,52 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = SelfAttention.wrong
-wrong(
-    "scale-by-d-model",
-    "How long are the vectors inside the dot product?",
-    dict(D="x.shape[-1]"),
-)
-wrong(
-    "scale-int-sqrt",
-    "D need not be a square number. Which type has the root of such a D in your code?",
-    dict(scores="sqrt => isqrt"),
-)
-wrong(
-    "softmax-over-batch",
-    "Change sample 1. Does the output of sample 0 move?",
-    dict(weights="softmax(-1) => softmax(0)"),
-)
-wrong(
-    "keys-as-values",
-    "Where does `forward` use `v_proj`?",
-    dict(v="self.k_proj(x)"),
-    dict(v="self.q_proj(x)"),
-)
-wrong(
-    "keys-and-values-swapped",
-    "What should be compared with the query, and what be mixed?",
-    dict(k="self.v_proj(x)", v="self.k_proj(x)"),
-)
-wrong(
-    "queries-as-keys",
-    "Where does `forward` use `k_proj`?",
-    dict(k="self.q_proj(x)"),
-    dict(k="self.v_proj(x)"),
-)
-wrong(
-    "keys-as-queries",
-    "Where does `forward` use `q_proj`?",
-    dict(q="self.k_proj(x)"),
-    dict(q="self.v_proj(x)"),
-)
-wrong(
-    "values-not-projected",
-    "What is mixed: x itself, or what `v_proj` makes of it?",
-    dict(v="x"),
-)
-wrong(
-    "x-compared",
-    "What is compared: x itself, or what `q_proj` and `k_proj` make of it?",
-    dict(q="x", k="x"),
-    dict(q="x"),
-    dict(k="x"),
-)
-wrong(
-    "nothing-projected",
-    "Where does `forward` use your three projections?",
-    dict(q="x", k="x", v="x"),
-)
-wrong(
-    "weights-not-transposed",
-    "What is the shape of `nn.Linear(3, 5).weight`? Why not call the layer and let it transpose?",
-    dict(
-        q="x @ self.q_proj.weight", k="x @ self.k_proj.weight", v="x @ self.v_proj.weight"
-    ),
-)
-wrong(
-    "mean-of-values",
-    "Do two words get different outputs in your code? What is a word's output a mixture of?",
-    dict(output="v.mean(1, keepdim=True).expand_as(v)"),
-    dict(output="v.mean(1, keepdim=True)"),
-)
-wrong(
-    "only-the-best-key",
-    "Is it a look-up of one value, or a mixture of all?",
-    dict(weights="nn.functional.one_hot(scores.argmax(-1), x.shape[1]).to(x.dtype)"),
-)
-wrong(
-    "weights-returned-too",
-    "What does `forward` promise: one thing, or two?",
-    {"return": "output, weights"},
-)
-wrong(
-    "weights-returned",
-    "`forward` should return the mixture. Which one do you return?",
-    {"return": "weights"},
-)
-wrong(
-    "residual-added",
-    "Nobody asked to add x here. What shape would it need to have?",
-    dict(output="_ + x"),
-)
-wrong(
-    "causal",
-    "Nobody asked for a mask. May word 0 see word 1 here?",
-    dict(scores="_ + torch.full_like(_, -torch.inf).triu(1)"),
-)
-wrong(
-    "dropout-left-in",
-    "Call the module twice with the same input. Is the answer the same?",
-    dict(weights="nn.functional.dropout(_, 0.1)"),
-    dict(weights="nn.functional.dropout(_)"),
-)
-wrong(
-    "bias-left-in",
-    "Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?",
-    dict(q_proj="False => True", k_proj="False => True", v_proj="False => True"),
-    dict(q_proj="False => True"),
-    dict(v_proj="False => True"),
-)
+SelfAttention.rows("""
+How long are the vectors inside the dot product?
+    scale-by-d-model  D = x.shape[-1]
+D need not be a square number. Which type has the root of such a D in your code?
+    scale-int-sqrt  scores = sqrt => isqrt
+Change sample 1. Does the output of sample 0 move?
+    softmax-over-batch  weights = softmax(-1) => softmax(0)
+Where does `forward` use `v_proj`?
+    keys-as-values  v = self.k_proj(x)
+    keys-as-values  v = self.q_proj(x)
+What should be compared with the query, and what be mixed?
+    keys-and-values-swapped  k = self.v_proj(x) ; v = self.k_proj(x)
+Where does `forward` use `k_proj`?
+    queries-as-keys  k = self.q_proj(x)
+    queries-as-keys  k = self.v_proj(x)
+Where does `forward` use `q_proj`?
+    keys-as-queries  q = self.k_proj(x)
+    keys-as-queries  q = self.v_proj(x)
+What is mixed: x itself, or what `v_proj` makes of it?
+    values-not-projected  v = x
+What is compared: x itself, or what `q_proj` and `k_proj` make of it?
+    x-compared  q = x ; k = x
+    x-compared  q = x
+    x-compared  k = x
+Where does `forward` use your three projections?
+    nothing-projected  q = x ; k = x ; v = x
+What is the shape of `nn.Linear(3, 5).weight`? Why not call the layer and let it transpose?
+    weights-not-transposed  q = x @ self.q_proj.weight ; k = x @ self.k_proj.weight ; v = x @ self.v_proj.weight
+Do two words get different outputs in your code? What is a word's output a mixture of?
+    mean-of-values  output = v.mean(1, keepdim=True).expand_as(v)
+    mean-of-values  output = v.mean(1, keepdim=True)
+Is it a look-up of one value, or a mixture of all?
+    only-the-best-key  weights = nn.functional.one_hot(scores.argmax(-1), x.shape[1]).to(x.dtype)
+What does `forward` promise: one thing, or two?
+    weights-returned-too  return = output, weights
+`forward` should return the mixture. Which one do you return?
+    weights-returned  return = weights
+Nobody asked to add x here. What shape would it need to have?
+    residual-added  output = _ + x
+Nobody asked for a mask. May word 0 see word 1 here?
+    causal  scores = _ + torch.full_like(_, -torch.inf).triu(1)
+Call the module twice with the same input. Is the answer the same?
+    dropout-left-in  weights = nn.functional.dropout(_, 0.1)
+    dropout-left-in  weights = nn.functional.dropout(_)
+Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?
+    bias-left-in  q_proj = False => True ; k_proj = False => True ; v_proj = False => True
+    bias-left-in  q_proj = False => True
+    bias-left-in  v_proj = False => True
+""")

@@ -72,126 +72,64 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = stable_softmax.wrong
-wrong(
-    "no-maximum-subtracted",
-    "What is `torch.tensor(1e4).exp()`? And inf / inf?",
-    dict(shifted="x"),
-)
-wrong(
-    "one-maximum-for-all",
-    "If one row is near 1e4 and another near -1e4: what is left of the second one after you have "
-    "subtracted your maximum?",
-    dict(largest="x.amax()"),
-)
-wrong(
-    "dim-ignored",
-    "Call it with dim=0. Along which axis does your code take the maximum, along which does it add "
-    "up? Where is `dim` used?",
-    dict(largest="dim, => -1,", total="dim, => -1,"),
-    dict(largest="dim, => -1,"),
-    dict(total="dim, => -1,"),
-)
-wrong(
-    "first-axis",
-    "With dim=-1, which axis should add up to 1: first or last?",
-    dict(largest="dim, => 0,", total="dim, => 0,"),
-    dict(total="dim, => 0,"),
-)
-wrong(
-    "sum-over-everything",
-    "What do all your numbers add up to together? And what should one row?",
-    dict(largest="x.amax()", total="exponentials.sum()"),
-    dict(total="exponentials.sum()"),
-)
-wrong(
-    "keepdim-forgotten",
-    "Print the shapes of x, of the sum, and of the maximum if you take one. Counted from the right, "
-    "which axes line up? Which argument keeps the axis that was reduced?",
-    dict(largest=", keepdim=True => ", total=", keepdim=True => "),
-    dict(largest=", keepdim=True => "),
-    dict(total=", keepdim=True => "),
-)
-wrong(
-    "maximum-with-its-index",
-    "`x.max(dim)` returns two things, the values and where they stand. Which of them do you need?",
-    dict(largest="amax => max"),
-)
-wrong(
-    "epsilon-in-denominator",
-    "Let every number be near -30. How large is the sum of the exponentials beside your epsilon? "
-    "After the right shift, how small can that sum get at all?",
-    dict(shifted="x", total="_ + 1e-6"),
-)
-wrong(
-    "mean-subtracted",
-    "After your shift, how large can the largest entry still be? Try the row [1e4, 0, 0].",
-    dict(largest="amax => mean"),
-)
-wrong(
-    "minimum-subtracted",
-    "After your shift, is the largest exponent 0 or the smallest?",
-    dict(largest="amax => amin"),
-)
-wrong(
-    "shifted-only-once",
-    "What stands above the line of your fraction, and what below? Are both shifted by the same number?",
-    dict(shares="exponentials / x.exp().sum(dim, keepdim=True)"),
-    dict(shares="x.exp() / total"),
-)
-wrong(
-    "divided-by-maximum",
-    "Compare the rows [1, 2] and [2, 4]: should they have the same softmax? Which operation leaves "
-    "the softmax as it is, subtracting or dividing?",
-    dict(shifted="x / largest"),
-    dict(shifted="x / largest - (x / largest).amax(dim, keepdim=True)"),
-)
-wrong(
-    "clamped",
-    "Which of 1e4 and 9999 should get more weight? What does your code make of the two?",
-    dict(shifted="x.clamp(max=50.0)"),
-)
-wrong(
-    "sign-flipped",
-    "Which entry should get the largest share: the largest?",
-    dict(shifted="-_"),
-    dict(largest="amax => amin", shifted="-_"),
-)
-wrong(
-    "log-returned",
-    "Your numbers are negative. Which function turns logarithms into shares?",
-    dict(shares="shifted - total.log()"),
-    dict(shares="_.log()"),
-)
-wrong(
-    "base-two",
-    "Is the softmax built on powers of 2, or of e?",
-    dict(exponentials="2.0 ** shifted"),
-)
-wrong(
-    "math-exp",
-    "How many numbers does `math.exp` take? Which `exp` takes a whole tensor?",
-    dict(exponentials="math.exp(shifted)"),
-)
-wrong(
-    "no-softmax",
-    "Your numbers do not come from exponentials. What does exp do to a negative score?",
-    dict(exponentials="x"),
-    dict(exponentials="shifted"),
-)
-wrong(
-    "sum-of-scores",
-    "What stands below the line of your fraction: the sum of the scores, or of their exponentials?",
-    dict(shares="exponentials / x.sum(dim, keepdim=True)"),
-)
-wrong(
-    "not-divided",
-    "All your numbers are positive. What do those of one row add up to, and what should they?",
-    dict(shares="exponentials"),
-    dict(shifted="x", shares="exponentials"),
-)
-wrong(
-    "divided-by-the-mean",
-    "What do the numbers of one row add up to in your result? What do you divide by?",
-    dict(total="sum => mean"),
-)
+stable_softmax.rows("""
+What is `torch.tensor(1e4).exp()`? And inf / inf?
+    no-maximum-subtracted  shifted = x
+If one row is near 1e4 and another near -1e4: what is left of the second one after you have
+subtracted your maximum?
+    one-maximum-for-all  largest = x.amax()
+Call it with dim=0. Along which axis does your code take the maximum, along which does it add up?
+Where is `dim` used?
+    dim-ignored  largest = dim, => -1, ; total = dim, => -1,
+    dim-ignored  largest = dim, => -1,
+    dim-ignored  total = dim, => -1,
+With dim=-1, which axis should add up to 1: first or last?
+    first-axis  largest = dim, => 0, ; total = dim, => 0,
+    first-axis  total = dim, => 0,
+What do all your numbers add up to together? And what should one row?
+    sum-over-everything  largest = x.amax() ; total = exponentials.sum()
+    sum-over-everything  total = exponentials.sum()
+Print the shapes of x, of the sum, and of the maximum if you take one. Counted from the right, which
+axes line up? Which argument keeps the axis that was reduced?
+    keepdim-forgotten  largest = , keepdim=True =>  ; total = , keepdim=True =>
+    keepdim-forgotten  largest = , keepdim=True =>
+    keepdim-forgotten  total = , keepdim=True =>
+`x.max(dim)` returns two things, the values and where they stand. Which of them do you need?
+    maximum-with-its-index  largest = amax => max
+Let every number be near -30. How large is the sum of the exponentials beside your epsilon? After
+the right shift, how small can that sum get at all?
+    epsilon-in-denominator  shifted = x ; total = _ + 1e-6
+After your shift, how large can the largest entry still be? Try the row [1e4, 0, 0].
+    mean-subtracted  largest = amax => mean
+After your shift, is the largest exponent 0 or the smallest?
+    minimum-subtracted  largest = amax => amin
+What stands above the line of your fraction, and what below? Are both shifted by the same number?
+    shifted-only-once  shares = exponentials / x.exp().sum(dim, keepdim=True)
+    shifted-only-once  shares = x.exp() / total
+Compare the rows [1, 2] and [2, 4]: should they have the same softmax? Which operation leaves the
+softmax as it is, subtracting or dividing?
+    divided-by-maximum  shifted = x / largest
+    divided-by-maximum  shifted = x / largest - (x / largest).amax(dim, keepdim=True)
+Which of 1e4 and 9999 should get more weight? What does your code make of the two?
+    clamped  shifted = x.clamp(max=50.0)
+Which entry should get the largest share: the largest?
+    sign-flipped  shifted = -_
+    sign-flipped  largest = amax => amin ; shifted = -_
+Your numbers are negative. Which function turns logarithms into shares?
+    log-returned  shares = shifted - total.log()
+    log-returned  shares = _.log()
+Is the softmax built on powers of 2, or of e?
+    base-two  exponentials = 2.0 ** shifted
+How many numbers does `math.exp` take? Which `exp` takes a whole tensor?
+    math-exp  exponentials = math.exp(shifted)
+Your numbers do not come from exponentials. What does exp do to a negative score?
+    no-softmax  exponentials = x
+    no-softmax  exponentials = shifted
+What stands below the line of your fraction: the sum of the scores, or of their exponentials?
+    sum-of-scores  shares = exponentials / x.sum(dim, keepdim=True)
+All your numbers are positive. What do those of one row add up to, and what should they?
+    not-divided  shares = exponentials
+    not-divided  shifted = x ; shares = exponentials
+What do the numbers of one row add up to in your result? What do you divide by?
+    divided-by-the-mean  total = sum => mean
+""")

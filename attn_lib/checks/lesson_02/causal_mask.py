@@ -60,89 +60,49 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = causal_mask.wrong
-PLACE = "2 new queries and 5 keys: the last query is word number 5. At which key does it stand in yours?"
-wrong("top-left", PLACE, dict(offset="0"), dict(offset="kv_len if q_len == 1 else 0"))
-wrong(
-    "inverted",
-    "What does True mean here: may look, or is hidden? What does your first row say of its own key, "
-    "and of the next one?",
-    dict(mask="~_"),
-)
-wrong(
-    "sees-the-future",
-    "Read your rule aloud: 'query i may see key j if ...'. In row 0 of 3 x 3, how many keys should "
-    "be allowed?",
-    dict(is_past="<= => >="),
-)
-wrong(
-    "own-key-hidden",
-    "May a word look at itself? What does your first word look at?",
-    dict(is_past="<= => <"),
-)
-wrong(
-    "one-key-ahead",
-    "How many keys may the first of three words see? How many does yours see?",
-    dict(last="_ + 1"),
-)
-wrong(
-    "old-keys-hidden",
-    "2 new queries, 5 keys: the first 3 keys are the past. May the new words see them?",
-    dict(mask="_ & (j >= kv_len - q_len)"),
-    dict(
-        is_past="torch.cat([torch.zeros(q_len, kv_len - q_len), torch.ones(q_len, q_len).tril()], 1) > 0"
-    ),
-)
-wrong(
-    "everything-allowed-with-a-cache",
-    "2 new queries, 5 keys: which key is the newest word's own? May the query before it see that "
-    "one?",
-    dict(offset="0 if q_len == kv_len else kv_len"),
-)
-wrong(
-    "everything-allowed",
-    "In a 3 x 3 mask, may word 0 look at word 2? Is any entry False?",
-    dict(is_past="torch.ones(q_len, kv_len, dtype=torch.bool)"),
-)
-wrong(
-    "only-the-own-key",
-    "May word 2 look back at word 0, or only at itself?",
-    dict(is_past="<= => =="),
-)
-wrong(
-    "first-rows-of-a-stored-mask",
-    "You cut your mask out of a larger one. Which of its rows belong to the new queries? And how "
-    "long may the text get, before yours is too small?",
-    dict(is_past="torch.ones(64, 64).tril().bool()[:q_len, :kv_len]"),
-)
-wrong(
-    "last-rows-of-a-square",
-    "You cut the rows of the queries out of a square of all keys. Take 5 queries and 3 keys: how many "
-    "rows has that square?",
-    dict(is_past="torch.ones(kv_len, kv_len).tril().bool()[-q_len:]"),
-)
-wrong(
-    "negative-slice",
-    "Take 5 queries and 3 keys. Where does the slice of row 0 end in yours? What does Python make of "
-    "an end below 0?",
-    # As `mask[i, : i + 1 + offset] = True` has it.
-    dict(is_past="j < torch.where(last < -1, last + kv_len, last) + 1"),
-)
-wrong(
-    "past-of-negative-size",
-    "Take 5 queries and 3 keys: by how many columns is the past longer than the triangle? Can a "
-    "tensor have that many?",
-    dict(
-        is_past="torch.cat([torch.ones(q_len, kv_len - q_len), torch.ones(q_len, q_len).tril()], 1) > 0"
-    ),
-)
-wrong(
+causal_mask.rows("""
+2 new queries and 5 keys: the last query is word number 5. At which key does it stand in yours?
+    top-left  offset = 0
+    top-left  offset = kv_len if q_len == 1 else 0
+What does True mean here: may look, or is hidden? What does your first row say of its own key, and
+of the next one?
+    inverted  mask = ~_
+Read your rule aloud: 'query i may see key j if ...'. In row 0 of 3 x 3, how many keys should be
+allowed?
+    sees-the-future  is_past = <= => >=
+May a word look at itself? What does your first word look at?
+    own-key-hidden  is_past = <= => <
+How many keys may the first of three words see? How many does yours see?
+    one-key-ahead  last = _ + 1
+2 new queries, 5 keys: the first 3 keys are the past. May the new words see them?
+    old-keys-hidden  mask = _ & (j >= kv_len - q_len)
+    old-keys-hidden  is_past = torch.cat([torch.zeros(q_len, kv_len - q_len), torch.ones(q_len, q_len).tril()], 1) > 0
+2 new queries, 5 keys: which key is the newest word's own? May the query before it see that one?
+    everything-allowed-with-a-cache  offset = 0 if q_len == kv_len else kv_len
+In a 3 x 3 mask, may word 0 look at word 2? Is any entry False?
+    everything-allowed  is_past = torch.ones(q_len, kv_len, dtype=torch.bool)
+May word 2 look back at word 0, or only at itself?
+    only-the-own-key  is_past = <= => ==
+You cut your mask out of a larger one. Which of its rows belong to the new queries? And how long may
+the text get, before yours is too small?
+    first-rows-of-a-stored-mask  is_past = torch.ones(64, 64).tril().bool()[:q_len, :kv_len]
+You cut the rows of the queries out of a square of all keys. Take 5 queries and 3 keys: how many
+rows has that square?
+    last-rows-of-a-square  is_past = torch.ones(kv_len, kv_len).tril().bool()[-q_len:]
+Take 5 queries and 3 keys. Where does the slice of row 0 end in yours? What does Python make of an
+end below 0?
+    negative-slice  is_past = j < torch.where(last < -1, last + kv_len, last) + 1
+Take 5 queries and 3 keys: by how many columns is the past longer than the triangle? Can a tensor
+have that many?
+    past-of-negative-size  is_past = torch.cat([torch.ones(q_len, kv_len - q_len), torch.ones(q_len, q_len).tril()], 1) > 0
+""")
+causal_mask.wrong(
     "empty-rows-opened",
     EMPTY,
     dict(mask="_ | ~_.any(-1, keepdim=True)"),
     dict(mask="_ | (j == 0)"),
     dict(last="_.clamp(min=0)"),
 )
-wrong("whole-tensor-as-truth-value", TRUTH, dict(is_past="not j > last"))
+causal_mask.wrong("whole-tensor-as-truth-value", TRUTH, dict(is_past="not j > last"))
 add_mistakes_of_places(causal_mask)
 add_mistakes_of_entries(causal_mask)

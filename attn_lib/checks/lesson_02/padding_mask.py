@@ -56,123 +56,63 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = padding_mask.wrong
-wrong(
-    "inverted",
-    "What does True mean here: a real word, or a position to be ignored?",
-    dict(real="~_"),
-    dict(is_real="< => >"),
-)
-wrong(
-    "one-pad-visible",
-    "A sentence of length 2 has words at positions 0 and 1. Is position 2 real?",
-    dict(is_real="< => <="),
-    dict(ends="_ + 1"),
-)
-ONE_SHORT = "How many True does a sentence of length 2 need? How many does yours have?"
-wrong(
-    "last-word-hidden",
-    ONE_SHORT,
-    dict(ends="_ - 1"),
-    # As `mask[b, :, :, : length - 1] = True` has it: an end of -1 counts from behind.
-    dict(ends="torch.where(_ == 0, max_len, _) - 1"),
-)
-wrong(
-    "negative-slice",
-    "A full sentence has 0 pads. What does `x[-0:]` select: nothing, or everything?",
-    dict(ends="_ % max_len"),
-)
-wrong(
-    "empty-sentence-opened",
-    "A sentence of length 0 has no word. How many True does its row need, and how many has yours? "
-    "An empty row is the softmax's concern, not the mask's.",
-    dict(ends="_.clamp(min=1)"),
-    dict(ends="torch.where(_ == 0, max_len, _)"),
-)
-wrong(
-    "first-word-hidden",
-    "Which position has the first word, 0 or 1? Is it True in yours?",
-    dict(is_real="_ & (position > 0)"),
-)
-MEETS = (
-    "Line your shape up with (B, H, L, S), from the right. Which axis of the scores would your B "
-    "meet?"
-)
-wrong("axes-missing", MEETS, dict(mask="real"), dict(mask="real[:, None]"))
-wrong(
-    "axes-in-the-wrong-place",
-    "Which axis of (B, 1, 1, S) should hold the sentences, and which the positions? Where are yours?",
-    dict(mask="real[None, None]"),
-    dict(mask="real[None, :, None]"),
-    dict(mask="real[:, :, None, None]"),
-)
-wrong(
-    "queries-masked",
-    "Your positions stand on the third axis, that of the queries. Whom should nobody look at: a pad "
-    "as a query, or a pad as a key?",
-    dict(mask="real[:, None, :, None]"),
-)
-wrong(
-    "sentences-and-positions-swapped",
-    "Which axis of your comparison counts sentences? Print its shape before you add axes.",
-    dict(position="_[:, None]", ends="lengths"),
-)
-wrong(
-    "sentences-and-positions-swapped",
-    "The sizes are right, but are the entries in place? A reshape never moves an entry: was the "
-    "sentence the first axis before it?",
-    dict(mask="real.T.reshape(len(lengths), 1, 1, max_len)"),
-)
-wrong(
-    "padded-in-front",
-    "Are the pads before the words, or after them? Which end do you hide?",
-    dict(is_real="position >= max_len - ends"),
-)
-wrong(
-    "max-len-ignored",
-    "Sentences of 5 and 3 words, padded to 7: how many keys are there? Where do you use `max_len`?",
-    dict(position="max_len => int(lengths.max())"),
-)
-wrong(
-    "one-length-for-all",
-    "Change the length of the second sentence only. Does its row change in yours?",
-    dict(ends="lengths.max().expand(len(lengths), 1)"),
-)
-wrong(
-    "one-length-for-all",
-    "How many sentences are there, and how many rows does your result have?",
-    dict(ends="lengths[:1, None]"),
-)
-wrong(
-    "expanded-to-queries",
-    "All queries of a sentence share one row. Must the mask hold it more than once, if it can be "
-    "broadcast?",
-    dict(mask="_.expand(-1, -1, max_len, -1)"),
-)
-wrong(
-    "pad-queries-hidden-too",
-    "Nobody reads the output of a pad. Is there anything to hide in its row? Which shape is asked for?",
-    dict(mask="_ & _.mT"),
-)
-wrong(
-    "only-the-last-word",
-    "Which positions are real: all below the length, or one of them?",
-    dict(is_real="position == ends - 1"),
-)
-wrong(
-    "everything-allowed",
-    "Is any entry of yours False? Where are the lengths used?",
-    dict(is_real="torch.ones(len(lengths), max_len, dtype=torch.bool)"),
-)
-wrong(
-    "lengths-not-a-column",
-    "`lengths` is (B,), the positions are (S,). Line them up from the right: what meets what? Which "
-    "axis do the lengths lack?",
-    dict(ends="lengths", real="_.expand(len(lengths), max_len)"),
-    dict(ends="lengths", mask="real"),
-    dict(ends="lengths"),
-)
-wrong(
+padding_mask.rows("""
+What does True mean here: a real word, or a position to be ignored?
+    inverted  real = ~_
+    inverted  is_real = < => >
+A sentence of length 2 has words at positions 0 and 1. Is position 2 real?
+    one-pad-visible  is_real = < => <=
+    one-pad-visible  ends = _ + 1
+How many True does a sentence of length 2 need? How many does yours have?
+    last-word-hidden  ends = _ - 1
+    last-word-hidden  ends = torch.where(_ == 0, max_len, _) - 1
+A full sentence has 0 pads. What does `x[-0:]` select: nothing, or everything?
+    negative-slice  ends = _ % max_len
+A sentence of length 0 has no word. How many True does its row need, and how many has yours? An
+empty row is the softmax's concern, not the mask's.
+    empty-sentence-opened  ends = _.clamp(min=1)
+    empty-sentence-opened  ends = torch.where(_ == 0, max_len, _)
+Which position has the first word, 0 or 1? Is it True in yours?
+    first-word-hidden  is_real = _ & (position > 0)
+Line your shape up with (B, H, L, S), from the right. Which axis of the scores would your B meet?
+    axes-missing  mask = real
+    axes-missing  mask = real[:, None]
+Which axis of (B, 1, 1, S) should hold the sentences, and which the positions? Where are yours?
+    axes-in-the-wrong-place  mask = real[None, None]
+    axes-in-the-wrong-place  mask = real[None, :, None]
+    axes-in-the-wrong-place  mask = real[:, :, None, None]
+Your positions stand on the third axis, that of the queries. Whom should nobody look at: a pad as a
+query, or a pad as a key?
+    queries-masked  mask = real[:, None, :, None]
+Which axis of your comparison counts sentences? Print its shape before you add axes.
+    sentences-and-positions-swapped  position = _[:, None] ; ends = lengths
+The sizes are right, but are the entries in place? A reshape never moves an entry: was the sentence
+the first axis before it?
+    sentences-and-positions-swapped  mask = real.T.reshape(len(lengths), 1, 1, max_len)
+Are the pads before the words, or after them? Which end do you hide?
+    padded-in-front  is_real = position >= max_len - ends
+Sentences of 5 and 3 words, padded to 7: how many keys are there? Where do you use `max_len`?
+    max-len-ignored  position = max_len => int(lengths.max())
+Change the length of the second sentence only. Does its row change in yours?
+    one-length-for-all  ends = lengths.max().expand(len(lengths), 1)
+How many sentences are there, and how many rows does your result have?
+    one-length-for-all  ends = lengths[:1, None]
+All queries of a sentence share one row. Must the mask hold it more than once, if it can be
+broadcast?
+    expanded-to-queries  mask = _.expand(-1, -1, max_len, -1)
+Nobody reads the output of a pad. Is there anything to hide in its row? Which shape is asked for?
+    pad-queries-hidden-too  mask = _ & _.mT
+Which positions are real: all below the length, or one of them?
+    only-the-last-word  is_real = position == ends - 1
+Is any entry of yours False? Where are the lengths used?
+    everything-allowed  is_real = torch.ones(len(lengths), max_len, dtype=torch.bool)
+`lengths` is (B,), the positions are (S,). Line them up from the right: what meets what? Which axis
+do the lengths lack?
+    lengths-not-a-column  ends = lengths ; real = _.expand(len(lengths), max_len)
+    lengths-not-a-column  ends = lengths ; mask = real
+    lengths-not-a-column  ends = lengths
+""")
+padding_mask.wrong(
     "whole-tensor-as-truth-value",
     TRUTH,
     dict(is_real="not position >= ends"),

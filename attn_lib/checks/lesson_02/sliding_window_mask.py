@@ -66,131 +66,64 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = sliding_window_mask.wrong
-COUNT = "With a window of 1, how many keys should a query see? Count yours."
-wrong("window-too-large", COUNT, dict(is_near="< => <="))
-wrong("window-too-small", COUNT, dict(is_near="window => window - 1"))
-wrong(
-    "future-allowed",
-    "Is there anything in your condition that forbids a later key?",
-    dict(mask="is_near"),
-)
-wrong(
-    "both-sides",
-    "How far ahead may a query look in a causal window? Has your distance a sign?",
-    dict(steps="_.abs()"),
-    dict(steps="_.abs()", is_near="< => <="),
-)
-wrong(
-    "centered",
-    "Does your window lie around the query, or end at it? May it look ahead?",
-    dict(steps="_.abs()", is_near="steps <= window // 2"),
-)
-wrong(
-    "centered",
-    "You cut the future off, but what is left of the window? With W = 2, how many keys does the "
-    "last query see?",
-    dict(is_near="steps <= window // 2"),
-)
-wrong(
-    "window-ignored",
-    "Where do you use `window`? With four words and W = 2, may the last see the first? If you join "
-    "two conditions with `&`, does each stand in parentheses?",
-    dict(mask="is_past"),
-)
-wrong(
-    "looks-ahead",
-    "Does your window end at the query, or begin at it? What comes first, key or query?",
-    dict(steps="j - last"),
-)
-wrong(
-    "top-left",
-    "One new query and 6 keys: at which key does the query stand, 0 or 5? Where does yours stand?",
-    dict(offset="0"),
-)
-wrong(
-    "top-left",
-    "The triangle is aligned at the last key. Is the other edge of your band, too? Try one new "
-    "query and 6 keys.",
-    dict(is_near="steps => i - j"),
-)
-wrong(
-    "top-left",
-    "One edge of your band is aligned at the last key. Is the triangle, too? Try one new query and "
-    "6 keys.",
-    dict(is_past="steps => i - j"),
-)
-wrong(
-    "inverted",
-    "What does True mean here: may look, or is hidden? What does your query 0 see?",
-    dict(mask="~_"),
-)
-wrong(
-    "own-key-excluded",
-    "The window holds the query's own key, too. With W = 1, which key is it?",
-    dict(steps="_ - 1"),
-)
-wrong(
-    "own-key-excluded",
-    "The window holds the query's own key, too. How many keys do your queries see, with W = 2?",
-    dict(is_past=">= => >"),
-)
-wrong(
-    "one-key-ahead",
-    "Which is the newest key that a query may see: its own, or the one after it?",
-    dict(steps="_ + 1"),
-    dict(is_past="0 => -1"),
-)
-wrong("whole-tensor-as-truth-value", TRUTH, dict(mask="is_past and is_near"))
-wrong(
-    "negative-slice",
-    "Where does the slice of row 0 begin in yours, if W = 2? What does Python make of a start below "
-    "0?",
-    # As `mask[i, last - window + 1 : last + 1] = True` has it.
-    dict(
-        is_past="j <= torch.where(last < -1, last + kv_len, last)",
-        is_near="steps < torch.where(last - window < -1, window - kv_len, window)",
-    ),
-)
-wrong(
-    "negative-slice",
-    "Take 6 queries and 3 keys. Where does the slice of row 0 end in yours? What does Python make of "
-    "an end below 0?",
-    dict(is_past="j <= torch.where(last < -1, last + kv_len, last)"),
-)
-wrong(
-    "always-full",
-    "With W = 2, how many keys lie at or before query 0? How many does yours see, and which one does "
-    "not lie there?",
-    dict(is_past="j < (last + 1 - window).clamp(min=0) + window"),
-)
-wrong("empty-rows-opened", EMPTY, dict(mask="_ | ~_.any(-1, keepdim=True)"))
-wrong(
-    "or-instead-of-and",
-    "Is any of your entries False? A key must fulfil two conditions at once: which ones, and which "
-    "sign joins them?",
-    dict(mask="& => |"),
-)
-wrong(
-    "blocks",
-    "Your text is cut into blocks. In a window of 2, may word 2 see word 1? Does your window move "
-    "with every query?",
-    dict(is_near="last // window == j // window"),
-)
-wrong(
-    "first-keys",
-    "Which W keys does the last query see: the first ones of the text, or the ones just before it?",
-    dict(is_near="j < window"),
-)
-wrong(
-    "one-window-for-all",
-    "Your window lies at the end of the text for every query. Where should that of query 0 end?",
-    dict(is_near="j >= kv_len - window"),
-)
-wrong(
-    "only-the-far-edge",
-    "A window of 3 holds three keys. Which ones, beside the farthest?",
-    dict(is_near="steps == window - 1"),
-)
+sliding_window_mask.rows("""
+With a window of 1, how many keys should a query see? Count yours.
+    window-too-large  is_near = < => <=
+    window-too-small  is_near = window => window - 1
+Is there anything in your condition that forbids a later key?
+    future-allowed  mask = is_near
+How far ahead may a query look in a causal window? Has your distance a sign?
+    both-sides  steps = _.abs()
+    both-sides  steps = _.abs() ; is_near = < => <=
+Does your window lie around the query, or end at it? May it look ahead?
+    centered  steps = _.abs() ; is_near = steps <= window // 2
+You cut the future off, but what is left of the window? With W = 2, how many keys does the last
+query see?
+    centered  is_near = steps <= window // 2
+Where do you use `window`? With four words and W = 2, may the last see the first? If you join two
+conditions with `&`, does each stand in parentheses?
+    window-ignored  mask = is_past
+Does your window end at the query, or begin at it? What comes first, key or query?
+    looks-ahead  steps = j - last
+One new query and 6 keys: at which key does the query stand, 0 or 5? Where does yours stand?
+    top-left  offset = 0
+The triangle is aligned at the last key. Is the other edge of your band, too? Try one new query and
+6 keys.
+    top-left  is_near = steps => i - j
+One edge of your band is aligned at the last key. Is the triangle, too? Try one new query and 6
+keys.
+    top-left  is_past = steps => i - j
+What does True mean here: may look, or is hidden? What does your query 0 see?
+    inverted  mask = ~_
+The window holds the query's own key, too. With W = 1, which key is it?
+    own-key-excluded  steps = _ - 1
+The window holds the query's own key, too. How many keys do your queries see, with W = 2?
+    own-key-excluded  is_past = >= => >
+Which is the newest key that a query may see: its own, or the one after it?
+    one-key-ahead  steps = _ + 1
+    one-key-ahead  is_past = 0 => -1
+Where does the slice of row 0 begin in yours, if W = 2? What does Python make of a start below 0?
+    negative-slice  is_past = j <= torch.where(last < -1, last + kv_len, last) ; is_near = steps < torch.where(last - window < -1, window - kv_len, window)
+Take 6 queries and 3 keys. Where does the slice of row 0 end in yours? What does Python make of an
+end below 0?
+    negative-slice  is_past = j <= torch.where(last < -1, last + kv_len, last)
+With W = 2, how many keys lie at or before query 0? How many does yours see, and which one does not
+lie there?
+    always-full  is_past = j < (last + 1 - window).clamp(min=0) + window
+Is any of your entries False? A key must fulfil two conditions at once: which ones, and which sign
+joins them?
+    or-instead-of-and  mask = & => |
+Your text is cut into blocks. In a window of 2, may word 2 see word 1? Does your window move with
+every query?
+    blocks  is_near = last // window == j // window
+Which W keys does the last query see: the first ones of the text, or the ones just before it?
+    first-keys  is_near = j < window
+Your window lies at the end of the text for every query. Where should that of query 0 end?
+    one-window-for-all  is_near = j >= kv_len - window
+A window of 3 holds three keys. Which ones, beside the farthest?
+    only-the-far-edge  is_near = steps == window - 1
+""")
+sliding_window_mask.wrong("whole-tensor-as-truth-value", TRUTH, dict(mask="is_past and is_near"))
+sliding_window_mask.wrong("empty-rows-opened", EMPTY, dict(mask="_ | ~_.any(-1, keepdim=True)"))
 add_mistakes_of_places(sliding_window_mask)
 add_mistakes_of_entries(sliding_window_mask)

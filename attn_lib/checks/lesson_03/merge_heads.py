@@ -64,111 +64,56 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = merge_heads.wrong
-wrong(
-    "merge-view-no-transpose",
-    "Row 0 of your result should hold all heads of token 0. Whose numbers does it hold? `view` and "
-    "`reshape` only read on in memory order.",
-    dict(turned="x"),
-    dict(turned="x", merged="reshape => view"),
-)
-wrong(
-    "merge-interleaved-channels",
-    "Where should channel 0 of head 1 land: right after channel 0 of head 0, or after its last one?",
-    dict(turned="x.permute(0, 2, 3, 1)"),
-)
-wrong(
-    "wrong-axes-transposed",
-    "Which two of the four axes does your transpose exchange, counted from 0? Which ones count heads "
-    "and tokens?",
-    dict(turned="x.transpose(2, 3)"),
-    dict(turned="x.transpose(2, 3)", merged="turned.flatten(1, 2)"),
-    dict(turned="x.transpose(2, 3)", merged="turned.flatten(2)"),
-    dict(turned="x.transpose(0, 1)"),
-)
-wrong(
-    "wrong-axes-joined",
-    "Heads and tokens have changed places. At which numbers, counted from 0, do H and D stand now, and "
-    "which two axes do you join?",
-    dict(merged="turned.flatten(1, 2)"),
-)
-wrong(
-    "flatten-forgotten",
-    "Heads and tokens have changed places. How many axes should the result have, and how many has yours?",
-    dict(merged="turned"),
-)
-wrong(
-    "view-after-transpose",
-    "`view` never moves a number, and after a transpose the numbers of a token are not side by side in "
-    "memory. Which other method may copy?",
-    dict(merged="reshape => view"),
-    dict(turned="x.contiguous().transpose(1, 2)", merged="reshape => view"),
-)
-wrong(
-    "heads-joined-along-tokens",
-    "How many rows should a sentence of L tokens have afterwards? Along which axis do the heads stand side "
-    "by side?",
-    dict(merged="x.flatten(1, 2)"),
-)
-wrong(
-    "transpose-forgotten",
-    "Which two axes do you join? In the last axis of the result, the channels of all heads of one token "
-    "should stand, not those of one head's tokens.",
-    dict(merged="x.flatten(2)"),
-)
-wrong(
-    "heads-added",
-    "How wide is the result: D, or H times D? If two heads find different things, should they be added up?",
-    dict(merged="x.sum(1)"),
-)
-wrong(
-    "heads-averaged",
-    "How wide is the result: D, or H times D? Could you get the single heads back out of their mean?",
-    dict(merged="x.mean(1)"),
-)
-wrong(
-    "only-the-first-head",
-    "Change a number in the last head. Should the result change?",
-    dict(merged="x[:, 0]"),
-)
-wrong(
-    "samples-side-by-side",
-    "What do you put side by side: the heads of a token, or the samples? Which axis of x counts heads?",
-    dict(merged="torch.cat(list(x), -1)"),
-)
-wrong(
-    "batch-folded-in",
-    "Three axes are asked for: (B, L, H*D). Which two of them have you folded into one?",
-    dict(merged="_.flatten(0, 1)"),
-)
-wrong(
-    "sequence-first",
-    "What should the first axis of the result count: samples or tokens?",
-    dict(merged="_.transpose(0, 1)"),
-)
-wrong(
-    "axes-misnamed",
-    "In which order do the sizes of x stand: (B, H, L, D) or (B, L, H, D)? What do you call `x.shape[1]`?",
-    dict(L="x.shape[1]"),
-)
-wrong(
-    "head-dim-before-heads",
-    "Your result has one row for each place within a head. Which axis should survive besides B?",
-    dict(merged="x.permute(0, 3, 1, 2).flatten(2)"),
-)
-wrong(
-    "heads-reversed",
-    "Which head's channels should come first in the result?",
-    dict(turned="_.flip(2)"),
-)
-wrong(
-    "dtype-not-kept",
-    "x may be float16 or float64. Of which dtype is a new `torch.zeros(...)`, and what does `.float()` "
-    "make? Moving numbers needs neither.",
-    dict(merged="_.float()"),
-)
-wrong(
-    "axes-of-size-1-lost",
-    "Three axes are asked for, even if one of them has size 1. Which line of yours drops it?",
-    dict(merged="_.squeeze()"),
-)
+merge_heads.rows("""
+Row 0 of your result should hold all heads of token 0. Whose numbers does it hold? `view` and
+`reshape` only read on in memory order.
+    merge-view-no-transpose  turned = x
+    merge-view-no-transpose  turned = x ; merged = reshape => view
+Where should channel 0 of head 1 land: right after channel 0 of head 0, or after its last one?
+    merge-interleaved-channels  turned = x.permute(0, 2, 3, 1)
+Which two of the four axes does your transpose exchange, counted from 0? Which ones count heads and
+tokens?
+    wrong-axes-transposed  turned = x.transpose(2, 3)
+    wrong-axes-transposed  turned = x.transpose(2, 3) ; merged = turned.flatten(1, 2)
+    wrong-axes-transposed  turned = x.transpose(2, 3) ; merged = turned.flatten(2)
+    wrong-axes-transposed  turned = x.transpose(0, 1)
+Heads and tokens have changed places. At which numbers, counted from 0, do H and D stand now, and
+which two axes do you join?
+    wrong-axes-joined  merged = turned.flatten(1, 2)
+Heads and tokens have changed places. How many axes should the result have, and how many has yours?
+    flatten-forgotten  merged = turned
+`view` never moves a number, and after a transpose the numbers of a token are not side by side in
+memory. Which other method may copy?
+    view-after-transpose  merged = reshape => view
+    view-after-transpose  turned = x.contiguous().transpose(1, 2) ; merged = reshape => view
+How many rows should a sentence of L tokens have afterwards? Along which axis do the heads stand
+side by side?
+    heads-joined-along-tokens  merged = x.flatten(1, 2)
+Which two axes do you join? In the last axis of the result, the channels of all heads of one token
+should stand, not those of one head's tokens.
+    transpose-forgotten  merged = x.flatten(2)
+How wide is the result: D, or H times D? If two heads find different things, should they be added
+up?
+    heads-added  merged = x.sum(1)
+How wide is the result: D, or H times D? Could you get the single heads back out of their mean?
+    heads-averaged  merged = x.mean(1)
+Change a number in the last head. Should the result change?
+    only-the-first-head  merged = x[:, 0]
+What do you put side by side: the heads of a token, or the samples? Which axis of x counts heads?
+    samples-side-by-side  merged = torch.cat(list(x), -1)
+Three axes are asked for: (B, L, H*D). Which two of them have you folded into one?
+    batch-folded-in  merged = _.flatten(0, 1)
+What should the first axis of the result count: samples or tokens?
+    sequence-first  merged = _.transpose(0, 1)
+In which order do the sizes of x stand: (B, H, L, D) or (B, L, H, D)? What do you call `x.shape[1]`?
+    axes-misnamed  L = x.shape[1]
+Your result has one row for each place within a head. Which axis should survive besides B?
+    head-dim-before-heads  merged = x.permute(0, 3, 1, 2).flatten(2)
+Which head's channels should come first in the result?
+    heads-reversed  turned = _.flip(2)
+x may be float16 or float64. Of which dtype is a new `torch.zeros(...)`, and what does `.float()`
+make? Moving numbers needs neither.
+    dtype-not-kept  merged = _.float()
+Three axes are asked for, even if one of them has size 1. Which line of yours drops it?
+    axes-of-size-1-lost  merged = _.squeeze()
+""")

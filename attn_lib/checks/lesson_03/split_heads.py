@@ -68,127 +68,63 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = split_heads.wrong
-wrong(
-    "split-view-no-transpose",
-    "Which numbers of token 0 are in head 0? Print your result for `torch.arange(12.)` as two tokens: "
-    "`view` and `reshape` only read on in memory order.",
-    dict(heads="x.reshape(B, num_heads, L, D)"),
-    dict(heads="x.view(B, num_heads, L, D)"),
-)
-wrong(
-    "head-dim-is-a-float",
-    "In Python, is 4 / 2 the number 2 or 2.0? Sizes must be whole numbers: which operator divides into "
-    "those?",
-    dict(D="// => /", cut="reshape => view"),
-    dict(D="// => /"),
-)
-wrong(
-    "split-interleaved-channels",
-    "Do the channels of head 0 stand side by side in x? Yours are every H-th one. Which comes first when "
-    "you cut the last axis: heads, or places within a head?",
-    dict(cut="x.reshape(B, L, D, num_heads)", heads="cut.permute(0, 3, 1, 2)"),
-)
-wrong(
-    "num-heads-as-head-dim",
-    "How wide is one head? Is `num_heads` a number of pieces, or their width?",
-    dict(cut="x.reshape(B, L, D, num_heads)"),
-)
-wrong(
-    "transpose-forgotten",
-    "The cut is right. In which order should the four axes stand, and in which do yours?",
-    dict(heads="cut"),
-)
-wrong(
-    "head-dim-before-tokens",
-    "Your last two axes are D and L. Which one do q·k and the softmax expect last?",
-    dict(heads="cut.permute(0, 2, 3, 1)"),
-)
-wrong(
-    "heads-before-batch",
-    "Which axis comes first: the sample or the head?",
-    dict(heads="cut.permute(2, 0, 1, 3)"),
-)
-wrong(
-    "wrong-axes-transposed",
-    "Which two of the four axes does your transpose exchange? Count from 0.",
-    dict(heads="cut.transpose(0, 1)"),
-    dict(heads="cut.transpose(2, 3)"),
-    dict(heads="cut.transpose(1, 3)"),
-)
-wrong(
-    "sequence-first",
-    "What does the first axis of x count here: samples or tokens? The task says (B, L, H*D).",
-    dict(heads="cut.permute(1, 2, 0, 3)"),
-)
-wrong(
-    "batch-folded-in",
-    "Four axes are asked for. Which two of them have you folded into one?",
-    dict(heads="_.flatten(0, 1)"),
-)
-wrong(
-    "tokens-cut",
-    "Does every head see all L tokens in your result? Which axis have you cut into pieces?",
-    dict(heads="x.unflatten(1, (num_heads, -1))"),
-)
-wrong(
-    "transposed-then-cut",
-    "After `x.transpose(1, 2)` the channels are rows. Does your cut keep the numbers of one token together?",
-    dict(heads="x.mT.reshape(B, num_heads, L, D)"),
-)
-wrong(
-    "every-head-gets-everything",
-    "How wide should one head be? Yours are as wide as x. Is that a split?",
-    dict(heads="x[:, None].repeat(1, num_heads, 1, 1)"),
-    dict(D="x.shape[2]"),
-)
-wrong(
-    "first-head-repeated",
-    "Change the last channel of x. Which head should notice?",
-    dict(heads="x[:, None, :, :D].repeat(1, num_heads, 1, 1)"),
-)
-wrong(
-    "heads-overlap",
-    "At which channel does head 1 begin in your code: at 1, or at D?",
-    dict(heads="torch.stack([x[..., h:h + D] for h in range(num_heads)], dim=1)"),
-)
-wrong(
-    "list-of-heads",
-    "One tensor with an axis for the heads is asked for. Which function puts tensors of one shape side by "
-    "side along a new axis?",
-    dict(heads="x.chunk(num_heads, dim=-1)"),
-)
-wrong(
-    "heads-joined-along-tokens",
-    "The heads need an axis of their own. Does `cat` make a new axis, or `stack`?",
-    dict(heads="torch.cat(x.chunk(num_heads, dim=-1), dim=1)"),
-)
-wrong(
-    "heads-before-samples-in-one-axis",
-    "You join heads and samples in one axis, and part them again. Whose rows come first there: all heads "
-    "of sample 0, or head 0 of all samples? And how do you part them?",
-    dict(heads="torch.cat(x.chunk(num_heads, dim=-1), dim=0).reshape(B, num_heads, L, D)"),
-)
-wrong(
-    "dtype-not-kept",
-    "x may be float16 or float64. Of which dtype is a new `torch.zeros(...)`, and what does `.float()` "
-    "make? Moving numbers needs neither.",
-    dict(heads="_.float()"),
-)
-wrong(
-    "axes-of-size-1-lost",
-    "Four axes are asked for, even if one of them has size 1. Which line of yours drops it?",
-    dict(heads="_.squeeze()"),
-)
-wrong(
-    "num-heads-ignored",
-    "Does your result change when `num_heads` does?",
-    dict(cut="x.unflatten(-1, (2, -1))"),
-    dict(cut="x.unflatten(-1, (-1, 4))"),
-)
-wrong(
-    "view-needs-one-piece",
-    "`view` moves nothing, so it cannot join axes whose numbers are apart in memory. Only the last axis "
-    "needs a cut: why join the others first?",
-    dict(cut="x.view(-1, D).view(B, L, num_heads, D)"),
-)
+split_heads.rows("""
+Which numbers of token 0 are in head 0? Print your result for `torch.arange(12.)` as two tokens:
+`view` and `reshape` only read on in memory order.
+    split-view-no-transpose  heads = x.reshape(B, num_heads, L, D)
+    split-view-no-transpose  heads = x.view(B, num_heads, L, D)
+In Python, is 4 / 2 the number 2 or 2.0? Sizes must be whole numbers: which operator divides into
+those?
+    head-dim-is-a-float  D = // => / ; cut = reshape => view
+    head-dim-is-a-float  D = // => /
+Do the channels of head 0 stand side by side in x? Yours are every H-th one. Which comes first when
+you cut the last axis: heads, or places within a head?
+    split-interleaved-channels  cut = x.reshape(B, L, D, num_heads) ; heads = cut.permute(0, 3, 1, 2)
+How wide is one head? Is `num_heads` a number of pieces, or their width?
+    num-heads-as-head-dim  cut = x.reshape(B, L, D, num_heads)
+The cut is right. In which order should the four axes stand, and in which do yours?
+    transpose-forgotten  heads = cut
+Your last two axes are D and L. Which one do q·k and the softmax expect last?
+    head-dim-before-tokens  heads = cut.permute(0, 2, 3, 1)
+Which axis comes first: the sample or the head?
+    heads-before-batch  heads = cut.permute(2, 0, 1, 3)
+Which two of the four axes does your transpose exchange? Count from 0.
+    wrong-axes-transposed  heads = cut.transpose(0, 1)
+    wrong-axes-transposed  heads = cut.transpose(2, 3)
+    wrong-axes-transposed  heads = cut.transpose(1, 3)
+What does the first axis of x count here: samples or tokens? The task says (B, L, H*D).
+    sequence-first  heads = cut.permute(1, 2, 0, 3)
+Four axes are asked for. Which two of them have you folded into one?
+    batch-folded-in  heads = _.flatten(0, 1)
+Does every head see all L tokens in your result? Which axis have you cut into pieces?
+    tokens-cut  heads = x.unflatten(1, (num_heads, -1))
+After `x.transpose(1, 2)` the channels are rows. Does your cut keep the numbers of one token
+together?
+    transposed-then-cut  heads = x.mT.reshape(B, num_heads, L, D)
+How wide should one head be? Yours are as wide as x. Is that a split?
+    every-head-gets-everything  heads = x[:, None].repeat(1, num_heads, 1, 1)
+    every-head-gets-everything  D = x.shape[2]
+Change the last channel of x. Which head should notice?
+    first-head-repeated  heads = x[:, None, :, :D].repeat(1, num_heads, 1, 1)
+At which channel does head 1 begin in your code: at 1, or at D?
+    heads-overlap  heads = torch.stack([x[..., h:h + D] for h in range(num_heads)], dim=1)
+One tensor with an axis for the heads is asked for. Which function puts tensors of one shape side by
+side along a new axis?
+    list-of-heads  heads = x.chunk(num_heads, dim=-1)
+The heads need an axis of their own. Does `cat` make a new axis, or `stack`?
+    heads-joined-along-tokens  heads = torch.cat(x.chunk(num_heads, dim=-1), dim=1)
+You join heads and samples in one axis, and part them again. Whose rows come first there: all heads
+of sample 0, or head 0 of all samples? And how do you part them?
+    heads-before-samples-in-one-axis  heads = torch.cat(x.chunk(num_heads, dim=-1), dim=0).reshape(B, num_heads, L, D)
+x may be float16 or float64. Of which dtype is a new `torch.zeros(...)`, and what does `.float()`
+make? Moving numbers needs neither.
+    dtype-not-kept  heads = _.float()
+Four axes are asked for, even if one of them has size 1. Which line of yours drops it?
+    axes-of-size-1-lost  heads = _.squeeze()
+Does your result change when `num_heads` does?
+    num-heads-ignored  cut = x.unflatten(-1, (2, -1))
+    num-heads-ignored  cut = x.unflatten(-1, (-1, 4))
+`view` moves nothing, so it cannot join axes whose numbers are apart in memory. Only the last axis
+needs a cut: why join the others first?
+    view-needs-one-piece  cut = x.view(-1, D).view(B, L, num_heads, D)
+""")

@@ -58,92 +58,50 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = kv_cache_bytes.wrong
-wrong(
-    "keys-only",
-    "What is kept for each token beside its key? How many vectors are that?",
-    dict(vectors="1"),
-)
-wrong(
-    "queries-counted",
-    "Does a later token ask for the queries of earlier ones?",
-    dict(vectors="3"),
-)
-wrong(
-    "numbers-not-bytes",
-    "You have counted numbers. How many bytes does one number take, and where does your code ask "
-    "`dtype` for it?",
-    dict(size="1"),
-)
-wrong("bits-not-bytes", "How many bits are there in a byte?", dict(size="_ * 8"))
-wrong(
-    "always-as-many-bytes",
-    "How many bytes does a float32 take, and a float16? Where do you use `dtype`?",
-    dict(size="4"),
-    dict(size="2"),
-)
-wrong(
-    "two-or-four-bytes",
-    "float32 and float16 are not the only dtypes. What does `torch.int8` take, and `torch.float64`?",
-    dict(size="2 if dtype in (torch.float16, torch.bfloat16) else 4"),
-    dict(size="4 if dtype == torch.float32 else 2"),
-)
-wrong(
-    "batch-forgotten",
-    "Two sentences at once: can they share one cache?",
-    dict(numbers="a_sentence"),
-)
-wrong(
-    "length-forgotten",
-    "For one token or for the whole sequence? Which size is missing?",
-    dict(a_sentence="a_token"),
-)
-wrong(
-    "layers-forgotten",
-    "Has each layer its own keys, or do all layers share them?",
-    dict(a_token="a_layer"),
-)
-wrong(
-    "heads-forgotten",
-    "Does the cache shrink when K/V heads are shared? Where in your code?",
-    dict(a_layer="a_head"),
-)
-wrong("head-dim-forgotten", "How many numbers has one key?", dict(a_head="vectors"))
-wrong(
-    "length-squared",
-    "Twice as many tokens: how many keys are that? Are the scores kept, or keys and values?",
-    dict(a_sentence="_ * seq_len"),
-)
-wrong(
-    "sizes-added",
-    "Two layers with three heads each: how many heads are that, and how do you count them?",
-    dict(a_head="* => +"),
-    dict(a_layer="* => +"),
-    dict(a_token="* => +"),
-    dict(a_sentence="* => +"),
-    dict(numbers="* => +"),
-)
-wrong(
-    "float-returned",
-    "Print `type(...)` of your result. Which operator gives a float even if it divides evenly?",
-    dict(output="_ * 8 / 8"),
-    dict(size="torch.finfo(dtype).bits / 8"),
-)
-wrong(
-    "float-inside",
-    "Beyond 2**53 a float no longer holds every whole number. Which operator of yours makes one?",
-    dict(output="int(_ * 8 / 8)"),
-)
-wrong(
-    "finfo-of-an-integer",
-    "`torch.finfo` knows floating-point dtypes only. What else tells the size of any dtype?",
-    dict(size="torch.finfo(dtype).bits // 8"),
-)
-wrong(
-    "in-mebibytes",
-    "Is your result in bytes, or in something larger?",
-    dict(output="_ / 2**20"),
-    dict(output="_ // 2**20"),
-    dict(output="_ / 2**10"),
-    dict(output="_ // 2**10"),
-)
+kv_cache_bytes.rows("""
+What is kept for each token beside its key? How many vectors are that?
+    keys-only  vectors = 1
+Does a later token ask for the queries of earlier ones?
+    queries-counted  vectors = 3
+You have counted numbers. How many bytes does one number take, and where does your code ask `dtype`
+for it?
+    numbers-not-bytes  size = 1
+How many bits are there in a byte?
+    bits-not-bytes  size = _ * 8
+How many bytes does a float32 take, and a float16? Where do you use `dtype`?
+    always-as-many-bytes  size = 4
+    always-as-many-bytes  size = 2
+float32 and float16 are not the only dtypes. What does `torch.int8` take, and `torch.float64`?
+    two-or-four-bytes  size = 2 if dtype in (torch.float16, torch.bfloat16) else 4
+    two-or-four-bytes  size = 4 if dtype == torch.float32 else 2
+Two sentences at once: can they share one cache?
+    batch-forgotten  numbers = a_sentence
+For one token or for the whole sequence? Which size is missing?
+    length-forgotten  a_sentence = a_token
+Has each layer its own keys, or do all layers share them?
+    layers-forgotten  a_token = a_layer
+Does the cache shrink when K/V heads are shared? Where in your code?
+    heads-forgotten  a_layer = a_head
+How many numbers has one key?
+    head-dim-forgotten  a_head = vectors
+Twice as many tokens: how many keys are that? Are the scores kept, or keys and values?
+    length-squared  a_sentence = _ * seq_len
+Two layers with three heads each: how many heads are that, and how do you count them?
+    sizes-added  a_head = * => +
+    sizes-added  a_layer = * => +
+    sizes-added  a_token = * => +
+    sizes-added  a_sentence = * => +
+    sizes-added  numbers = * => +
+Print `type(...)` of your result. Which operator gives a float even if it divides evenly?
+    float-returned  output = _ * 8 / 8
+    float-returned  size = torch.finfo(dtype).bits / 8
+Beyond 2**53 a float no longer holds every whole number. Which operator of yours makes one?
+    float-inside  output = int(_ * 8 / 8)
+`torch.finfo` knows floating-point dtypes only. What else tells the size of any dtype?
+    finfo-of-an-integer  size = torch.finfo(dtype).bits // 8
+Is your result in bytes, or in something larger?
+    in-mebibytes  output = _ / 2**20
+    in-mebibytes  output = _ // 2**20
+    in-mebibytes  output = _ / 2**10
+    in-mebibytes  output = _ // 2**10
+""")

@@ -63,112 +63,50 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = mean_pool_kv.wrong
-wrong(
-    "every-nth-head-pooled",
-    "Which query heads will read K/V head 0 later: neighbors, or every Hkv-th one? Average those.",
-    dict(groups="weight.reshape(group, num_kv_heads, D, E).transpose(0, 1)"),
-)
-wrong(
-    "groups-of-num-kv-heads",
-    "With 8 heads and 2 K/V heads, how many heads make a group: 2 or 4?",
-    dict(groups="weight.reshape(group, num_kv_heads, D, E)"),
-)
-wrong(
-    "neighboring-rows-pooled",
-    "Rows 0 and 1 both belong to head 0. Which row of head 1 should row 0 be averaged with?",
-    dict(groups="weight.reshape(num_kv_heads, D, group, E).transpose(1, 2)"),
-)
-wrong(
-    "channels-pooled-away",
-    "How many rows has a head before pooling, and after yours? Are heads averaged, or channels?",
-    dict(pooled="(1) => (2)"),
-)
-wrong(
-    "whole-group-to-one-row",
-    "How many rows should be left for each K/V head: 1 or D? Over how many axes do you average?",
-    dict(pooled="(1) => ((1, 2), keepdim=True)", output="pooled.flatten(0, 2)"),
-)
-COLUMNS = (
-    "`nn.Linear` stores (out, in). Which axis of the weight counts the rows of the heads?"
-)
-wrong(
-    "columns-pooled",
-    COLUMNS,
-    dict(
-        output="weight.unflatten(1, (num_kv_heads, group, -1)).mean(2).flatten(1)",
-    ),
-    dict(
-        groups="weight.reshape(-1, num_kv_heads, group, E // num_heads)",
-        pooled="(1) => (2)",
-        output="pooled.reshape(-1, num_kv_heads * (E // num_heads))",
-    ),
-)
-wrong(
-    "head-dim-from-the-columns",
-    "Which axis of the weight holds the H * D rows, the first or the second? From which do you take D?",
-    dict(D="shape[0] => shape[1]"),
-    dict(D="shape[0] => shape[1]", groups="D, E => D, -1"),
-)
-wrong(
-    "summed",
-    "If all heads of a group are equal, what should come out? What does yours give?",
-    dict(pooled=".mean => .sum"),
-)
-wrong(
-    "divided-by-another-number",
-    "How many heads are added up for one K/V head: H, Hkv or H / Hkv? By how many do you divide?",
-    dict(pooled="groups.sum(1) / num_heads"),
-    dict(pooled="groups.sum(1) / num_kv_heads"),
-)
-wrong(
-    "first-head-of-each-group",
-    "Change the second head of a group. Does your result change? Should it?",
-    dict(pooled="groups[:, 0]"),
-)
-wrong(
-    "first-heads-kept",
-    "What has become of the last heads? How many heads of the old weight does your result see?",
-    dict(output="weight[:D * num_kv_heads]"),
-)
-wrong(
-    "maximum",
-    "Is it the mean of the group that you take?",
-    dict(pooled=".mean(1) => .amax(1)"),
-    dict(pooled=".mean(1) => .median(1).values"),
-)
-wrong(
-    "groups-of-two",
-    "Where does the size of a group come from? Try 8 heads and 2 K/V heads.",
-    dict(group="2"),
-    dict(groups="weight.reshape(-1, 2, D, E)"),
-)
-wrong(
-    "all-heads-pooled",
-    "How many K/V heads were asked for, and which heads of the old weight may each of them see? "
-    "Which do yours see?",
-    dict(pooled="(1) => ((0, 1))", output="pooled"),
-    dict(pooled="(1) => ((0, 1))", output="pooled.repeat(num_kv_heads, 1)"),
-)
-wrong(
-    "rows-not-merged",
-    "A weight has two axes. Which of yours make the rows together?",
-    dict(output="pooled"),
-    dict(output="pooled.transpose(0, 1).flatten(1)"),
-)
-wrong(
-    "group-axis-kept",
-    "How many rows should be left? Does the averaged axis still stand there, or was it repeated?",
-    dict(pooled="_.repeat_interleave(group, 0)"),
-)
-wrong(
-    "ratio-is-a-float",
-    "What type is 8 / 2 in Python? How do you divide to get a whole number?",
-    dict(group="// => /"),
-    dict(D="// => /"),
-)
-wrong(
-    "nothing-pooled",
-    "How many rows come out of your function, and how many should?",
-    dict(output="weight"),
-)
+mean_pool_kv.rows("""
+Which query heads will read K/V head 0 later: neighbors, or every Hkv-th one? Average those.
+    every-nth-head-pooled  groups = weight.reshape(group, num_kv_heads, D, E).transpose(0, 1)
+With 8 heads and 2 K/V heads, how many heads make a group: 2 or 4?
+    groups-of-num-kv-heads  groups = weight.reshape(group, num_kv_heads, D, E)
+Rows 0 and 1 both belong to head 0. Which row of head 1 should row 0 be averaged with?
+    neighboring-rows-pooled  groups = weight.reshape(num_kv_heads, D, group, E).transpose(1, 2)
+How many rows has a head before pooling, and after yours? Are heads averaged, or channels?
+    channels-pooled-away  pooled = (1) => (2)
+How many rows should be left for each K/V head: 1 or D? Over how many axes do you average?
+    whole-group-to-one-row  pooled = (1) => ((1, 2), keepdim=True) ; output = pooled.flatten(0, 2)
+`nn.Linear` stores (out, in). Which axis of the weight counts the rows of the heads?
+    columns-pooled  output = weight.unflatten(1, (num_kv_heads, group, -1)).mean(2).flatten(1)
+    columns-pooled  groups = weight.reshape(-1, num_kv_heads, group, E // num_heads) ; pooled = (1) => (2) ; output = pooled.reshape(-1, num_kv_heads * (E // num_heads))
+Which axis of the weight holds the H * D rows, the first or the second? From which do you take D?
+    head-dim-from-the-columns  D = shape[0] => shape[1]
+    head-dim-from-the-columns  D = shape[0] => shape[1] ; groups = D, E => D, -1
+If all heads of a group are equal, what should come out? What does yours give?
+    summed  pooled = .mean => .sum
+How many heads are added up for one K/V head: H, Hkv or H / Hkv? By how many do you divide?
+    divided-by-another-number  pooled = groups.sum(1) / num_heads
+    divided-by-another-number  pooled = groups.sum(1) / num_kv_heads
+Change the second head of a group. Does your result change? Should it?
+    first-head-of-each-group  pooled = groups[:, 0]
+What has become of the last heads? How many heads of the old weight does your result see?
+    first-heads-kept  output = weight[:D * num_kv_heads]
+Is it the mean of the group that you take?
+    maximum  pooled = .mean(1) => .amax(1)
+    maximum  pooled = .mean(1) => .median(1).values
+Where does the size of a group come from? Try 8 heads and 2 K/V heads.
+    groups-of-two  group = 2
+    groups-of-two  groups = weight.reshape(-1, 2, D, E)
+How many K/V heads were asked for, and which heads of the old weight may each of them see? Which do
+yours see?
+    all-heads-pooled  pooled = (1) => ((0, 1)) ; output = pooled
+    all-heads-pooled  pooled = (1) => ((0, 1)) ; output = pooled.repeat(num_kv_heads, 1)
+A weight has two axes. Which of yours make the rows together?
+    rows-not-merged  output = pooled
+    rows-not-merged  output = pooled.transpose(0, 1).flatten(1)
+How many rows should be left? Does the averaged axis still stand there, or was it repeated?
+    group-axis-kept  pooled = _.repeat_interleave(group, 0)
+What type is 8 / 2 in Python? How do you divide to get a whole number?
+    ratio-is-a-float  group = // => /
+    ratio-is-a-float  D = // => /
+How many rows come out of your function, and how many should?
+    nothing-pooled  output = weight
+""")

@@ -58,114 +58,62 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = repeat_kv.wrong
-wrong(
-    "heads-tiled",
-    "Print the list of K/V heads that query heads 0, 1, 2, 3 get from you. Neighbors should share "
-    "one: 0 0 1 1. Where must the copies stand, side by side or one round after the other?",
-    dict(output="x.repeat(1, group, 1, 1)"),
-)
-wrong(
-    "divided-by-num-kv-heads",
-    "How many query heads share one K/V head: Hkv, or H / Hkv? By which of the two do you divide i?",
-    dict(output="x[:, [i // Hkv for i in range(num_heads)]]"),
-    dict(output="x[:, [min(i // Hkv, Hkv - 1) for i in range(num_heads)]]"),
-    dict(output="x[:, [i // Hkv % Hkv for i in range(num_heads)]]"),
-)
-wrong(
-    "all-read-head-0",
-    "Change the last K/V head. Which of your output heads notice? What is floor(i / H) for i below H?",
-    dict(output="x[:, :1].repeat(1, num_heads, 1, 1)"),
-)
-wrong(
-    "last-head-fills-up",
-    "Every K/V head should serve equally many query heads. How many does your head 0 serve?",
-    dict(output="x[:, [min(i, Hkv - 1) for i in range(num_heads)]]"),
-)
-wrong(
-    "tokens-repeated",
-    "Your heads are as many as before, but the sentence got longer. Which axis is 1, which is 2?",
-    dict(output="dim=1 => dim=2"),
-)
-wrong(
-    "channels-repeated",
-    "Should the vectors get longer, or the heads more numerous?",
-    dict(output="dim=1 => dim=-1"),
-)
-wrong(
-    "batch-repeated",
-    "Are there more sentences after the call, or more heads? Which axis counts heads?",
-    dict(output="dim=1 => dim=0"),
-    dict(output="torch.cat([x] * group)"),
-)
-wrong(
-    "dim-missing",
-    "What does `repeat_interleave` do with the axes if it is not told along which one to repeat?",
-    dict(output=", dim=1 => "),
-)
+repeat_kv.rows("""
+Print the list of K/V heads that query heads 0, 1, 2, 3 get from you. Neighbors should share one: 0
+0 1 1. Where must the copies stand, side by side or one round after the other?
+    heads-tiled  output = x.repeat(1, group, 1, 1)
+How many query heads share one K/V head: Hkv, or H / Hkv? By which of the two do you divide i?
+    divided-by-num-kv-heads  output = x[:, [i // Hkv for i in range(num_heads)]]
+    divided-by-num-kv-heads  output = x[:, [min(i // Hkv, Hkv - 1) for i in range(num_heads)]]
+    divided-by-num-kv-heads  output = x[:, [i // Hkv % Hkv for i in range(num_heads)]]
+Change the last K/V head. Which of your output heads notice? What is floor(i / H) for i below H?
+    all-read-head-0  output = x[:, :1].repeat(1, num_heads, 1, 1)
+Every K/V head should serve equally many query heads. How many does your head 0 serve?
+    last-head-fills-up  output = x[:, [min(i, Hkv - 1) for i in range(num_heads)]]
+Your heads are as many as before, but the sentence got longer. Which axis is 1, which is 2?
+    tokens-repeated  output = dim=1 => dim=2
+Should the vectors get longer, or the heads more numerous?
+    channels-repeated  output = dim=1 => dim=-1
+Are there more sentences after the call, or more heads? Which axis counts heads?
+    batch-repeated  output = dim=1 => dim=0
+    batch-repeated  output = torch.cat([x] * group)
+What does `repeat_interleave` do with the axes if it is not told along which one to repeat?
+    dim-missing  output = , dim=1 =>
+Your result has five axes. Which two of them together count the H heads, and in which order?
+    copy-axis-not-merged  output = torch.stack([x] * group, dim=2)
+    copy-axis-not-merged  output = torch.stack([x] * group, dim=1)
+What type is 8 / 2 in Python? How do you divide to get a whole number?
+    ratio-is-a-float  group = num_heads / Hkv
+    ratio-is-a-float  group = num_heads / Hkv ; output = torch.repeat_interleave(x, repeats=group, dim=1)
+    ratio-is-a-float  group = num_heads / Hkv ; output = x[:, :, None].expand(-1, -1, group, -1, -1)
+What is 2 // 8? Which of the two numbers of heads is larger?
+    ratio-upside-down  group = Hkv // num_heads
+Where does the number of copies come from? Try H = 8 and Hkv = 2.
+    ratio-fixed-at-2  group = 2
+By which size do you divide `num_heads`: by the number of K/V heads, or by another size?
+    ratio-from-another-axis  Hkv = x.shape[2]
+Two heads, each copied 8 times: how many are that? How many copies make 8 heads out of 2?
+    repeated-h-times  group = num_heads
+How many heads come out if each of Hkv heads is copied Hkv times? How many should there be?
+    repeated-hkv-times  group = Hkv
+How many heads come out of your function, and how many should?
+    nothing-repeated  output = x
+How many sentences go in, and how many come out? Which axis does your index cut?
+    first-sentence-only  output = _[:1]
+""")
 AMONG = (
     "The shape is right, the cells are not. In your tensor before the reshape, does the copy axis "
     "stand right behind the heads? Try x = torch.arange(8).view(1, 2, 2, 2)."
 )
 SHAPE = "reshape(len(x), num_heads, *x.shape[2:])"
-wrong(
+repeat_kv.wrong(
     "copies-among-the-tokens",
     AMONG,
     dict(output=f"x.repeat_interleave(group, dim=2).{SHAPE}"),
     dict(output=f"x.transpose(1, 2).repeat_interleave(group, dim=1).{SHAPE}"),
 )
-wrong(
+repeat_kv.wrong(
     "copies-among-the-channels",
     AMONG,
     dict(output=f"x.repeat_interleave(group, dim=-1).{SHAPE}"),
-)
-wrong(
-    "copy-axis-not-merged",
-    "Your result has five axes. Which two of them together count the H heads, and in which order?",
-    dict(output="torch.stack([x] * group, dim=2)"),
-    dict(output="torch.stack([x] * group, dim=1)"),
-)
-wrong(
-    "ratio-is-a-float",
-    "What type is 8 / 2 in Python? How do you divide to get a whole number?",
-    dict(group="num_heads / Hkv"),
-    dict(
-        group="num_heads / Hkv", output="torch.repeat_interleave(x, repeats=group, dim=1)"
-    ),
-    dict(group="num_heads / Hkv", output="x[:, :, None].expand(-1, -1, group, -1, -1)"),
-)
-wrong(
-    "ratio-upside-down",
-    "What is 2 // 8? Which of the two numbers of heads is larger?",
-    dict(group="Hkv // num_heads"),
-)
-wrong(
-    "ratio-fixed-at-2",
-    "Where does the number of copies come from? Try H = 8 and Hkv = 2.",
-    dict(group="2"),
-)
-wrong(
-    "ratio-from-another-axis",
-    "By which size do you divide `num_heads`: by the number of K/V heads, or by another size?",
-    dict(Hkv="x.shape[2]"),
-)
-wrong(
-    "repeated-h-times",
-    "Two heads, each copied 8 times: how many are that? How many copies make 8 heads out of 2?",
-    dict(group="num_heads"),
-)
-wrong(
-    "repeated-hkv-times",
-    "How many heads come out if each of Hkv heads is copied Hkv times? How many should there be?",
-    dict(group="Hkv"),
-)
-wrong(
-    "nothing-repeated",
-    "How many heads come out of your function, and how many should?",
-    dict(output="x"),
-)
-wrong(
-    "first-sentence-only",
-    "How many sentences go in, and how many come out? Which axis does your index cut?",
-    dict(output="_[:1]"),
 )

@@ -82,157 +82,72 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = encoder_decoder_masks.wrong
-wrong(
-    "inverted",
-    "What does True promise in this course: 'may attend', or 'hide this'?",
-    dict(encoder="~_", decoder="~_", cross="~_"),
-)
-wrong(
-    "padding-inverted",
-    "Is `ids == pad_id` True for the tokens that may be seen, or for the others?",
-    dict(src_real="!= => ==", tgt_real="!= => =="),
-)
-wrong(
-    "decoder-not-causal",
-    "While the decoder learns, the whole output lies before it. Which words may word 0 not see?",
-    dict(decoder="tgt"),
-)
-wrong(
-    "decoder-pads-seen",
-    "The outputs are padded as well. Where does the decoder mask hide that?",
-    dict(decoder="causal"),
-)
-wrong(
-    "or-instead-of-and",
-    "A key in the future that is no pad: may it be seen? Must one rule allow it, or both?",
-    dict(decoder="& => |"),
-)
-wrong(
-    "whole-tensor-as-truth-value",
-    "`and`, `or` and `not` ask whether a whole tensor is true. Which signs work entry by entry?",
-    dict(decoder="& => and"),
-)
-wrong(
-    "causal-upside-down",
-    "Row 0 of your decoder mask: does it see what comes first, or last?",
-    dict(causal="tril => triu"),
-    dict(causal="~_"),
-)
-wrong(
-    "does-not-see-itself",
-    "May a word see itself? What does row 0 see in your decoder mask?",
-    dict(causal="tril() => tril(-1)"),
-)
-wrong(
-    "sees-one-word-ahead",
-    "What may row 0 see besides itself? Which diagonal is the last one?",
-    dict(causal="tril() => tril(1)"),
-)
-wrong(
-    "encoder-causal",
-    "The input is complete before anything is written. May its first word see its last?",
-    dict(encoder="_ & attn_lib.causal_mask(src_ids.shape[1], src_ids.shape[1])"),
-)
-wrong(
-    "encoder-pads-seen",
-    "Which keys does the encoder read: also the pads of the input?",
-    dict(encoder="torch.ones_like(_)"),
-)
-wrong(
-    "cross-pads-seen",
-    "The decoder reads the input too. Whose pads does it meet there?",
-    dict(cross="torch.ones_like(_)"),
-)
-wrong(
-    "cross-hides-pads-of-the-output",
-    "In cross-attention, which sequence gives the keys? Whose pads must be hidden, then?",
-    dict(cross="tgt"),
-)
-wrong(
-    "cross-causal",
-    "Must the first word of the output wait for the last one of the input, or is that there already?",
-    dict(cross="_ & attn_lib.causal_mask(L, src_ids.shape[1])"),
-    dict(cross="_ & torch.ones(L, src_ids.shape[1], dtype=torch.bool).tril()"),
-)
-wrong(
-    "hides-pad-queries-too",
-    "Does the output of a pad query matter to anyone?",
-    dict(encoder="_ & src.mT"),
-    dict(decoder="_ & tgt.mT"),
-    dict(cross="_ & tgt.mT"),
-    dict(encoder="_ & src.mT", decoder="_ & tgt.mT"),
-    dict(encoder="_ & src.mT", decoder="_ & tgt.mT", cross="_ & tgt.mT"),
-)
-wrong(
-    "hides-queries-instead-of-keys",
-    "Should a pad not ask, or should it not be read? Is the last axis of a mask queries or keys?",
-    dict(
-        src="[:, None, None, :] => [:, None, :, None]",
-        tgt="[:, None, None, :] => [:, None, :, None]",
-    ),
-    dict(encoder="src.mT", decoder="tgt => tgt.mT", cross="tgt.mT & torch.ones_like(src)"),
-    dict(decoder="tgt => tgt.mT"),
-    dict(encoder="src.mT"),
-)
-wrong(
-    "pad-id-is-always-0",
-    "Which id stands for a pad? Is it 0 in every vocabulary?",
-    dict(src_real="pad_id => 0", tgt_real="pad_id => 0"),
-)
-wrong(
-    "compares-by-size",
-    "Are all other ids larger than `pad_id`? Which comparison asks for 'another id'?",
-    dict(src_real="!= => >", tgt_real="!= => >"),
-)
-wrong(
-    "assumes-pads-at-the-end",
-    "A count says how many tokens are real. Does it say which, if a pad stands in front?",
-    dict(
-        src_real="torch.arange(src_ids.shape[1]) < _.sum(1, keepdim=True)",
-        tgt_real="torch.arange(L) < _.sum(1, keepdim=True)",
-    ),
-)
-wrong(
-    "opens-empty-rows",
-    "Where all is padding, a row may see nothing. Is that up to the mask, or to your attention?",
-    dict(
-        encoder="_ | ~_.any(-1, keepdim=True)",
-        decoder="_ | ~_.any(-1, keepdim=True)",
-        cross="_ | ~_.any(-1, keepdim=True)",
-    ),
-    dict(decoder="_ | torch.eye(L, dtype=torch.bool)"),
-)
-wrong(
-    "not-boolean",
-    "A mask of this course is made of True and False. Print the dtype of all that yours are made from.",
-    dict(masks="tuple(mask.float() for mask in _)"),
-    dict(masks="tuple(mask.long() for mask in _)"),
-    dict(decoder="causal => causal.float()"),
-    dict(decoder="tgt * causal.float()"),
-)
-AXES = "Write the shape of your masks below (B, H, L, S), lined up from the right. What stands below B?"
-wrong("head-axis-missing", AXES, dict(masks="tuple(mask[:, 0] for mask in _)"))
-wrong(
-    "two-axes-missing",
-    AXES,
-    dict(encoder="src_real", cross="src_real"),
-    dict(src="src_real", tgt="tgt_real"),
-)
-wrong(
-    "decoder-mask-as-long-as-the-input",
-    "In the decoder's own attention, which sequence gives the queries, and which the keys?",
-    dict(L="tgt_ids => src_ids"),
-    dict(decoder="tgt => src"),
-)
-wrong(
-    "results-out-of-order",
-    "In which order are the three masks asked for?",
-    dict(masks="decoder, encoder, cross"),
-    dict(masks="encoder, cross, decoder"),
-)
-wrong(
-    "last-target-dropped",
-    "Nobody asked you to shift the output. How many columns has tgt_ids, and how many your mask?",
-    dict(decoder="_[..., :-1, :-1]"),
-)
+encoder_decoder_masks.rows("""
+What does True promise in this course: 'may attend', or 'hide this'?
+    inverted  encoder = ~_ ; decoder = ~_ ; cross = ~_
+Is `ids == pad_id` True for the tokens that may be seen, or for the others?
+    padding-inverted  src_real = != => == ; tgt_real = != => ==
+While the decoder learns, the whole output lies before it. Which words may word 0 not see?
+    decoder-not-causal  decoder = tgt
+The outputs are padded as well. Where does the decoder mask hide that?
+    decoder-pads-seen  decoder = causal
+A key in the future that is no pad: may it be seen? Must one rule allow it, or both?
+    or-instead-of-and  decoder = & => |
+`and`, `or` and `not` ask whether a whole tensor is true. Which signs work entry by entry?
+    whole-tensor-as-truth-value  decoder = & => and
+Row 0 of your decoder mask: does it see what comes first, or last?
+    causal-upside-down  causal = tril => triu
+    causal-upside-down  causal = ~_
+May a word see itself? What does row 0 see in your decoder mask?
+    does-not-see-itself  causal = tril() => tril(-1)
+What may row 0 see besides itself? Which diagonal is the last one?
+    sees-one-word-ahead  causal = tril() => tril(1)
+The input is complete before anything is written. May its first word see its last?
+    encoder-causal  encoder = _ & attn_lib.causal_mask(src_ids.shape[1], src_ids.shape[1])
+Which keys does the encoder read: also the pads of the input?
+    encoder-pads-seen  encoder = torch.ones_like(_)
+The decoder reads the input too. Whose pads does it meet there?
+    cross-pads-seen  cross = torch.ones_like(_)
+In cross-attention, which sequence gives the keys? Whose pads must be hidden, then?
+    cross-hides-pads-of-the-output  cross = tgt
+Must the first word of the output wait for the last one of the input, or is that there already?
+    cross-causal  cross = _ & attn_lib.causal_mask(L, src_ids.shape[1])
+    cross-causal  cross = _ & torch.ones(L, src_ids.shape[1], dtype=torch.bool).tril()
+Does the output of a pad query matter to anyone?
+    hides-pad-queries-too  encoder = _ & src.mT
+    hides-pad-queries-too  decoder = _ & tgt.mT
+    hides-pad-queries-too  cross = _ & tgt.mT
+    hides-pad-queries-too  encoder = _ & src.mT ; decoder = _ & tgt.mT
+    hides-pad-queries-too  encoder = _ & src.mT ; decoder = _ & tgt.mT ; cross = _ & tgt.mT
+Should a pad not ask, or should it not be read? Is the last axis of a mask queries or keys?
+    hides-queries-instead-of-keys  src = [:, None, None, :] => [:, None, :, None] ; tgt = [:, None, None, :] => [:, None, :, None]
+    hides-queries-instead-of-keys  encoder = src.mT ; decoder = tgt => tgt.mT ; cross = tgt.mT & torch.ones_like(src)
+    hides-queries-instead-of-keys  decoder = tgt => tgt.mT
+    hides-queries-instead-of-keys  encoder = src.mT
+Which id stands for a pad? Is it 0 in every vocabulary?
+    pad-id-is-always-0  src_real = pad_id => 0 ; tgt_real = pad_id => 0
+Are all other ids larger than `pad_id`? Which comparison asks for 'another id'?
+    compares-by-size  src_real = != => > ; tgt_real = != => >
+A count says how many tokens are real. Does it say which, if a pad stands in front?
+    assumes-pads-at-the-end  src_real = torch.arange(src_ids.shape[1]) < _.sum(1, keepdim=True) ; tgt_real = torch.arange(L) < _.sum(1, keepdim=True)
+Where all is padding, a row may see nothing. Is that up to the mask, or to your attention?
+    opens-empty-rows  encoder = _ | ~_.any(-1, keepdim=True) ; decoder = _ | ~_.any(-1, keepdim=True) ; cross = _ | ~_.any(-1, keepdim=True)
+    opens-empty-rows  decoder = _ | torch.eye(L, dtype=torch.bool)
+A mask of this course is made of True and False. Print the dtype of all that yours are made from.
+    not-boolean  masks = tuple(mask.float() for mask in _)
+    not-boolean  masks = tuple(mask.long() for mask in _)
+    not-boolean  decoder = causal => causal.float()
+    not-boolean  decoder = tgt * causal.float()
+Write the shape of your masks below (B, H, L, S), lined up from the right. What stands below B?
+    head-axis-missing  masks = tuple(mask[:, 0] for mask in _)
+    two-axes-missing   encoder = src_real ; cross = src_real
+    two-axes-missing   src = src_real ; tgt = tgt_real
+In the decoder's own attention, which sequence gives the queries, and which the keys?
+    decoder-mask-as-long-as-the-input  L = tgt_ids => src_ids
+    decoder-mask-as-long-as-the-input  decoder = tgt => src
+In which order are the three masks asked for?
+    results-out-of-order  masks = decoder, encoder, cross
+    results-out-of-order  masks = encoder, cross, decoder
+Nobody asked you to shift the output. How many columns has tgt_ids, and how many your mask?
+    last-target-dropped  decoder = _[..., :-1, :-1]
+""")

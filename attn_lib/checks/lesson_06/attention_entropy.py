@@ -74,124 +74,67 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = attention_entropy.wrong
-wrong(
-    "nan-for-a-weight-of-zero",
-    "What is log 0 to a computer, and what is 0 times that? Which number could stand in for the zero "
-    "before the logarithm?",
-    dict(seen="given"),
-)
-wrong(
-    "rows-with-a-zero-lost",
-    "A row with a single zero in it is nan in yours, and then it is gone, though its other weights "
-    "have an entropy. Where must the nan be stopped: in the row's sum, or before it?",
-    dict(seen="given", per_query="_.nan_to_num(0.0)"),
-)
-wrong(
-    "rows-with-a-zero-left-out",
-    "`nanmean` drops every row that has a single zero in it, though its other weights have an "
-    "entropy. Where must the nan be stopped: in the row's sum, or before it?",
-    dict(seen="given", per_head="per_query.nanmean((0, 2))"),
-)
-wrong(
-    "heads-with-a-zero-lost",
-    "A head with a single zero in it is nan in yours, and then it is 0. Where must the nan be stopped: "
-    "at the end, or before the sum over the keys?",
-    dict(seen="given", per_head="_.nan_to_num(0.0)"),
-)
-wrong(
-    "epsilon-lost-in-float16",
-    "Your tiny number keeps the logarithm finite in float32. What is the smallest number above 0 that "
-    "float16 can hold, and what becomes of yours there?",
-    dict(seen="given + 1e-9"),
-    dict(seen="given.clamp_min(1e-9)"),
-)
-wrong(
-    "epsilon-too-large",
-    "Your tiny number moves the logarithm of every weight, not only that of 0. With many keys, most "
-    "weights are small: how much does it change the sum? A much smaller one does not.",
-    dict(seen="given + 1e-3"),
-    dict(seen="given + 1e-4"),
-    dict(seen="given + 1e-5"),
-    dict(seen="given + 1e-3", terms="seen * surprise"),
-)
-wrong(
-    "sign-missing",
-    "The logarithm of a weight below 1 is negative. Should an entropy be negative?",
-    dict(surprise="logs"),
-)
-wrong(
-    "in-bits",
-    "What is the entropy of two equal weights in yours: 1 or 0.693? To which base is your logarithm, "
-    "and which base do nats have?",
-    dict(logs="seen.log2()"),
-)
-wrong(
-    "to-base-ten",
-    "To which base is your logarithm, and which base do nats have?",
-    dict(logs="seen.log10()"),
-)
-wrong(
-    "logarithm-of-one-plus-w",
-    "`log1p` is the logarithm of 1 + w. What is it for w = 1, and what should the entropy of a single "
-    "key be?",
-    dict(logs="given.log1p()"),
-)
-wrong(
-    "divided-by-its-maximum",
-    "The entropy of S equal weights is ln S. Is it 1 in yours? The task asks for nats, not for a "
-    "share of the maximum.",
-    dict(per_head="_ / math.log(weights.shape[-1])"),
-)
-wrong(
-    "perplexity",
-    "You return the number of keys that are looked at, in effect. What is the entropy itself, before "
-    "your `exp`?",
-    dict(per_head="_.exp()"),
-    dict(per_query="_.exp()"),
-)
-wrong(
-    "entropy-of-the-mean",
-    "Two rows, each sure of another key: what is the entropy of each, and what is the entropy of their "
-    "mean? Which comes first, the entropy or the mean?",
-    dict(given="weights.mean((0, 2), keepdim=True)"),
-    dict(given="weights.mean(2, keepdim=True)"),
-    dict(given="weights.mean(0, keepdim=True)"),
-)
-wrong(
-    "over-the-queries",
-    "Which axis of the weights adds up to 1, that of the queries or that of the keys? An entropy is a "
-    "sum over that axis.",
-    dict(per_query="terms.sum(-2)"),
-)
-wrong(
-    "over-the-heads",
-    "Which axis of the weights adds up to 1, that of the heads or that of the keys? An entropy is a "
-    "sum over that axis.",
-    dict(per_query="terms.sum(1)", per_head="per_query.mean((0, 1))"),
-    dict(per_query="terms.sum(1)"),
-)
-wrong(
-    "a-row-of-zeros-is-nan",
-    "Each row is made to add up to 1, or has to. What becomes of a row of zeros, of a query that may "
-    "see nothing?",
-    dict(given="weights / weights.sum(-1, keepdim=True)"),
-    dict(per_query="torch.distributions.Categorical(probs=given).entropy()"),
-)
-wrong(
-    "surprise-not-weighted",
-    "Every key counts the same in yours. With which share should the -log w of a key of weight w count?",
-    dict(terms="surprise"),
-    dict(terms="surprise", per_query="terms.mean(-1)"),
-)
-wrong(
-    "not-an-entropy",
-    "1 minus the sum of squares grows and shrinks like an entropy, but is none. Where is the "
-    "logarithm?",
-    dict(per_query="1 - given.square().sum(-1)"),
-)
-wrong(
-    "not-an-entropy",
-    "You look at the largest weight only. Which part do the other weights have in an entropy?",
-    dict(per_query="-given.amax(-1).where(given.any(-1), 1.0).log()"),
-)
+attention_entropy.rows("""
+What is log 0 to a computer, and what is 0 times that? Which number could stand in for the zero
+before the logarithm?
+    nan-for-a-weight-of-zero  seen = given
+A row with a single zero in it is nan in yours, and then it is gone, though its other weights have
+an entropy. Where must the nan be stopped: in the row's sum, or before it?
+    rows-with-a-zero-lost  seen = given ; per_query = _.nan_to_num(0.0)
+`nanmean` drops every row that has a single zero in it, though its other weights have an entropy.
+Where must the nan be stopped: in the row's sum, or before it?
+    rows-with-a-zero-left-out  seen = given ; per_head = per_query.nanmean((0, 2))
+A head with a single zero in it is nan in yours, and then it is 0. Where must the nan be stopped: at
+the end, or before the sum over the keys?
+    heads-with-a-zero-lost  seen = given ; per_head = _.nan_to_num(0.0)
+Your tiny number keeps the logarithm finite in float32. What is the smallest number above 0 that
+float16 can hold, and what becomes of yours there?
+    epsilon-lost-in-float16  seen = given + 1e-9
+    epsilon-lost-in-float16  seen = given.clamp_min(1e-9)
+Your tiny number moves the logarithm of every weight, not only that of 0. With many keys, most
+weights are small: how much does it change the sum? A much smaller one does not.
+    epsilon-too-large  seen = given + 1e-3
+    epsilon-too-large  seen = given + 1e-4
+    epsilon-too-large  seen = given + 1e-5
+    epsilon-too-large  seen = given + 1e-3 ; terms = seen * surprise
+The logarithm of a weight below 1 is negative. Should an entropy be negative?
+    sign-missing  surprise = logs
+What is the entropy of two equal weights in yours: 1 or 0.693? To which base is your logarithm, and
+which base do nats have?
+    in-bits  logs = seen.log2()
+To which base is your logarithm, and which base do nats have?
+    to-base-ten  logs = seen.log10()
+`log1p` is the logarithm of 1 + w. What is it for w = 1, and what should the entropy of a single key
+be?
+    logarithm-of-one-plus-w  logs = given.log1p()
+The entropy of S equal weights is ln S. Is it 1 in yours? The task asks for nats, not for a share of
+the maximum.
+    divided-by-its-maximum  per_head = _ / math.log(weights.shape[-1])
+You return the number of keys that are looked at, in effect. What is the entropy itself, before your
+`exp`?
+    perplexity  per_head = _.exp()
+    perplexity  per_query = _.exp()
+Two rows, each sure of another key: what is the entropy of each, and what is the entropy of their
+mean? Which comes first, the entropy or the mean?
+    entropy-of-the-mean  given = weights.mean((0, 2), keepdim=True)
+    entropy-of-the-mean  given = weights.mean(2, keepdim=True)
+    entropy-of-the-mean  given = weights.mean(0, keepdim=True)
+Which axis of the weights adds up to 1, that of the queries or that of the keys? An entropy is a sum
+over that axis.
+    over-the-queries  per_query = terms.sum(-2)
+Which axis of the weights adds up to 1, that of the heads or that of the keys? An entropy is a sum
+over that axis.
+    over-the-heads  per_query = terms.sum(1) ; per_head = per_query.mean((0, 1))
+    over-the-heads  per_query = terms.sum(1)
+Each row is made to add up to 1, or has to. What becomes of a row of zeros, of a query that may see
+nothing?
+    a-row-of-zeros-is-nan  given = weights / weights.sum(-1, keepdim=True)
+    a-row-of-zeros-is-nan  per_query = torch.distributions.Categorical(probs=given).entropy()
+Every key counts the same in yours. With which share should the -log w of a key of weight w count?
+    surprise-not-weighted  terms = surprise
+    surprise-not-weighted  terms = surprise ; per_query = terms.mean(-1)
+1 minus the sum of squares grows and shrinks like an entropy, but is none. Where is the logarithm?
+    not-an-entropy  per_query = 1 - given.square().sum(-1)
+You look at the largest weight only. Which part do the other weights have in an entropy?
+    not-an-entropy  per_query = -given.amax(-1).where(given.any(-1), 1.0).log()
+""")

@@ -69,160 +69,86 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = attention_rollout.wrong
-wrong(
-    "order-reversed",
-    "The last layer's keys are what the layer before put out. In the row of an output, which layer is "
-    "met first: must the last one stand on the left of the product, or on the right?",
-    dict(path="layers[::-1]"),
-)
-wrong(
-    "residual-forgotten",
-    "Beside what it gathers, each token keeps itself: the residual connection. Where is it in yours?",
-    dict(step="together"),
-)
-wrong(
-    "not-halved",
-    "Which of the two is halved in yours: A, I, both, or neither? What do the rows of one layer add up "
-    "to?",
-    dict(step="added"),
-    dict(step="together / 2 + identity"),
-    dict(step="together + identity / 2"),
-)
-wrong(
-    "residual-not-in-every-layer",
-    "Every layer has a residual connection of its own. Which layers of yours are without?",
-    dict(step="together", output="(_ + identity) / 2"),
-    dict(step="added / 2 if len(reached) == 1 else together"),
-    dict(step="added / 2 if len(reached) > 1 else together"),
-)
-wrong(
-    "residual-after-the-product",
-    "(R + I) / 2 mixes the identity with everything so far. With what should it be mixed before the "
-    "product: with this layer's map alone?",
-    dict(step="together", product="(_ + identity) / 2"),
-)
-wrong(
-    "ones-instead-of-the-identity",
-    "The residual gives each token itself, and nothing of the others. Which matrix says that: print "
-    "`torch.ones(3, 3)` and `torch.eye(3)`.",
-    dict(added="together + 1"),
-)
-wrong(
-    "added-up-over-layers",
-    "Layers are added up in yours. If the second layer looks at k, and k had looked at j in the first "
-    "one: which product leads from the output to j?",
-    dict(start="0 * identity", product="step + reached[-1]"),
-    dict(start="0 * identity", product="step + reached[-1]", output="_ / len(layers)"),
-)
-wrong(
-    "elementwise-product",
-    "`*` multiplies entry by entry. A path from i to j may pass any token k in between: which product "
-    "adds up over k?",
-    dict(product="step * reached[-1]"),
-    dict(start="torch.ones_like(identity)", product="step * reached[-1]"),
-)
-wrong(
-    "heads-averaged-at-the-end",
-    "You follow each head on its own, layer by layer. Does head 0 of layer 2 read only what head 0 of "
-    "layer 1 wrote? When should the heads be averaged?",
-    dict(together="weights", output="_.mean(1)"),
-)
-wrong(
-    "heads-not-averaged",
-    "The result has no axis for heads. When do they become one map?",
-    dict(together="weights"),
-)
-wrong(
-    "heads-added-up",
-    "After your sum over the heads, what does a row of one layer add up to? What should it?",
-    dict(together="weights.sum(1)"),
-)
-wrong(
-    "heads-multiplied-one-by-one",
-    "The heads of one layer work side by side, not one after the other. What becomes of them before "
-    "you multiply?",
-    dict(path="[h for weights in layers for h in weights.unbind(1)]", together="weights"),
-)
-wrong(
-    "largest-head",
-    "You keep the largest of the heads. Which number does the task make of them?",
-    dict(together="weights.amax(1)"),
-    dict(together="weights.amax(1) / weights.amax(1).sum(-1, keepdim=True)"),
-    dict(together="weights.amax(1)", step="added / added.sum(-1, keepdim=True)"),
-)
-wrong(
-    "first-head-only",
-    "Change one head of a layer after the other. Does your result change each time?",
-    dict(together="weights[:, 0]"),
-    dict(together="weights[:, -1]"),
-)
-wrong(
-    "columns-made-to-add-up-to-one",
-    "A row is a query, and its shares of the keys add up to 1. Over which axis of (B, L, L) do you "
-    "take the sum by which you divide?",
-    dict(step="added / added.sum(1, keepdim=True)"),
-)
-wrong(
-    "layer-left-out",
-    "Change one layer after the other. Does your result change each time? Where does your loop begin, "
-    "and where does it end?",
-    dict(path="layers[1:]"),
-    dict(path="layers[1:]", start="identity.expand(len(layers[0]), -1, -1)"),
-    dict(path="layers[:-1]"),
-    dict(path="layers[:-1]", start="identity.expand(len(layers[0]), -1, -1)"),
-    dict(path="layers[-1:]"),
-    dict(path="layers[:1]"),
-)
-wrong(
-    "first-layer-counted-twice",
-    "Your product begins with the first layer. Does the loop after it begin with the first or with "
-    "the second one?",
-    dict(path="[layers[0], *layers]"),
-)
-wrong(
-    "result-transposed",
-    "Row i of the result belongs to output i, and adds up to 1. Do your rows or your columns?",
-    dict(output="_.mT"),
-    dict(step="_.mT"),
-)
-wrong(
-    "diagonal-taken-out",
-    "A token's attention to itself belongs to the map as well. Where did you take it out?",
-    dict(together="_ - _.diagonal(dim1=-2, dim2=-1).diag_embed()"),
-)
-wrong(
-    "wrong-axis-averaged",
-    "Which axis of (B, H, L, L) is that of the heads? Axes are counted from 0.",
-    dict(together="weights.mean(0)"),
-    dict(together="weights.mean((0, 1))"),
-)
-wrong(
-    "first-sample-only",
-    "Change the second sample. Does your result change?",
-    dict(together="_[0]"),
-)
-wrong(
-    "every-step-returned",
-    "You return the result after every layer. Which of them is asked for?",
-    dict(output="reached[1:]"),
-    dict(output="torch.stack(reached[1:])"),
-)
-wrong(
-    "dtype-of-the-identity",
-    "Give it float16 and float64. Which dtype does your identity have, and what is made of it?",
-    dict(identity="torch.eye(layers[0].shape[-1])"),
-    dict(start="torch.eye(layers[0].shape[-1])"),
-    dict(
-        added="together + torch.eye(layers[0].shape[-1])",
-        product="step @ reached[-1].to(step.dtype)",
-    ),
-)
-wrong(
-    "dtype-changed",
-    "Give it float16, then float64: which dtype comes out, and which one should?",
-    dict(path="[weights.float() for weights in layers]", identity="_.float()"),
-    dict(path="[weights.double() for weights in layers]", identity="_.double()"),
-    dict(together="_.float()", identity="_.float()"),
-    dict(together="_.double()", identity="_.double()"),
-)
+attention_rollout.rows("""
+The last layer's keys are what the layer before put out. In the row of an output, which layer is met
+first: must the last one stand on the left of the product, or on the right?
+    order-reversed  path = layers[::-1]
+Beside what it gathers, each token keeps itself: the residual connection. Where is it in yours?
+    residual-forgotten  step = together
+Which of the two is halved in yours: A, I, both, or neither? What do the rows of one layer add up
+to?
+    not-halved  step = added
+    not-halved  step = together / 2 + identity
+    not-halved  step = together + identity / 2
+Every layer has a residual connection of its own. Which layers of yours are without?
+    residual-not-in-every-layer  step = together ; output = (_ + identity) / 2
+    residual-not-in-every-layer  step = added / 2 if len(reached) == 1 else together
+    residual-not-in-every-layer  step = added / 2 if len(reached) > 1 else together
+(R + I) / 2 mixes the identity with everything so far. With what should it be mixed before the
+product: with this layer's map alone?
+    residual-after-the-product  step = together ; product = (_ + identity) / 2
+The residual gives each token itself, and nothing of the others. Which matrix says that: print
+`torch.ones(3, 3)` and `torch.eye(3)`.
+    ones-instead-of-the-identity  added = together + 1
+Layers are added up in yours. If the second layer looks at k, and k had looked at j in the first
+one: which product leads from the output to j?
+    added-up-over-layers  start = 0 * identity ; product = step + reached[-1]
+    added-up-over-layers  start = 0 * identity ; product = step + reached[-1] ; output = _ / len(layers)
+`*` multiplies entry by entry. A path from i to j may pass any token k in between: which product
+adds up over k?
+    elementwise-product  product = step * reached[-1]
+    elementwise-product  start = torch.ones_like(identity) ; product = step * reached[-1]
+You follow each head on its own, layer by layer. Does head 0 of layer 2 read only what head 0 of
+layer 1 wrote? When should the heads be averaged?
+    heads-averaged-at-the-end  together = weights ; output = _.mean(1)
+The result has no axis for heads. When do they become one map?
+    heads-not-averaged  together = weights
+After your sum over the heads, what does a row of one layer add up to? What should it?
+    heads-added-up  together = weights.sum(1)
+The heads of one layer work side by side, not one after the other. What becomes of them before you
+multiply?
+    heads-multiplied-one-by-one  path = [h for weights in layers for h in weights.unbind(1)] ; together = weights
+You keep the largest of the heads. Which number does the task make of them?
+    largest-head  together = weights.amax(1)
+    largest-head  together = weights.amax(1) / weights.amax(1).sum(-1, keepdim=True)
+    largest-head  together = weights.amax(1) ; step = added / added.sum(-1, keepdim=True)
+Change one head of a layer after the other. Does your result change each time?
+    first-head-only  together = weights[:, 0]
+    first-head-only  together = weights[:, -1]
+A row is a query, and its shares of the keys add up to 1. Over which axis of (B, L, L) do you take
+the sum by which you divide?
+    columns-made-to-add-up-to-one  step = added / added.sum(1, keepdim=True)
+Change one layer after the other. Does your result change each time? Where does your loop begin, and
+where does it end?
+    layer-left-out  path = layers[1:]
+    layer-left-out  path = layers[1:] ; start = identity.expand(len(layers[0]), -1, -1)
+    layer-left-out  path = layers[:-1]
+    layer-left-out  path = layers[:-1] ; start = identity.expand(len(layers[0]), -1, -1)
+    layer-left-out  path = layers[-1:]
+    layer-left-out  path = layers[:1]
+Your product begins with the first layer. Does the loop after it begin with the first or with the
+second one?
+    first-layer-counted-twice  path = [layers[0], *layers]
+Row i of the result belongs to output i, and adds up to 1. Do your rows or your columns?
+    result-transposed  output = _.mT
+    result-transposed  step = _.mT
+A token's attention to itself belongs to the map as well. Where did you take it out?
+    diagonal-taken-out  together = _ - _.diagonal(dim1=-2, dim2=-1).diag_embed()
+Which axis of (B, H, L, L) is that of the heads? Axes are counted from 0.
+    wrong-axis-averaged  together = weights.mean(0)
+    wrong-axis-averaged  together = weights.mean((0, 1))
+Change the second sample. Does your result change?
+    first-sample-only  together = _[0]
+You return the result after every layer. Which of them is asked for?
+    every-step-returned  output = reached[1:]
+    every-step-returned  output = torch.stack(reached[1:])
+Give it float16 and float64. Which dtype does your identity have, and what is made of it?
+    dtype-of-the-identity  identity = torch.eye(layers[0].shape[-1])
+    dtype-of-the-identity  start = torch.eye(layers[0].shape[-1])
+    dtype-of-the-identity  added = together + torch.eye(layers[0].shape[-1]) ; product = step @ reached[-1].to(step.dtype)
+Give it float16, then float64: which dtype comes out, and which one should?
+    dtype-changed  path = [weights.float() for weights in layers] ; identity = _.float()
+    dtype-changed  path = [weights.double() for weights in layers] ; identity = _.double()
+    dtype-changed  together = _.float() ; identity = _.float()
+    dtype-changed  together = _.double() ; identity = _.double()
+""")

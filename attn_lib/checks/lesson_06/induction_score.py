@@ -77,116 +77,54 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = induction_score.wrong
-wrong(
-    "the-same-token",
-    "You look at the earlier copy of the token itself. Where is the token that came after it?",
-    dict(offset="-period"),
-)
-wrong(
-    "the-token-before-the-copy",
-    "You look one place before the earlier copy. Is what you want before it or after it?",
-    dict(offset="-period - 1"),
-)
-wrong(
-    "one-further",
-    "You look two places after the earlier copy. Where is the token that came right after it?",
-    dict(offset="2 - period"),
-)
-wrong(
-    "keys-ahead",
-    "Which keys come before query i, those below the main diagonal or those above it? Which sign has "
-    "an offset that leads there?",
-    dict(offset="period - 1"),
-    dict(offset="period"),
-    dict(offset="period + 1"),
-)
-wrong(
-    "the-token-before",
-    "You score a head that looks one token back. Where do you use the period?",
-    dict(offset="-1"),
-)
-wrong(
-    "the-query-itself",
-    "You score a head that looks at itself. Where do you use the period?",
-    dict(offset="0"),
-)
-wrong(
-    "first-query-left-out",
-    "The first query that has such a key is i = period - 1: its key is 0. Does your range begin "
-    "there? The task counts it.",
-    dict(per_query="_[..., 1:]"),
-)
-wrong(
-    "last-query-left-out",
-    "Which is the last query, L - 1 or L - 2? Where does your range end?",
-    dict(per_query="_[..., :-1]"),
-)
-wrong(
-    "second-copy-only",
-    "The sequence may have three copies or more. Where does your range end?",
-    dict(per_query="_[..., :period + 1]"),
-    dict(per_query="_[..., 1:period + 1]"),
-)
-wrong(
-    "cut-off-copy-left-out",
-    "The last copy may be cut off, and its queries count too. At which query does yours stop?",
-    dict(per_query="_[..., :weights.shape[-1] // period * period - period + 1]"),
-)
-wrong(
-    "around-the-end",
-    "For the first queries, i - period + 1 is negative. What does an index of -1 mean to PyTorch? "
-    "Which queries have such a key?",
-    dict(
-        per_query="given[:, :, torch.arange(weights.shape[-1]), torch.arange(weights.shape[-1]) + offset]"
-    ),
-)
-wrong(
-    "slice-to-minus-zero",
-    "With period 1, your slice ends at -0. Where does `[:0]` end? Count from the front instead.",
-    dict(per_query="given[:, :, period - 1:, :1 - period].diagonal(dim1=-2, dim2=-1)"),
-)
-wrong(
-    "axes-of-the-diagonal",
-    "Which two axes does `diagonal` take if you do not name them? Which two hold queries and keys?",
-    dict(per_query="given.diagonal(offset)"),
-    dict(per_query="given.diagonal(offset)", per_head="per_query.mean((0, 1))"),
-    dict(per_query="given.diagonal(offset)", per_head="per_query.mean(-1)"),
-)
-wrong(
-    "hits-counted",
-    "You count how often the largest weight of a query lies there. The task takes the mean of the "
-    "weights themselves.",
-    dict(
-        per_query="(given.argmax(-1) == torch.arange(weights.shape[-1]) + offset)[..., period - 1:].to(given.dtype)"
-    ),
-)
-wrong(
-    "all-earlier-copies",
-    "You add up what followed all earlier copies. The task asks for the last one only.",
-    dict(
-        per_query="sum(F.pad(given.diagonal(o, dim1=-2, dim2=-1), (offset - o, 0)) for o in range(offset, -weights.shape[-1], -period))"
-    ),
-)
-wrong(
-    "whole-triangle",
-    "`tril` keeps everything below a diagonal. Which function keeps the diagonal alone?",
-    dict(per_query="given.tril(offset).sum(-1)[..., period - 1:]"),
-)
-wrong(
-    "zeros-in-the-mean",
-    "You take the mean over a whole square that is 0 beside the diagonal. How many numbers should be "
-    "in the mean?",
-    dict(per_head="per_query.sum(-1).mean(0) / weights.shape[-1] ** 2"),
-)
-wrong(
-    "divided-by-the-length",
-    "By how many do you divide: by all queries, or by those that have such a key?",
-    dict(per_head="per_query.sum(-1).mean(0) / weights.shape[-1]"),
-)
-wrong(
-    "divided-by-the-wrong-number",
-    "How many numbers has the diagonal: which size does its last axis have? By how many do you divide?",
-    dict(per_head="per_query.sum(-1).mean(0) / (weights.shape[-1] - period)"),
-    dict(per_head="per_query.sum(-1).mean(0) / period"),
-)
+induction_score.rows("""
+You look at the earlier copy of the token itself. Where is the token that came after it?
+    the-same-token  offset = -period
+You look one place before the earlier copy. Is what you want before it or after it?
+    the-token-before-the-copy  offset = -period - 1
+You look two places after the earlier copy. Where is the token that came right after it?
+    one-further  offset = 2 - period
+Which keys come before query i, those below the main diagonal or those above it? Which sign has an
+offset that leads there?
+    keys-ahead  offset = period - 1
+    keys-ahead  offset = period
+    keys-ahead  offset = period + 1
+You score a head that looks one token back. Where do you use the period?
+    the-token-before  offset = -1
+You score a head that looks at itself. Where do you use the period?
+    the-query-itself  offset = 0
+The first query that has such a key is i = period - 1: its key is 0. Does your range begin there?
+The task counts it.
+    first-query-left-out  per_query = _[..., 1:]
+Which is the last query, L - 1 or L - 2? Where does your range end?
+    last-query-left-out  per_query = _[..., :-1]
+The sequence may have three copies or more. Where does your range end?
+    second-copy-only  per_query = _[..., :period + 1]
+    second-copy-only  per_query = _[..., 1:period + 1]
+The last copy may be cut off, and its queries count too. At which query does yours stop?
+    cut-off-copy-left-out  per_query = _[..., :weights.shape[-1] // period * period - period + 1]
+For the first queries, i - period + 1 is negative. What does an index of -1 mean to PyTorch? Which
+queries have such a key?
+    around-the-end  per_query = given[:, :, torch.arange(weights.shape[-1]), torch.arange(weights.shape[-1]) + offset]
+With period 1, your slice ends at -0. Where does `[:0]` end? Count from the front instead.
+    slice-to-minus-zero  per_query = given[:, :, period - 1:, :1 - period].diagonal(dim1=-2, dim2=-1)
+Which two axes does `diagonal` take if you do not name them? Which two hold queries and keys?
+    axes-of-the-diagonal  per_query = given.diagonal(offset)
+    axes-of-the-diagonal  per_query = given.diagonal(offset) ; per_head = per_query.mean((0, 1))
+    axes-of-the-diagonal  per_query = given.diagonal(offset) ; per_head = per_query.mean(-1)
+You count how often the largest weight of a query lies there. The task takes the mean of the weights
+themselves.
+    hits-counted  per_query = (given.argmax(-1) == torch.arange(weights.shape[-1]) + offset)[..., period - 1:].to(given.dtype)
+You add up what followed all earlier copies. The task asks for the last one only.
+    all-earlier-copies  per_query = sum(F.pad(given.diagonal(o, dim1=-2, dim2=-1), (offset - o, 0)) for o in range(offset, -weights.shape[-1], -period))
+`tril` keeps everything below a diagonal. Which function keeps the diagonal alone?
+    whole-triangle  per_query = given.tril(offset).sum(-1)[..., period - 1:]
+You take the mean over a whole square that is 0 beside the diagonal. How many numbers should be in
+the mean?
+    zeros-in-the-mean  per_head = per_query.sum(-1).mean(0) / weights.shape[-1] ** 2
+By how many do you divide: by all queries, or by those that have such a key?
+    divided-by-the-length  per_head = per_query.sum(-1).mean(0) / weights.shape[-1]
+How many numbers has the diagonal: which size does its last axis have? By how many do you divide?
+    divided-by-the-wrong-number  per_head = per_query.sum(-1).mean(0) / (weights.shape[-1] - period)
+    divided-by-the-wrong-number  per_head = per_query.sum(-1).mean(0) / period
+""")

@@ -70,97 +70,53 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = mean_attention_distance.wrong
-wrong(
-    "signed",
-    "A query that looks one token back and one that looks one token ahead: does their sum become 0 in "
-    "yours? Is a distance ever negative?",
-    dict(distance="difference"),
-    dict(distance="-difference"),
-)
-wrong(
-    "sign-dropped-too-late",
-    "One step back and one step ahead cancel in yours. Which comes first: the absolute value, or adding "
-    "up?",
-    dict(distance="difference", per_query="_.abs()"),
-    dict(distance="difference", per_head="_.abs()"),
-    dict(per_query="((given * positions).sum(-1) - positions).abs()"),
-)
-wrong(
-    "only-what-comes-before",
-    "Keys after the query count 0 in yours. How far away is the next token?",
-    dict(distance="difference.clamp_min(0)"),
-)
-wrong(
-    "only-what-comes-after",
-    "Keys before the query count 0 in yours. How far away is the token before?",
-    dict(distance="(-difference).clamp_min(0)"),
-)
-wrong(
-    "off-by-one",
-    "How far is a token from itself, and from the one next to it? What does yours say?",
-    dict(distance="_ + 1"),
-    dict(distance="(_ - 1).clamp_min(0)"),
-    dict(difference="_ + 1"),
-    dict(difference="_ - 1"),
-)
-wrong(
-    "squared",
-    "Two tokens away is a distance of 2. Is it 4 in yours, or is a root taken too late?",
-    dict(distance="_.square()"),
-    dict(distance="_.square()", per_query="_.sqrt()"),
-    dict(distance="_.square()", per_head="_.sqrt()"),
-)
-wrong(
-    "only-the-largest-weight",
-    "You ask only for the key that each query looks at most. Move the rest of its weight further away: "
-    "does your result change?",
-    dict(per_query="(given.argmax(-1) - positions).abs().to(given.dtype)"),
-    dict(given="weights.where(weights == weights.amax(-1, keepdim=True), 0.0)"),
-)
-wrong(
-    "the-largest-distance",
-    "You keep the largest product of each row. Which part do the other keys have in a mean distance?",
-    dict(per_query="terms.amax(-1)"),
-)
-wrong(
-    "the-key-not-the-distance",
-    "You return where a head looks, counted from the first token. From where should you count?",
-    dict(distance="positions"),
-)
-wrong(
-    "not-weighted",
-    "Does your result depend on the weights? With which share should a key of weight 0.9 count?",
-    dict(given="(weights > 0).to(weights.dtype)"),
-)
-wrong(
-    "divided-by-the-length",
-    "The task asks for tokens, not for a share of the length. What does a head that looks one token "
-    "back give in yours?",
-    dict(per_head="_ / (weights.shape[-1] - 1)"),
-)
-wrong(
-    "positions-of-the-wrong-axis",
-    "Print the shape of your positions. Do they count the tokens, or something else?",
-    dict(L="weights.shape[1]"),
-    dict(L="weights.shape[0]"),
-)
-wrong(
-    "positions-on-one-axis",
-    "Print your table of distances. It should be (L, L): subtract the positions of the keys, along one "
-    "axis, from those of the queries, along another. Which of them needs a `[:, None]`?",
-    dict(difference="positions - positions"),
-)
-wrong(
-    "dtype-changed",
-    "Give it float16, then float64: which dtype comes out, and which one should?",
-    dict(given="weights.float()"),
-    dict(given="weights.double()"),
-    dict(distance="_.float()"),
-    dict(per_head="_.float()"),
-)
-wrong(
-    "around-the-end",
-    "How far is the first token from the last one? In yours the sentence closes to a ring.",
-    dict(distance="torch.minimum(_, L - _)"),
-)
+mean_attention_distance.rows("""
+A query that looks one token back and one that looks one token ahead: does their sum become 0 in
+yours? Is a distance ever negative?
+    signed  distance = difference
+    signed  distance = -difference
+One step back and one step ahead cancel in yours. Which comes first: the absolute value, or adding
+up?
+    sign-dropped-too-late  distance = difference ; per_query = _.abs()
+    sign-dropped-too-late  distance = difference ; per_head = _.abs()
+    sign-dropped-too-late  per_query = ((given * positions).sum(-1) - positions).abs()
+Keys after the query count 0 in yours. How far away is the next token?
+    only-what-comes-before  distance = difference.clamp_min(0)
+Keys before the query count 0 in yours. How far away is the token before?
+    only-what-comes-after  distance = (-difference).clamp_min(0)
+How far is a token from itself, and from the one next to it? What does yours say?
+    off-by-one  distance = _ + 1
+    off-by-one  distance = (_ - 1).clamp_min(0)
+    off-by-one  difference = _ + 1
+    off-by-one  difference = _ - 1
+Two tokens away is a distance of 2. Is it 4 in yours, or is a root taken too late?
+    squared  distance = _.square()
+    squared  distance = _.square() ; per_query = _.sqrt()
+    squared  distance = _.square() ; per_head = _.sqrt()
+You ask only for the key that each query looks at most. Move the rest of its weight further away:
+does your result change?
+    only-the-largest-weight  per_query = (given.argmax(-1) - positions).abs().to(given.dtype)
+    only-the-largest-weight  given = weights.where(weights == weights.amax(-1, keepdim=True), 0.0)
+You keep the largest product of each row. Which part do the other keys have in a mean distance?
+    the-largest-distance  per_query = terms.amax(-1)
+You return where a head looks, counted from the first token. From where should you count?
+    the-key-not-the-distance  distance = positions
+Does your result depend on the weights? With which share should a key of weight 0.9 count?
+    not-weighted  given = (weights > 0).to(weights.dtype)
+The task asks for tokens, not for a share of the length. What does a head that looks one token back
+give in yours?
+    divided-by-the-length  per_head = _ / (weights.shape[-1] - 1)
+Print the shape of your positions. Do they count the tokens, or something else?
+    positions-of-the-wrong-axis  L = weights.shape[1]
+    positions-of-the-wrong-axis  L = weights.shape[0]
+Print your table of distances. It should be (L, L): subtract the positions of the keys, along one
+axis, from those of the queries, along another. Which of them needs a `[:, None]`?
+    positions-on-one-axis  difference = positions - positions
+Give it float16, then float64: which dtype comes out, and which one should?
+    dtype-changed  given = weights.float()
+    dtype-changed  given = weights.double()
+    dtype-changed  distance = _.float()
+    dtype-changed  per_head = _.float()
+How far is the first token from the last one? In yours the sentence closes to a ring.
+    around-the-end  distance = torch.minimum(_, L - _)
+""")
