@@ -29,9 +29,8 @@ def masked_softmax(scores, mask):
     forbidden = ~allowed
     hidden = scores.masked_fill(forbidden, -torch.inf)
     weights = hidden.softmax(-1)
-    kept = weights.masked_fill(
-        forbidden, 0.0
-    )  # a row with nothing allowed is NaN until here
+    # A row with nothing allowed is NaN until here.
+    kept = weights.masked_fill(forbidden, 0.0)
     return kept
 
 
@@ -100,7 +99,7 @@ slips.add_mistakes_of_masked_softmaxes(masked_softmax)
 wrong = masked_softmax.wrong
 ANY = "weights if allowed.any() else torch.zeros_like(weights)"
 wrong("full-row-nan", slips.FULL_ROW, dict(kept=ANY))
-LARGER = "_ / (_.sum(-1, keepdim=True) + 1e-6)"
+LARGER = f"{slips.LEFT} + 1e-6)"
 wrong("epsilon-in-denominator", slips.EPSILON, dict(hidden="scores", kept=LARGER))
 LARGER = f"(e := hidden.exp()) / ({slips.TOTAL} + 1e-6)"
 wrong("maximum-not-subtracted", slips.OVERFLOW, dict(weights=LARGER))

@@ -6,6 +6,7 @@ Both have the lines `allowed`, `forbidden`, `hidden`, `weights` and `kept`, and 
 from attn_lib.checks.task import Task
 
 TOTAL = "(total := e.sum(-1, keepdim=True))"
+LEFT = "(left := weights * allowed) / (left.sum(-1, keepdim=True)"
 WITH_INF = "scores + forbidden.to(scores) * -torch.inf"
 ADDITIVE = "scores + torch.zeros(allowed.shape).masked_fill(forbidden, -torch.inf)"
 
@@ -74,16 +75,13 @@ def add_mistakes_of_masked_softmaxes(task: Task, *, may_be_none: bool = False) -
         "You remove weights after the softmax. What do the others add up to, in one row?",
         dict(hidden="scores"),
     )
-    wrong(
-        "epsilon-in-denominator",
-        EPSILON,
-        dict(hidden="scores", kept="_ / (_.sum(-1, keepdim=True) + 1e-9)"),
-    )
+    tiny = dict(hidden="scores", kept=f"{LEFT} + 1e-9)")
+    wrong("epsilon-in-denominator", EPSILON, tiny)
     wrong(
         "maximum-not-subtracted",
         OVERFLOW,
         dict(weights="(e := hidden.exp()) / e.sum(-1, keepdim=True)"),
-        dict(weights=f"(e := hidden.exp()) / ({TOTAL} + 1e-9)", kept="weights"),
+        dict(weights=f"(e := hidden.exp()) / ({TOTAL} + 1e-9)"),
         dict(weights=f"(e := hidden.exp()) / {TOTAL}.masked_fill(total == 0, 1.0)"),
     )
     wrong(
