@@ -4,7 +4,14 @@ import pytest
 import torch
 from torch import nn
 
-from attn_lib.checks.rows import Variants, expanded, lines_of, names_read, written_otherwise
+from attn_lib.checks.rows import (
+    Variants,
+    expanded,
+    lines_of,
+    names_read,
+    table,
+    written_otherwise,
+)
 
 
 def attend(q, k):
@@ -90,3 +97,32 @@ def test_names_that_an_expression_makes_itself_are_not_read():
     assert names_read("[f(t) for t in (q, k)] + _") == {"f", "q", "k"}
     assert names_read("(lambda a: a + b)(c)") == {"b", "c"}
     assert expanded(dict(D="1 => 2"), {"D": "q.shape[-1]"}) == {"D": "q.shape[-2]"}
+
+
+def test_a_table_has_questions_and_under_each_the_lines_it_leads_out_of():
+    read = list(
+        table("""
+Which gate lets a head through:
+0 or 1?
+    upside-down  gate = 1 - _
+    both         gate = 2 * _ ; x = , dim=1 =>
+What is left out?
+    nothing      return = x == 1
+""")
+    )
+    assert read == [
+        ("upside-down", "Which gate lets a head through: 0 or 1?", {"gate": "1 - _"}),
+        (
+            "both",
+            "Which gate lets a head through: 0 or 1?",
+            {"gate": "2 * _", "x": ", dim=1 =>"},
+        ),
+        ("nothing", "What is left out?", {"return": "x == 1"}),
+    ]
+    assert expanded(dict(x=", dim=1 =>"), {"x": "f(y, dim=1)"}) == {"x": "f(y)"}
+
+
+@pytest.mark.parametrize("text", ["    id  x = 1", "Why?\n    id", "Why?\n    id  x == 1"])
+def test_a_table_without_question_or_edit_is_refused(text):
+    with pytest.raises(ValueError, match="expected a question"):
+        list(table(text))
