@@ -71,42 +71,43 @@ def page() -> str:
 
 
 def shared() -> Iterator[str]:
-    """Yield the table of the slips that many tasks share."""
+    """Yield the table of the slips that many tasks share, each with a line of one of these tasks."""
     where = {
-        mistake.id: [t.name for t in tasks() if mistake in known(t.name).mistakes]
+        mistake.id: [t for t in tasks() if mistake in known(t.name).mistakes]
         for mistake in SHARED
     }
-    yield "| slip | asked | in the line | instead | where |\n|-|-|-|-|-|"
-    for id, rows in groupby(SHARED, key=lambda mistake: mistake.id):
-        ways = list(rows)
-        changes = [change for m in ways for change in _changes(m, {})]
-        yield _row(id, ways[0].question, changes, f"{len(where[id])} tasks")
+    yield "| slip | asked | right | instead | where |\n|-|-|-|-|-|"
+    for (id, question), rows in groupby(SHARED, key=lambda m: (m.id, m.question)):
+        changes = []
+        for mistake in rows:
+            fits = next(t for t in tasks() if mistake in known(t.name).mistakes)
+            changes += _changes(mistake, _lines(fits))
+        yield _row(id, question, changes, f"{len(where[id])} tasks")
     yield ""
 
 
 def of_task(task: Task) -> Iterator[str]:
     """Yield the table of a task's own slips."""
+    yield "| slip | asked | right | instead |\n|-|-|-|-|"
+    for (id, question), rows in groupby(task.mistakes, key=lambda m: (m.id, m.question)):
+        yield _row(id, question, [c for m in rows for c in _changes(m, _lines(task))])
+    yield ""
+
+
+def _lines(task: Task) -> dict[str, str]:
+    """Return what the lines of a task's right answers say."""
     lines: dict[str, str] = {}
     for build in (*task.others, task.reference):
         lines |= lines_of(build)
-    yield "| slip | asked | right | instead |\n|-|-|-|-|"
-    for (id, question), rows in groupby(task.mistakes, key=lambda m: (m.id, m.question)):
-        changes = [change for m in rows for change in _changes(m, lines)]
-        yield _row(id, question, changes)
-    yield ""
+    return lines
 
 
 def _changes(mistake: Mistake, lines: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the right line and what is written instead, for each line that a mistake changes."""
     if mistake.answer is not None:
         yield "", "(the whole answer is built otherwise)"
-    edits = expanded(mistake.lines, lines) if lines else mistake.lines
-    for name, text in edits.items():
-        old, arrow, new = text.partition(" => ")
-        if arrow:
-            yield f"{name} = … {old} …", f"{name} = … {new} …" if new else f"{name} = …"
-        else:
-            yield f"{name} = {lines[name]}" if lines else f"{name} = …", f"{name} = {text}"
+    for name, text in expanded(mistake.lines, lines).items():
+        yield f"{name} = {lines[name]}", f"{name} = {text}"
 
 
 def _row(id: str, question: str, changes: list[tuple[str, str]], *more: str) -> str:
