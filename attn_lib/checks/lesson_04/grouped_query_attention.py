@@ -120,53 +120,39 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 add_shared_mistakes(grouped_query_attention)
-wrong = grouped_query_attention.wrong
+grouped_query_attention.rows("""
+How many heads has q, and how many has k? Who gives k and v as many heads as q has?
+    heads-not-matched  k = k ; v = v
+    heads-not-matched  k = k ; v = v ; products = torch.einsum('bhld,bhsd->bhls', q, k)
+With one K/V head, k without its head axis is (B, S, D). Counted from the right, which axis of q
+does its B meet?
+    batch-meets-heads  k = _ if Hkv > 1 else k[:, 0] ; v = _ if Hkv > 1 else v[:, 0]
+How many heads should come out? The queries stay as many as they are: what has to be copied?
+    query-heads-pooled  k = k ; v = v ; products = q.unflatten(1, (Hkv, -1)).mean(2) @ k.mT ; allowed = everything if mask is None or mask.ndim > 2 else mask
+Your heads are right, but in another order. Which axis stands first when you merge K/V head and
+place in the group?
+    output-heads-reordered  heads = _.unflatten(1, (Hkv, -1)).transpose(1, 2).flatten(1, 2)
+How long are the vectors inside one head's dot product: D, or H * D?
+    scale-by-the-whole-width  D = H * q.shape[-1]
+What is the square root of 6, as your code computes it?
+    scale-int-sqrt  scores = math.sqrt => math.isqrt
+Used as an index, a mask needs all sizes of the scores. Which method fills the cells of a mask that
+can only be broadcast to them?
+    mask-as-index  hidden = _ if mask is None else scores.index_put((~mask,), scores.new_tensor(-torch.inf))
+Are all scores larger than the number you fill in? What if they are near -20000?
+    fill-not-low-enough  hidden = -torch.inf => -10000.0
+    fill-not-low-enough  hidden = -torch.inf => -10000.0 ; kept = weights * allowed.any(-1, keepdim=True)
+The heads stay apart here: (B, H, L, D). Whose work is it to merge them?
+    heads-merged  heads = _.transpose(1, 2).flatten(2)
+""")
 UNMATCHED = (
     "How many heads has q, and how many has k? Who gives k and v as many heads as q has?"
-)
-wrong(
-    "heads-not-matched",
-    UNMATCHED,
-    dict(k="k", v="v"),
-    dict(k="k", v="v", products="torch.einsum('bhld,bhsd->bhls', q, k)"),
-)
-wrong(
-    "batch-meets-heads",
-    "With one K/V head, k without its head axis is (B, S, D). Counted from the right, which axis of "
-    "q does its B meet?",
-    dict(k="_ if Hkv > 1 else k[:, 0]", v="_ if Hkv > 1 else v[:, 0]"),
-)
-wrong(
-    "query-heads-pooled",
-    "How many heads should come out? The queries stay as many as they are: what has to be copied?",
-    dict(
-        k="k",
-        v="v",
-        products="q.unflatten(1, (Hkv, -1)).mean(2) @ k.mT",
-        allowed="everything if mask is None or mask.ndim > 2 else mask",
-    ),
-)
-wrong(
-    "output-heads-reordered",
-    "Your heads are right, but in another order. Which axis stands first when you merge K/V head and "
-    "place in the group?",
-    dict(heads="_.unflatten(1, (Hkv, -1)).transpose(1, 2).flatten(1, 2)"),
-)
-wrong(
-    "scale-by-the-whole-width",
-    "How long are the vectors inside one head's dot product: D, or H * D?",
-    dict(D="H * q.shape[-1]"),
-)
-wrong(
-    "scale-int-sqrt",
-    "What is the square root of 6, as your code computes it?",
-    dict(scores="math.sqrt => math.isqrt"),
 )
 GROUPED = dict(
     products="q.unflatten(1, (Hkv, -1)) @ k.unflatten(1, (Hkv, -1)).mT",
     heads="(kept @ v.unflatten(1, (Hkv, -1))).flatten(1, 2)",
 )
-wrong(
+grouped_query_attention.wrong(
     "mask-not-cut-into-groups",
     "Your scores have five axes, the mask has four or fewer, and they are lined up from the right. "
     "Which axis of the scores does the H of a mask (B, H, L, S) meet? Try `mask.expand(B, H, L, S)` "
@@ -174,25 +160,6 @@ wrong(
     GROUPED,
     GROUPED | dict(allowed="_ if mask is None else mask.unsqueeze(2)"),
     GROUPED | dict(allowed="_.unsqueeze(2) if _.ndim > 2 else _"),
-)
-wrong(
-    "mask-as-index",
-    "Used as an index, a mask needs all sizes of the scores. Which method fills the cells of a mask "
-    "that can only be broadcast to them?",
-    dict(
-        hidden="_ if mask is None else scores.index_put((~mask,), scores.new_tensor(-torch.inf))"
-    ),
-)
-wrong(
-    "fill-not-low-enough",
-    "Are all scores larger than the number you fill in? What if they are near -20000?",
-    dict(hidden="-torch.inf => -10000.0"),
-    dict(hidden="-torch.inf => -10000.0", kept="weights * allowed.any(-1, keepdim=True)"),
-)
-wrong(
-    "heads-merged",
-    "The heads stay apart here: (B, H, L, D). Whose work is it to merge them?",
-    dict(heads="_.transpose(1, 2).flatten(2)"),
 )
 
 

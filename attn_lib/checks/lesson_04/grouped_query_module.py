@@ -114,10 +114,30 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 add_shared_mistakes(grouped_query_module)
-wrong = grouped_query_module.wrong
+grouped_query_module.rows("""
+How many heads does `k_proj` make, and how many channels has each of them?
+    kv-width  kv_width = d_model
+    kv-width  kv_width = num_kv_heads
+Into how many heads is d_model cut: into num_heads, or into num_kv_heads? How wide is a head?
+    head-dim-from-kv-heads  kv_width = d_model // num_kv_heads
+Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?
+    bias-left-in  q_proj = False => True ; k_proj = False => True ; v_proj = False => True ; o_proj = False => True
+    bias-left-in  q_proj = False => True ; k_proj = False => True ; v_proj = False => True
+    bias-left-in  q_proj = False => True
+    bias-left-in  v_proj = False => True
+    bias-left-in  o_proj = False => True
+Where should channel 0 of head 1 land in the merged vector: at 1, or at head_dim?
+    merged-channels-first  merged = heads.permute(0, 2, 3, 1).flatten(2)
+How many matrices stand between the merged heads and the result?
+    o-proj-twice  output = self.o_proj(_)
+How long are the vectors inside one head's dot product?
+    scale-by-d-model  D = x.shape[-1]
+Nobody asked to add x here. Who will do that later?
+    residual-added  output = x + _
+""")
 OWN_COPIES = "few_v.repeat_interleave(H // few_v.shape[1], 1)"
 KEYS = dict(few_k="self.num_kv_heads => H", v=OWN_COPIES)
-wrong(
+grouped_query_module.wrong(
     "split-into-other-heads",
     "Print the shapes of q, k and v after the split. How many heads has each of them? Are all heads "
     "equally wide?",
@@ -126,29 +146,8 @@ wrong(
     dict(few_v="self.num_kv_heads => H"),
     dict(q="(H, -1) => (self.num_kv_heads, -1)"),
 )
-wrong(
-    "kv-width",
-    "How many heads does `k_proj` make, and how many channels has each of them?",
-    dict(kv_width="d_model"),
-    dict(kv_width="num_kv_heads"),
-)
-wrong(
-    "head-dim-from-kv-heads",
-    "Into how many heads is d_model cut: into num_heads, or into num_kv_heads? How wide is a head?",
-    dict(kv_width="d_model // num_kv_heads"),
-)
-WITH_BIAS = "False => True"
-wrong(
-    "bias-left-in",
-    "Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?",
-    dict(q_proj=WITH_BIAS, k_proj=WITH_BIAS, v_proj=WITH_BIAS, o_proj=WITH_BIAS),
-    dict(q_proj=WITH_BIAS, k_proj=WITH_BIAS, v_proj=WITH_BIAS),
-    dict(q_proj=WITH_BIAS),
-    dict(v_proj=WITH_BIAS),
-    dict(o_proj=WITH_BIAS),
-)
 CUT = ".unflatten(-1, ({}, -1)).transpose(1, 2) => .reshape(len(x), {}, x.shape[1], -1)"
-wrong(
+grouped_query_module.wrong(
     "heads-cut-from-words",
     "Which numbers of word 0 end up in head 0? Try `arange`.",
     dict(
@@ -162,7 +161,7 @@ wrong(
     ),
 )
 DEALT = "{}.unflatten(-1, (self.head_dim, -1)).permute(0, 3, 1, 2)"
-wrong(
+grouped_query_module.wrong(
     "channels-dealt-out",
     "Which rows of `q_proj.weight` belong to head 0: the first head_dim rows, or every H-th?",
     dict(
@@ -170,24 +169,4 @@ wrong(
         few_k=DEALT.format("keys"),
         few_v=DEALT.format("values"),
     ),
-)
-wrong(
-    "merged-channels-first",
-    "Where should channel 0 of head 1 land in the merged vector: at 1, or at head_dim?",
-    dict(merged="heads.permute(0, 2, 3, 1).flatten(2)"),
-)
-wrong(
-    "o-proj-twice",
-    "How many matrices stand between the merged heads and the result?",
-    dict(output="self.o_proj(_)"),
-)
-wrong(
-    "scale-by-d-model",
-    "How long are the vectors inside one head's dot product?",
-    dict(D="x.shape[-1]"),
-)
-wrong(
-    "residual-added",
-    "Nobody asked to add x here. Who will do that later?",
-    dict(output="x + _"),
 )
