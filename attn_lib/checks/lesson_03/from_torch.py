@@ -102,36 +102,71 @@ def left(letters, *kinds):
     return {f"{letter}_{kind}": "None" for letter in letters for kind in kinds}
 
 
-wrong = from_torch.wrong
+from_torch.rows("""
+Do your three slices begin at different rows?
+    same-chunk-for-all-three  matrices = [_[0]] * 3 ; biases = [_[0]] * 3
+    same-chunk-for-all-three  matrices = [_[0]] * 3
+What is the shape of `nn.Linear(3, 5).weight`? Does PyTorch store its own the other way round?
+    weights-transposed  matrices = [m.T for m in _] ; matrix = _.T
+    weights-transposed  matrices = [m.T for m in _]
+    weights-transposed  matrix = _.T
+How many heads has `mha`, and how many has yours? `head_dim` is the width of one head.
+    num-heads-wrong  H = mha.head_dim
+    num-heads-wrong  H = 1
+In which order does your `MultiHeadAttention` take its two sizes: the width first, or the number of
+heads?
+    sizes-swapped  module = attn_lib.MultiHeadAttention(H, H)
+Print the names and shapes of the parameters of `mha` and of your module, side by side. How many has
+each? Which of yours are in which of theirs?
+    names-do-not-match  q_weight = module.load_state_dict(mha.state_dict())
+    names-do-not-match  q_weight = [p.copy_(t) for p, t in zip(module.parameters(), mha.parameters())]
+`q_proj` is a layer, `q_proj.weight` is one of its two parameters, and both must stay so. Which
+method writes new numbers into a parameter that is there?
+    tensor-assigned  q_weight = setattr(module.q_proj, 'weight', matrices[0])
+    tensor-assigned  q_weight = setattr(module, 'q_proj', matrices[0])
+The matrix is (3E, E). Along which of its axes do three (E, E) matrices stand one after the other?
+    chunked-along-inputs  matrices = chunk(3) => chunk(3, 1)
+Set all numbers of the module that you return to zero. What is `mha` then? Does `nn.Parameter(t)`,
+`.data = t`, `assign=True` or `a.layer = b.layer` make new numbers, or a second name for the same
+ones?
+    shares-memory  q_weight = setattr(module.q_proj, 'weight', nn.Parameter(matrices[0]))
+    shares-memory  q_bias = setattr(module.q_proj, 'bias', nn.Parameter(biases[0]))
+    shares-memory  o_weight = setattr(module, 'o_proj', mha.out_proj)
+    shares-memory  o_bias = setattr(module.o_proj, 'bias', mha.out_proj.bias)
+The given module should only be read. Which line of yours writes into it? In `a.copy_(b)`, which of
+the two receives the numbers? And what do `eval()`, `double()`, `requires_grad_()` do to a module?
+    mha-changed  q_weight = matrices[0].copy_(module.q_proj.weight)
+    mha-changed  o_weight = matrix.copy_(module.o_proj.weight)
+    mha-changed  E = mha.eval().embed_dim
+Does your module compute attention itself, or does it ask PyTorch's to do so? Into a module of which
+class should the weights be carried over?
+    mha-returned  return = mha
+    mha-returned  return = nn.ModuleDict(dict(mha=mha))
+A class is a plan. Which call makes a module from it, and with which two numbers?
+    class-returned  return = attn_lib.MultiHeadAttention
+Your module divides by the square root of D already. Does PyTorch store its queries' weights
+divided?
+    weights-scaled-again  q_weight = _.mul_(mha.head_dim**-0.5) ; q_bias = _.mul_(mha.head_dim**-0.5)
+    weights-scaled-again  q_weight = _.mul_(mha.head_dim**-0.5)
+Should copying be part of what autograd records? Under which `with` does it record nothing?
+    copied-outside-no-grad  q_weight = torch.enable_grad()(module.q_proj.weight.copy_)(matrices[0])
+""")
 ORDERS = [
     f"[_[i] for i in {order}]"
     for order in ((1, 0, 2), (2, 1, 0), (0, 2, 1), (1, 2, 0), (2, 0, 1))
 ]
-wrong(
+from_torch.wrong(
     "chunk-order-mixed-up",
     "The rows of `in_proj_weight`, from above: whose are the first E, whose the next? The name that PyTorch "
     "gives to a forward, `mha(query, key, value)`, has them in the same order.",
     *(dict(matrices=order, biases=order) for order in ORDERS),
 )
-wrong(
+from_torch.wrong(
     "bias-order-mixed-up",
     "The weights are in their places. In which order does `in_proj_bias` hold the three biases?",
     *(dict(biases=order) for order in ORDERS),
 )
-wrong(
-    "same-chunk-for-all-three",
-    "Do your three slices begin at different rows?",
-    dict(matrices="[_[0]] * 3", biases="[_[0]] * 3"),
-    dict(matrices="[_[0]] * 3"),
-)
-wrong(
-    "weights-transposed",
-    "What is the shape of `nn.Linear(3, 5).weight`? Does PyTorch store its own the other way round?",
-    dict(matrices="[m.T for m in _]", matrix="_.T"),
-    dict(matrices="[m.T for m in _]"),
-    dict(matrix="_.T"),
-)
-wrong(
+from_torch.wrong(
     "layers-forgotten",
     "Four layers need new numbers. Which of yours still have the random ones they were made with? With "
     "`strict=False`, names that do not match are skipped in silence.",
@@ -140,7 +175,7 @@ wrong(
         for letters in ("o", "k", "v", "kv", "qkv", "kvo", "qkvo")
     ),
 )
-wrong(
+from_torch.wrong(
     "biases-forgotten",
     "How many parameters has each of your layers: a weight only? What becomes of `mha.in_proj_bias` and "
     "`mha.out_proj.bias`?",
@@ -150,7 +185,7 @@ wrong(
         for letters in ("qkvo", "qkv", "o")
     ),
 )
-wrong(
+from_torch.wrong(
     "fused-rows-interleaved",
     "Are the rows of the three projections stacked one after the other, or dealt out in turn, row by row or "
     "head by head? Write down which of the 3E rows your head 0 calls q.",
@@ -161,78 +196,6 @@ wrong(
             ".unflatten(0, (H, 3, -1)).transpose(0, 1).flatten(1, 2)",
         )
     ),
-)
-wrong(
-    "num-heads-wrong",
-    "How many heads has `mha`, and how many has yours? `head_dim` is the width of one head.",
-    dict(H="mha.head_dim"),
-    dict(H="1"),
-)
-wrong(
-    "sizes-swapped",
-    "In which order does your `MultiHeadAttention` take its two sizes: the width first, or the number of "
-    "heads?",
-    # Four layers of width H, as a class that does not compare its two sizes makes them.
-    dict(module="attn_lib.MultiHeadAttention(H, H)"),
-)
-wrong(
-    "names-do-not-match",
-    "Print the names and shapes of the parameters of `mha` and of your module, side by side. How many has "
-    "each? Which of yours are in which of theirs?",
-    dict(q_weight="module.load_state_dict(mha.state_dict())"),
-    dict(q_weight="[p.copy_(t) for p, t in zip(module.parameters(), mha.parameters())]"),
-)
-wrong(
-    "tensor-assigned",
-    "`q_proj` is a layer, `q_proj.weight` is one of its two parameters, and both must stay so. Which method "
-    "writes new numbers into a parameter that is there?",
-    dict(q_weight="setattr(module.q_proj, 'weight', matrices[0])"),
-    dict(q_weight="setattr(module, 'q_proj', matrices[0])"),
-)
-wrong(
-    "chunked-along-inputs",
-    "The matrix is (3E, E). Along which of its axes do three (E, E) matrices stand one after the other?",
-    dict(matrices="chunk(3) => chunk(3, 1)"),
-)
-wrong(
-    "shares-memory",
-    "Set all numbers of the module that you return to zero. What is `mha` then? Does `nn.Parameter(t)`, "
-    "`.data = t`, `assign=True` or `a.layer = b.layer` make new numbers, or a second name for the same ones?",
-    dict(q_weight="setattr(module.q_proj, 'weight', nn.Parameter(matrices[0]))"),
-    dict(q_bias="setattr(module.q_proj, 'bias', nn.Parameter(biases[0]))"),
-    dict(o_weight="setattr(module, 'o_proj', mha.out_proj)"),
-    dict(o_bias="setattr(module.o_proj, 'bias', mha.out_proj.bias)"),
-)
-wrong(
-    "mha-changed",
-    "The given module should only be read. Which line of yours writes into it? In `a.copy_(b)`, which of "
-    "the two receives the numbers? And what do `eval()`, `double()`, `requires_grad_()` do to a module?",
-    dict(q_weight="matrices[0].copy_(module.q_proj.weight)"),
-    dict(o_weight="matrix.copy_(module.o_proj.weight)"),
-    dict(E="mha.eval().embed_dim"),
-)
-wrong(
-    "mha-returned",
-    "Does your module compute attention itself, or does it ask PyTorch's to do so? Into a module of "
-    "which class should the weights be carried over?",
-    {"return": "mha"},
-    {"return": "nn.ModuleDict(dict(mha=mha))"},
-)
-wrong(
-    "class-returned",
-    "A class is a plan. Which call makes a module from it, and with which two numbers?",
-    {"return": "attn_lib.MultiHeadAttention"},
-)
-wrong(
-    "weights-scaled-again",
-    "Your module divides by the square root of D already. Does PyTorch store its queries' weights divided?",
-    dict(q_weight="_.mul_(mha.head_dim**-0.5)", q_bias="_.mul_(mha.head_dim**-0.5)"),
-    dict(q_weight="_.mul_(mha.head_dim**-0.5)"),
-)
-wrong(
-    "copied-outside-no-grad",
-    "Should copying be part of what autograd records? Under which `with` does it record nothing?",
-    dict(q_weight="torch.enable_grad()(module.q_proj.weight.copy_)(matrices[0])"),
 )
 
 made = cache(attn_lib.MultiHeadAttention)

@@ -165,19 +165,98 @@ def layers(text):
     return dict.fromkeys(("q_proj", "k_proj", "v_proj", "o_proj"), text)
 
 
-wrong = MultiHeadAttention.wrong
+MultiHeadAttention.rows("""
+In Python, is 4 / 2 the number 2 or 2.0? Which operator divides into whole numbers?
+    head-dim-is-a-float  q = queries.view(len(x), -1, H, x.shape[-1] / H).transpose(1, 2)
+    head-dim-is-a-float  q = queries.reshape(len(x), -1, H, x.shape[-1] / H).transpose(1, 2)
+After attention the axes are (B, H, L, D). Which two must change places before the heads of one word
+stand side by side? Neither `view` nor `reshape` moves an axis, and only one of them may copy.
+    merged-without-transpose  merged = heads.reshape(x.shape)
+    merged-without-transpose  heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask) ; merged = heads.view(x.shape)
+    merged-without-transpose  merged = heads.transpose(1, 2).view(x.shape)
+    merged-without-transpose  merged = heads.transpose(2, 3).reshape(x.shape)
+How long are the vectors inside the dot product of one head?
+    scale-by-d-model  D = x.shape[-1]
+Print the number that you divide by. Is its square D, or has something been cut off?
+    scale-int-sqrt  scores = products / math.isqrt(D)
+`context` and `mask` may be None, or a tensor of many numbers, which is neither true nor false.
+Which question tells these two apart?
+    none-not-asked  allowed = mask
+    none-not-asked  allowed = mask if mask else _
+    none-not-asked  source = context
+    none-not-asked  source = context or x
+Does True mean 'may look' here, or 'hide'? And which places does your line change?
+    mask-inverted  allowed = _ if mask is None else ~_
+The mask lines up with the scores (B, H, L, S) from the right as it is. What does your code make of
+its axes, and which axis of the scores does each meet then?
+    mask-axes  allowed = _.unsqueeze(1)
+    mask-axes  allowed = _.mT
+One head's scores are (B, L, S), a mask may be (B, H, L, S). Which part of it belongs to head h, and
+what if its heads axis has size 1?
+    mask-not-cut-for-its-head  merged = torch.cat([(q[:, h] @ k[:, h].mT / math.sqrt(D)).masked_fill(~allowed, -torch.inf).softmax(-1).masked_fill(~allowed, 0.0) @ v[:, h] for h in range(H)], -1)
+    mask-not-cut-for-its-head  merged = torch.cat([F.scaled_dot_product_attention(q[:, h], k[:, h], v[:, h], attn_mask=mask) for h in range(H)], -1)
+Only the mask that is given counts. May word 0 see word 1 without one?
+    causal  allowed = _ & torch.ones_like(scores).tril().bool()
+    causal  allowed = torch.ones_like(scores).tril().bool() if mask is None else mask
+What score does a hidden key have in your code, and what is exp of it? How low must it be, if those
+of the allowed keys are low too?
+    hidden-score-not-low-enough  hidden = scores * allowed ; kept = weights
+    hidden-score-not-low-enough  hidden = scores + allowed ; kept = weights
+    hidden-score-not-low-enough  hidden = -torch.inf => -100.0 ; kept = weights * allowed.any(-1, keepdim=True)
+    hidden-score-not-low-enough  hidden = -torch.inf => -100.0
+Add up one row of your weights, where a key is hidden. Is it 1 still?
+    mask-after-softmax  hidden = scores
+A query that may see nothing: which weights does your code give it? If all scores of its row are one
+and the same large negative number, what does the softmax make of them?
+    empty-row-sees-everything  hidden = -torch.inf => -1000000000.0 ; kept = weights
+    empty-row-sees-everything  hidden = -torch.inf => torch.finfo(scores.dtype).min ; kept = weights
+    empty-row-sees-everything  allowed = _ | ~_.any(-1, keepdim=True)
+What does `forward` promise: which steps, and one result or two? Which of your steps did nobody ask
+for?
+    not-asked-for  kept = F.dropout(_, 0.1)
+    not-asked-for  output = x + _
+    not-asked-for  return = (output, kept)
+Which axis of the weights has to meet the keys' axis of v?
+    weights-transposed  heads = kept.mT @ v
+How many layers stand between the merged heads and the output?
+    o-proj-applied-twice  output = self.o_proj(_)
+A query that sees nothing gets zero from every head. What does `o_proj` make of zeros, and does your
+output still have that?
+    zeroed-after-o-proj  output = _ * allowed.expand(scores.shape).any(-1).any(1)[..., None]
+Queries, keys, values: which ask, and which are looked up? Change x alone, then the context alone:
+which of your three lines notice?
+    wrong-sequence  source = x
+    wrong-sequence  queries = self.q_proj(source) ; keys = self.k_proj(x) ; values = self.v_proj(x)
+    wrong-sequence  queries = self.q_proj(source)
+    wrong-sequence  values = self.v_proj(x)
+    wrong-sequence  keys = self.k_proj(x)
+Which layer makes the queries in your code, which the keys, which the values? Is each used once?
+    wrong-projection  values = self.k_proj(source)
+    wrong-projection  keys = self.v_proj(source) ; values = self.k_proj(source)
+    wrong-projection  keys = self.q_proj(source)
+    wrong-projection  queries = self.k_proj(x)
+    wrong-projection  values = source
+    wrong-projection  queries = x ; keys = source ; values = source
+What is the shape of `nn.Linear(3, 5).weight`? Why not call the layer and let it transpose?
+    weights-not-transposed  queries = x @ self.q_proj.weight + self.q_proj.bias ; keys = source @ self.k_proj.weight + self.k_proj.bias ; values = source @ self.v_proj.weight + self.v_proj.bias
+    weights-not-transposed  output = merged @ self.o_proj.weight + self.o_proj.bias
+Change sample 1. Does the output of sample 0 move? The first axis of x counts samples.
+    batch-as-tokens  queries = _.transpose(0, 1) ; keys = _.transpose(0, 1) ; values = _.transpose(0, 1) ; output = _.transpose(0, 1)
+Are `q_proj`, `k_proj` and `v_proj` three layers, or three names of one?
+    one-layer-for-all-three  k_proj = self.q_proj ; v_proj = self.q_proj
+""")
 READ_ON = each("$.reshape(len(x), H, -1, x.shape[-1] // H)")
 DEALT_OUT = each("$.unflatten(-1, (-1, H)).permute(0, 3, 1, 2)")
 UNTURNED = each("$.unflatten(-1, (H, -1))")
 FUSED = "F.scaled_dot_product_attention(q, k, v, attn_mask=mask)"
-wrong(
+MultiHeadAttention.wrong(
     "split-view-no-transpose",
     "Which numbers of word 0 are in head 0? Look at your split: `view` and `reshape` only read on in "
     "memory order. Does `split_heads` pass its own check?",
     READ_ON,
     dict(READ_ON, merged="heads.reshape(x.shape)"),
 )
-wrong(
+MultiHeadAttention.wrong(
     "interleaved-channels",
     "Which channels belong to head 0: the first D, or every H-th? Which are channel 0 of head 1 before the "
     "split, and after the merge?",
@@ -185,7 +264,7 @@ wrong(
     dict(DEALT_OUT, merged="heads.permute(0, 2, 3, 1).flatten(2)"),
     dict(merged="heads.permute(0, 2, 3, 1).flatten(2)"),
 )
-wrong(
+MultiHeadAttention.wrong(
     "heads-of-the-wrong-size",
     "Print the shape of q after your split. How many heads are there, and how wide is each?",
     each("$.unflatten(-1, (-1, H)).transpose(1, 2)"),
@@ -193,165 +272,22 @@ wrong(
     dict(each("$"), merged="heads"),
     dict(each("$"), heads=FUSED, merged="heads"),
 )
-wrong(
-    "head-dim-is-a-float",
-    "In Python, is 4 / 2 the number 2 or 2.0? Which operator divides into whole numbers?",
-    dict(q="queries.view(len(x), -1, H, x.shape[-1] / H).transpose(1, 2)"),
-    dict(q="queries.reshape(len(x), -1, H, x.shape[-1] / H).transpose(1, 2)"),
-)
-wrong(
+MultiHeadAttention.wrong(
     "heads-attend-to-each-other",
     "Which two axes does your score matrix have: words by words, or heads by heads? Print the shape of q "
     "right before q·k.",
     UNTURNED,
     dict(UNTURNED, merged="heads.flatten(2)"),
 )
-wrong(
-    "merged-without-transpose",
-    "After attention the axes are (B, H, L, D). Which two must change places before the heads of one word "
-    "stand side by side? Neither `view` nor `reshape` moves an axis, and only one of them may copy.",
-    dict(merged="heads.reshape(x.shape)"),
-    dict(
-        heads=FUSED, merged="heads.view(x.shape)"
-    ),  # it leaves them in an order of its own
-    dict(merged="heads.transpose(1, 2).view(x.shape)"),
-    dict(merged="heads.transpose(2, 3).reshape(x.shape)"),
-)
-wrong(
-    "scale-by-d-model",
-    "How long are the vectors inside the dot product of one head?",
-    dict(D="x.shape[-1]"),
-)
-wrong(
-    "scale-int-sqrt",
-    "Print the number that you divide by. Is its square D, or has something been cut off?",
-    dict(scores="products / math.isqrt(D)"),
-)
-wrong(
-    "none-not-asked",
-    "`context` and `mask` may be None, or a tensor of many numbers, which is neither true nor false. Which "
-    "question tells these two apart?",
-    dict(allowed="mask"),
-    dict(allowed="mask if mask else _"),
-    dict(source="context"),
-    dict(source="context or x"),
-)
-wrong(
-    "mask-inverted",
-    "Does True mean 'may look' here, or 'hide'? And which places does your line change?",
-    dict(allowed="_ if mask is None else ~_"),
-)
-wrong(
-    "mask-axes",
-    "The mask lines up with the scores (B, H, L, S) from the right as it is. What does your code make of its "
-    "axes, and which axis of the scores does each meet then?",
-    dict(allowed="_.unsqueeze(1)"),
-    dict(allowed="_.mT"),
-)
-wrong(
-    "mask-not-cut-for-its-head",
-    "One head's scores are (B, L, S), a mask may be (B, H, L, S). Which part of it belongs to head h, "
-    "and what if its heads axis has size 1?",
-    dict(
-        merged="torch.cat([(q[:, h] @ k[:, h].mT / math.sqrt(D)).masked_fill(~allowed, -torch.inf)"
-        ".softmax(-1).masked_fill(~allowed, 0.0) @ v[:, h] for h in range(H)], -1)"
-    ),
-    dict(
-        merged="torch.cat([F.scaled_dot_product_attention(q[:, h], k[:, h], v[:, h], attn_mask=mask)"
-        " for h in range(H)], -1)"
-    ),
-)
-wrong(
-    "causal",
-    "Only the mask that is given counts. May word 0 see word 1 without one?",
-    dict(allowed="_ & torch.ones_like(scores).tril().bool()"),
-    dict(allowed="torch.ones_like(scores).tril().bool() if mask is None else mask"),
-)
-wrong(
-    "hidden-score-not-low-enough",
-    "What score does a hidden key have in your code, and what is exp of it? How low must it be, if those of "
-    "the allowed keys are low too?",
-    dict(hidden="scores * allowed", kept="weights"),
-    dict(hidden="scores + allowed", kept="weights"),
-    dict(hidden="-torch.inf => -100.0", kept="weights * allowed.any(-1, keepdim=True)"),
-    dict(hidden="-torch.inf => -100.0"),
-)
-wrong(
-    "mask-after-softmax",
-    "Add up one row of your weights, where a key is hidden. Is it 1 still?",
-    dict(hidden="scores"),
-)
-wrong(
-    "empty-row-sees-everything",
-    "A query that may see nothing: which weights does your code give it? If all scores of its row are one "
-    "and the same large negative number, what does the softmax make of them?",
-    dict(hidden="-torch.inf => -1000000000.0", kept="weights"),
-    dict(hidden="-torch.inf => torch.finfo(scores.dtype).min", kept="weights"),
-    dict(allowed="_ | ~_.any(-1, keepdim=True)"),
-)
-wrong(
-    "not-asked-for",
-    "What does `forward` promise: which steps, and one result or two? Which of your steps did nobody ask "
-    "for?",
-    dict(kept="F.dropout(_, 0.1)"),
-    dict(output="x + _"),
-    {"return": "(output, kept)"},
-)
-wrong(
-    "weights-transposed",
-    "Which axis of the weights has to meet the keys' axis of v?",
-    dict(heads="kept.mT @ v"),
-)
-wrong(
-    "o-proj-applied-twice",
-    "How many layers stand between the merged heads and the output?",
-    dict(output="self.o_proj(_)"),
-)
-wrong(
-    "zeroed-after-o-proj",
-    "A query that sees nothing gets zero from every head. What does `o_proj` make of zeros, and does your "
-    "output still have that?",
-    dict(output="_ * allowed.expand(scores.shape).any(-1).any(1)[..., None]"),
-)
-wrong(
-    "wrong-sequence",
-    "Queries, keys, values: which ask, and which are looked up? Change x alone, then the context alone: "
-    "which of your three lines notice?",
-    dict(source="x"),
-    dict(queries="self.q_proj(source)", keys="self.k_proj(x)", values="self.v_proj(x)"),
-    dict(queries="self.q_proj(source)"),
-    dict(values="self.v_proj(x)"),
-    dict(keys="self.k_proj(x)"),
-)
 CUT = "$.view(len(x), x.shape[1], H, x.shape[-1] // H).transpose(1, 2)"
-wrong(
+MultiHeadAttention.wrong(
     "context-cut-by-the-length-of-x",
     "How many words has the context, and which length does your code use when it cuts keys and values?",
     dict(k=CUT.replace("$", "keys"), v=CUT.replace("$", "values")),
 )
-wrong(
-    "wrong-projection",
-    "Which layer makes the queries in your code, which the keys, which the values? Is each used once?",
-    dict(values="self.k_proj(source)"),
-    dict(keys="self.v_proj(source)", values="self.k_proj(source)"),
-    dict(keys="self.q_proj(source)"),
-    dict(queries="self.k_proj(x)"),
-    dict(values="source"),
-    dict(queries="x", keys="source", values="source"),
-)
-wrong(
-    "weights-not-transposed",
-    "What is the shape of `nn.Linear(3, 5).weight`? Why not call the layer and let it transpose?",
-    dict(
-        queries="x @ self.q_proj.weight + self.q_proj.bias",
-        keys="source @ self.k_proj.weight + self.k_proj.bias",
-        values="source @ self.v_proj.weight + self.v_proj.bias",
-    ),
-    dict(output="merged @ self.o_proj.weight + self.o_proj.bias"),
-)
 # That of the keys is not noticed by the softmax.
 NO_BIAS = dict(queries="_ - self.q_proj.bias", values="_ - self.v_proj.bias")
-wrong(
+MultiHeadAttention.wrong(
     "bias-not-added",
     "Feed zeros: what should a layer with a bias give? Which of yours leave theirs out?",
     NO_BIAS,
@@ -359,17 +295,7 @@ wrong(
     dict(values=NO_BIAS["values"]),
     dict(output="_ - self.o_proj.bias"),
 )
-wrong(
-    "batch-as-tokens",
-    "Change sample 1. Does the output of sample 0 move? The first axis of x counts samples.",
-    dict(
-        queries="_.transpose(0, 1)",
-        keys="_.transpose(0, 1)",
-        values="_.transpose(0, 1)",
-        output="_.transpose(0, 1)",
-    ),
-)
-wrong(
+MultiHeadAttention.wrong(
     "layers-of-the-wrong-size",
     "`d_model` is the width of all heads together. How many channels should each layer read, and how many "
     "make? In which order does `__init__` take the two sizes?",
@@ -378,14 +304,9 @@ wrong(
     layers("nn.Linear(d_model, d_model * num_heads)"),
     dict(layers("nn.Linear(num_heads, num_heads)"), num_heads="d_model"),
 )
-wrong(
+MultiHeadAttention.wrong(
     "bias-left-out",
     "The four layers have a bias here. Which argument of `nn.Linear` did you set?",
     layers("nn.Linear(d_model, d_model, bias=False)"),
     dict(o_proj="nn.Linear(d_model, d_model, bias=False)"),
-)
-wrong(
-    "one-layer-for-all-three",
-    "Are `q_proj`, `k_proj` and `v_proj` three layers, or three names of one?",
-    dict(k_proj="self.q_proj", v_proj="self.q_proj"),
 )

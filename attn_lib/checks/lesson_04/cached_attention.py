@@ -115,7 +115,53 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = cached_attention.wrong
+cached_attention.rows("""
+Which keys does the first token of the second chunk see in your code: all so far, or those of its
+own chunk?
+    past-not-attended  k = k ; v = v
+What is `cache` in the very first call? What does your first line do with it?
+    cache-is-none  past = cache
+    cache-is-none  past = (cache[0], cache[1])
+Two things are asked for: the output, and what the next call gets as `cache`. What are yours?
+    cache-not-returned  return = output, None
+    cache-not-returned  return = output, cache
+    cache-not-returned  return = output
+    cache-not-returned  return = output, k, v
+    cache-not-returned  return = following, output
+Compare the lengths of the two parts of your cache after three calls. Do both grow?
+    values-not-cached  v = v
+    values-not-cached  v = v ; output = torch.einsum('bhls,bhsd->bhld', weights, v)
+    values-not-cached  following = (k, v[:, :, -L:])
+    values-not-cached  following = (k, v if cache is None else cache[1])
+    values-not-cached  following = (k[:, :, -L:], v)
+Two new tokens, six in the cache. Which shape has your mask, and which rows of the full 8 x 8 mask
+are its rows?
+    mask-top-left  allowed = S - L => 0
+    mask-top-left  allowed = S - L => 0 if L > 1 else S
+    mask-top-left  allowed = torch.ones(L, L, dtype=torch.bool).tril()
+A hidden key's score is now 0. What is exp(0)?
+    mask-multiplied  hidden = scores * allowed
+What do the weights of one token add up to after you have hidden some?
+    mask-after-the-softmax  hidden = scores ; weights = _ * allowed
+A chunk, the first or a later one, has two tokens. May the first see the second? Change the last
+token: do earlier outputs move?
+    chunk-looks-ahead  hidden = scores
+    chunk-looks-ahead  hidden = _ if cache is None else scores
+Which is the last key that the first query of a chunk may see: itself, or another one?
+    mask-one-off  allowed = S - L => S - L + 1
+    mask-one-off  allowed = S - L => S - L - 1 ; weights = _.masked_fill(~allowed, 0.0)
+A token may always see itself, so no row is empty. Print your mask for one token without a cache:
+may the token look? And what does True mean to the function that receives it?
+    mask-inverted  allowed = ~_ ; weights = _.masked_fill(~allowed, 0.0)
+    mask-inverted  allowed = ~_
+What dtype has your cache, and what dtype have k and v?
+    cache-in-half-precision  k = _.half().to(q.dtype) ; v = _.half().to(q.dtype)
+    cache-in-half-precision  k = _.bfloat16().to(q.dtype) ; v = _.bfloat16().to(q.dtype)
+From which score on is exp no longer a finite number? What may you subtract first?
+    exp-overflows  weights = hidden.exp() / hidden.exp().sum(-1, keepdim=True)
+A chunk of three tokens: how many outputs should come back?
+    only-the-last-token  output = _[:, :, -1:]
+""")
 
 
 def joined(old, new):
@@ -123,13 +169,7 @@ def joined(old, new):
     return {name: f"{old} => {new}".replace("*", name) for name in ("k", "v")}
 
 
-wrong(
-    "past-not-attended",
-    "Which keys does the first token of the second chunk see in your code: all so far, or those of "
-    "its own chunk?",
-    dict(k="k", v="v"),
-)
-wrong(
+cached_attention.wrong(
     "cache-of-another-length",
     "How many tokens are in your cache after one call with one token, and how many after four?",
     dict(following="(k[:, :, -L:], v[:, :, -L:])"),
@@ -137,31 +177,7 @@ wrong(
     dict(following="_ if cache is None else [torch.cat([x, x[:, :, -L:]], 2) for x in _]"),
     {x: f"torch.cat([{x} if cache is None else past_{x}, {x}], dim=2)" for x in "kv"},
 )
-wrong(
-    "cache-is-none",
-    "What is `cache` in the very first call? What does your first line do with it?",
-    dict(past="cache"),
-    dict(past="(cache[0], cache[1])"),
-)
-wrong(
-    "cache-not-returned",
-    "Two things are asked for: the output, and what the next call gets as `cache`. What are yours?",
-    {"return": "output, None"},
-    {"return": "output, cache"},
-    {"return": "output"},
-    {"return": "output, k, v"},
-    {"return": "following, output"},
-)
-wrong(
-    "values-not-cached",
-    "Compare the lengths of the two parts of your cache after three calls. Do both grow?",
-    dict(v="v"),
-    dict(v="v", output="torch.einsum('bhls,bhsd->bhld', weights, v)"),
-    dict(following="(k, v[:, :, -L:])"),
-    dict(following="(k, v if cache is None else cache[1])"),
-    dict(following="(k[:, :, -L:], v)"),
-)
-wrong(
+cached_attention.wrong(
     "joined-along-another-axis",
     "Which axis should be longer after each call? Which axis does your `cat` join along?",
     joined("dim=2", "dim=0"),
@@ -169,7 +185,7 @@ wrong(
     joined("dim=2", "dim=-1"),
     joined("dim=2", "dim=-1") | dict(products="torch.einsum('bhld,bhsd->bhls', q, k)"),
 )
-wrong(
+cached_attention.wrong(
     "tokens-in-another-order",
     "After two calls, what do your keys hold, token by token? And your values? Which token comes last?",
     joined("[past_*, *]", "[*, past_*]"),
@@ -177,55 +193,10 @@ wrong(
     dict(v="[past_v, v] => [v, past_v]"),
     dict(past="_ if cache is None else cache[::-1]"),
 )
-wrong(
-    "mask-top-left",
-    "Two new tokens, six in the cache. Which shape has your mask, and which rows of the full 8 x 8 mask "
-    "are its rows?",
-    dict(allowed="S - L => 0"),
-    dict(allowed="S - L => 0 if L > 1 else S"),
-    dict(allowed="torch.ones(L, L, dtype=torch.bool).tril()"),
-)
-wrong(
-    "mask-multiplied",
-    "A hidden key's score is now 0. What is exp(0)?",
-    dict(hidden="scores * allowed"),
-)
-wrong(
-    "mask-after-the-softmax",
-    "What do the weights of one token add up to after you have hidden some?",
-    dict(hidden="scores", weights="_ * allowed"),
-)
-wrong(
-    "chunk-looks-ahead",
-    "A chunk, the first or a later one, has two tokens. May the first see the second? Change the last "
-    "token: do earlier outputs move?",
-    dict(hidden="scores"),
-    dict(hidden="_ if cache is None else scores"),
-)
-COVERED = "_.masked_fill(~allowed, 0.0)"
-wrong(
-    "mask-one-off",
-    "Which is the last key that the first query of a chunk may see: itself, or another one?",
-    dict(allowed="S - L => S - L + 1"),
-    dict(allowed="S - L => S - L - 1", weights=COVERED),
-)
-wrong(
-    "mask-inverted",
-    "A token may always see itself, so no row is empty. Print your mask for one token without a "
-    "cache: may the token look? And what does True mean to the function that receives it?",
-    dict(allowed="~_", weights=COVERED),
-    dict(allowed="~_"),
-)
-wrong(
-    "cache-in-half-precision",
-    "What dtype has your cache, and what dtype have k and v?",
-    dict(k="_.half().to(q.dtype)", v="_.half().to(q.dtype)"),
-    dict(k="_.bfloat16().to(q.dtype)", v="_.bfloat16().to(q.dtype)"),
-)
 for room in (64, 100, 128, 1024):
     padded = f"F.pad(scores, (0, {room} - S))"
     causal = f"torch.full((L, {room}), -torch.inf).triu({room} - L + 1)"
-    wrong(
+    cached_attention.wrong(
         "empty-room-seen",
         "Your cache has room for tokens that have not come yet. What is there now, which score does it "
         "get, and which share?",
@@ -233,16 +204,6 @@ for room in (64, 100, 128, 1024):
         dict(weights=f"({padded} + {causal}).softmax(-1)[..., :S]"),
         dict(weights=f"{padded}.softmax(-1)[..., :S] if L == 1 else _"),
     )
-wrong(
-    "exp-overflows",
-    "From which score on is exp no longer a finite number? What may you subtract first?",
-    dict(weights="hidden.exp() / hidden.exp().sum(-1, keepdim=True)"),
-)
-wrong(
-    "only-the-last-token",
-    "A chunk of three tokens: how many outputs should come back?",
-    dict(output="_[:, :, -1:]"),
-)
 
 
 @cached_attention.mistake(

@@ -134,170 +134,98 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = CrossAttention.wrong
-wrong(
-    "from-the-wrong-sequence",
-    "Which sequence asks, and which one is read? From which of them come your q, k and v?",
-    dict(queries="self.q_proj(context)"),
-    dict(keys="self.k_proj(x)"),
-    dict(values="self.v_proj(x)"),
-    dict(keys="self.k_proj(x)", values="self.v_proj(x)"),
-    dict(queries="x => context", keys="context => x", values="context => x"),
-)
-wrong(
-    "from-the-wrong-layer",
-    "For each of queries, keys and values: which layer makes it in your code?",
-    dict(queries="x"),
-    dict(keys="context"),
-    dict(values="context"),
-    dict(keys="self.v_proj(context)"),
-    dict(keys="self.v_proj(context)", values="self.k_proj(context)"),
-)
-wrong(
-    "residual-added",
-    "Nobody asked to add x here. Does the formula add it?",
-    dict(output="x + _"),
-)
-wrong(
-    "causal",
-    "The whole context is there before the first word is written. What would a causal mask hide?",
-    dict(allowed="_ & attn_lib.causal_mask(x.shape[1], context.shape[1])"),
-    dict(allowed="_ & (torch.ones(x.shape[1], context.shape[1]).tril() > 0)"),
-)
-wrong(
-    "scale-by-d-model",
-    "How long is one query inside ONE head? Is what you divide by exactly the root of that?",
-    dict(D="x.shape[-1]"),
-    dict(D="context.shape[-1]"),
-    dict(scores="math.sqrt => math.isqrt"),
-)
-wrong(
-    "exp-overflows",
-    "From which score on is exp no longer a finite number? What may you subtract first?",
-    dict(weights="hidden.exp() / hidden.exp().sum(-1, keepdim=True)"),
-)
-wrong(
-    "dropout-left-in",
-    "Call the module twice with the same input. Is the answer the same?",
-    dict(kept="nn.functional.dropout(_, 0.1)"),
-)
-wrong(
-    "one-head-only",
-    "With three heads, how many sets of weights should a query have? How many has it in your code?",
-    dict(H="1"),
-    dict(kept="_.mean(1, keepdim=True)"),
-)
+CrossAttention.rows("""
+Which sequence asks, and which one is read? From which of them come your q, k and v?
+    from-the-wrong-sequence  queries = self.q_proj(context)
+    from-the-wrong-sequence  keys = self.k_proj(x)
+    from-the-wrong-sequence  values = self.v_proj(x)
+    from-the-wrong-sequence  keys = self.k_proj(x) ; values = self.v_proj(x)
+    from-the-wrong-sequence  queries = x => context ; keys = context => x ; values = context => x
+For each of queries, keys and values: which layer makes it in your code?
+    from-the-wrong-layer  queries = x
+    from-the-wrong-layer  keys = context
+    from-the-wrong-layer  values = context
+    from-the-wrong-layer  keys = self.v_proj(context)
+    from-the-wrong-layer  keys = self.v_proj(context) ; values = self.k_proj(context)
+Nobody asked to add x here. Does the formula add it?
+    residual-added  output = x + _
+The whole context is there before the first word is written. What would a causal mask hide?
+    causal  allowed = _ & attn_lib.causal_mask(x.shape[1], context.shape[1])
+    causal  allowed = _ & (torch.ones(x.shape[1], context.shape[1]).tril() > 0)
+How long is one query inside ONE head? Is what you divide by exactly the root of that?
+    scale-by-d-model  D = x.shape[-1]
+    scale-by-d-model  D = context.shape[-1]
+    scale-by-d-model  scores = math.sqrt => math.isqrt
+From which score on is exp no longer a finite number? What may you subtract first?
+    exp-overflows  weights = hidden.exp() / hidden.exp().sum(-1, keepdim=True)
+Call the module twice with the same input. Is the answer the same?
+    dropout-left-in  kept = nn.functional.dropout(_, 0.1)
+With three heads, how many sets of weights should a query have? How many has it in your code?
+    one-head-only  H = 1
+    one-head-only  kept = _.mean(1, keepdim=True)
+`context_mask` may be None, or have many entries. What does your line make of either?
+    no-mask-forgotten  mask = context_mask
+    no-mask-forgotten  mask = ~~context_mask
+    no-mask-forgotten  mask = _ if not context_mask else context_mask
+What does True promise here: 'may look' or 'hide'? Which cells does `masked_fill` change?
+    mask-inverted  mask = _ if context_mask is None else ~_
+    mask-inverted  mask = _ if context_mask is None else ~_ ; kept = weights
+Which score has a hidden word in your code, and is its exp 0? Which score would give 0?
+    mask-multiplies-scores  hidden = scores * allowed ; kept = weights
+    mask-multiplies-scores  hidden = scores + allowed.to(scores.dtype) ; kept = weights
+If you hide a key after the softmax, what do the remaining weights add up to?
+    hidden-after-softmax  hidden = scores
+A context vector of zeros still gets a key and a value from the biases. Which score does it get?
+    context-zeroed-instead  keys = context => context.masked_fill(~mask[..., None], 0) ; values = context => context.masked_fill(~mask[..., None], 0) ; hidden = scores ; kept = weights
+If all scores of a row are equal, however low, what are its shares?
+    all-padding-uniform  hidden = -torch.inf => torch.finfo(scores.dtype).min ; kept = weights
+Print the dtype of your scores before and after the mask is added, for a float16 input.
+    mask-of-another-dtype  hidden = scores + (1.0 - allowed.float()) * -1e9
+One sentence is all padding, its neighbor is not. Does your `if` ask each of them?
+    asks-the-whole-batch  kept = weights if mask.any() else _
+In your code a sentence of pads may be read. What keeps its words out of the result?
+    empty-sentence-opened  mask = _ | ~_.any(-1, keepdim=True)
+Each head gives zero where all is padding. What does `o_proj` make of zeros?
+    bias-of-o-proj-hidden-too  output = _.masked_fill(~mask.any(-1)[:, None, None], 0)
+Line your mask up from the right with the scores, (B, H, L, S). Which axis does its B meet?
+    mask-axes-missing  allowed = mask[:, None, :]
+    mask-axes-missing  allowed = mask
+B sentences and H heads in one axis: which of the two comes first in `repeat`?
+    mask-repeated-in-the-wrong-order  allowed = mask.repeat(H, 1).view(-1, H, 1, mask.shape[1])
+Whose words does `context_mask` describe? Which axis of (B, H, L, S) counts those?
+    hides-queries-instead-of-keys  allowed = mask[:, None, :, None]
+    hides-queries-instead-of-keys  allowed = mask[:, None, :, None] ; merged = .flatten(2) => .reshape(x.shape)
+Each sentence has pads of its own. Whose pads does your mask hide in the second one?
+    mask-of-the-first-sentence  mask = _[:1]
+What does `forward` promise: one thing, or two?
+    weights-returned-too  return = output, kept
+How wide is what each layer reads? And which number of `nn.Linear(a, b)` comes in?
+    context-width-forgotten  k_proj = d_context => d_model ; v_proj = d_context => d_model
+    context-width-forgotten  v_proj = d_context => d_model
+    context-width-forgotten  k_proj = nn.Linear(d_model, d_context) ; v_proj = nn.Linear(d_model, d_context)
+    context-width-forgotten  q_proj = nn.Linear(d_context, d_model)
+""")
 LINES = {"q": "queries", "k": "keys", "v": "values"}
 RESHAPED = {n: f"{t}.reshape(len(x), H, -1, x.shape[-1] // H)" for n, t in LINES.items()}
-wrong(
+CrossAttention.wrong(
     "split-without-transpose",
     "Which numbers of token 0 end up in head 0? Try it with `torch.arange`.",
     RESHAPED,
     RESHAPED | dict(merged="heads.reshape(x.shape)"),
 )
-wrong(
+CrossAttention.wrong(
     "heads-among-the-words",
     "You hand over (B, L, H, D). Which axis does the attention take for the words?",
     dict.fromkeys(LINES, ".transpose(1, 2) => ") | dict(merged="heads.flatten(2)"),
 )
 DEALT = {n: f"{t}.unflatten(-1, (-1, H)).permute(0, 3, 1, 2)" for n, t in LINES.items()}
-wrong(
+CrossAttention.wrong(
     "channels-interleaved",
     "Which rows of `q_proj.weight` make head 0: the first D, or every H-th?",
     DEALT,
     DEALT | dict(merged="heads.permute(0, 2, 3, 1).flatten(2)"),
 )
-wrong(
-    "no-mask-forgotten",
-    "`context_mask` may be None, or have many entries. What does your line make of either?",
-    dict(mask="context_mask"),
-    dict(mask="~~context_mask"),
-    dict(mask="_ if not context_mask else context_mask"),
-)
-wrong(
-    "mask-inverted",
-    "What does True promise here: 'may look' or 'hide'? Which cells does `masked_fill` change?",
-    dict(mask="_ if context_mask is None else ~_"),
-    dict(mask="_ if context_mask is None else ~_", kept="weights"),
-)
-wrong(
-    "mask-multiplies-scores",
-    "Which score has a hidden word in your code, and is its exp 0? Which score would give 0?",
-    dict(hidden="scores * allowed", kept="weights"),
-    dict(hidden="scores + allowed.to(scores.dtype)", kept="weights"),
-)
-wrong(
-    "hidden-after-softmax",
-    "If you hide a key after the softmax, what do the remaining weights add up to?",
-    dict(hidden="scores"),
-)
-ZEROED = "context => context.masked_fill(~mask[..., None], 0)"
-wrong(
-    "context-zeroed-instead",
-    "A context vector of zeros still gets a key and a value from the biases. Which score does it get?",
-    dict(keys=ZEROED, values=ZEROED, hidden="scores", kept="weights"),
-)
-wrong(
-    "all-padding-uniform",
-    "If all scores of a row are equal, however low, what are its shares?",
-    dict(hidden="-torch.inf => torch.finfo(scores.dtype).min", kept="weights"),
-)
-wrong(
-    "mask-of-another-dtype",
-    "Print the dtype of your scores before and after the mask is added, for a float16 input.",
-    dict(hidden="scores + (1.0 - allowed.float()) * -1e9"),
-)
-wrong(
-    "asks-the-whole-batch",
-    "One sentence is all padding, its neighbor is not. Does your `if` ask each of them?",
-    dict(kept="weights if mask.any() else _"),
-)
-wrong(
-    "empty-sentence-opened",
-    "In your code a sentence of pads may be read. What keeps its words out of the result?",
-    dict(mask="_ | ~_.any(-1, keepdim=True)"),
-)
-wrong(
-    "bias-of-o-proj-hidden-too",
-    "Each head gives zero where all is padding. What does `o_proj` make of zeros?",
-    dict(output="_.masked_fill(~mask.any(-1)[:, None, None], 0)"),
-)
-wrong(
-    "mask-axes-missing",
-    "Line your mask up from the right with the scores, (B, H, L, S). Which axis does its B meet?",
-    dict(allowed="mask[:, None, :]"),
-    dict(allowed="mask"),
-)
-wrong(
-    "mask-repeated-in-the-wrong-order",
-    "B sentences and H heads in one axis: which of the two comes first in `repeat`?",
-    dict(allowed="mask.repeat(H, 1).view(-1, H, 1, mask.shape[1])"),
-)
-wrong(
-    "hides-queries-instead-of-keys",
-    "Whose words does `context_mask` describe? Which axis of (B, H, L, S) counts those?",
-    dict(allowed="mask[:, None, :, None]"),
-    dict(allowed="mask[:, None, :, None]", merged=".flatten(2) => .reshape(x.shape)"),
-)
-wrong(
-    "mask-of-the-first-sentence",
-    "Each sentence has pads of its own. Whose pads does your mask hide in the second one?",
-    dict(mask="_[:1]"),
-)
-wrong(
-    "weights-returned-too",
-    "What does `forward` promise: one thing, or two?",
-    {"return": "output, kept"},
-)
-wrong(
-    "context-width-forgotten",
-    "How wide is what each layer reads? And which number of `nn.Linear(a, b)` comes in?",
-    dict(k_proj="d_context => d_model", v_proj="d_context => d_model"),
-    dict(v_proj="d_context => d_model"),
-    dict(k_proj="nn.Linear(d_model, d_context)", v_proj="nn.Linear(d_model, d_context)"),
-    dict(q_proj="nn.Linear(d_context, d_model)"),
-)
-wrong(
+CrossAttention.wrong(
     "bias-left-out",
     "The task asks for biases. Which argument of `nn.Linear` switches them off?",
     {f"{letter}_proj": ") => , bias=False)" for letter in "qkvo"},

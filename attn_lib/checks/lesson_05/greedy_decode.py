@@ -104,142 +104,79 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = greedy_decode.wrong
-wrong(
-    "only-the-last-token-shown",
-    "The model reads everything that was written so far. What do you give to `step` in its second call?",
-    dict(shown="ids[:, -1:]"),
-    dict(shown="start"),
-    dict(shown="start", done="False"),
-)
-wrong(
-    "bos-forgotten",
-    "Before anything is written, what does the model read? With which id does every row begin?",
-    dict(start="torch.empty(batch_size, 0, dtype=torch.long)"),
-    dict(start="torch.zeros(batch_size, 1, dtype=torch.long)"),
-    dict(start="bos_id => eos_id"),
-)
-wrong(
-    "start-of-another-kind",
-    "Which dtype and which shape have your first ids: how many rows, how many columns?",
-    dict(start="batch_size => 1"),
-    dict(start="torch.full((batch_size,), bos_id)"),
-    dict(start="torch.ones(batch_size, 1) * bos_id"),
-)
-wrong(
-    "another-position",
-    "The axes of the logits are (B, L, V). Which of all logits say what follows the newest token, and "
-    "which do you take?",
-    dict(last="logits[:, 0]"),
-    dict(last="logits[-1]"),
-)
-wrong(
-    "argmax-over-another-axis",
-    "A token is one of V, for each row. Along which axis of the logits, (B, L, V), does your argmax look?",
-    dict(chosen="logits.argmax(1)[:, -1]"),
-    dict(column="logits.argmax(1)"),
-    dict(column="logits.argmax(1)", done="False"),
-    dict(chosen="last.argmax(0)"),
-    dict(chosen="last.argmax().expand(batch_size)"),
-)
-wrong(
-    "not-the-likeliest",
-    "Which of the V tokens does greedy mean? Call it twice with the same model: which ones do you get?",
-    dict(chosen="last.softmax(-1).multinomial(1)[:, 0]"),
-    dict(chosen="last.argmin(-1)"),
-)
-wrong(
-    "logit-instead-of-its-place",
-    "What do you append: the largest logit, or the place where it stands?",
-    dict(chosen="last.amax(-1)"),
-)
-wrong(
-    "another-column-appended",
-    "Which shape has what you append to the ids, (B, length)? Along which axis do they grow, by how much?",
-    dict(grown="dim=1 => dim=0"),
-    dict(grown="dim=1 => dim=0", done="False"),
-    dict(column="newest"),
-    dict(column="newest[:, None, None]"),
-    dict(column="logits.argmax(-1)"),
-    dict(column="logits.argmax(-1)", done="False"),
-    dict(column="logits.argmax(-1)", done="False", written="ids"),
-)
-wrong(
-    "other-columns-returned",
-    "Which column of your ids holds bos_id, and which was written last? Which ones do you return?",
-    dict(written="ids[:, -1:]"),
-    dict(written="ids[:, :-1]"),
-    dict(written="ids[:, 1:-1]"),
-)
-wrong(
-    "ended-rows-go-on",
-    "What does the model say about a row that has ended? Who remembers that, and stops the row?",
-    dict(newest="chosen"),
-    dict(newest="chosen", done="(newest == eos_id).all()"),
-)
-wrong(
-    "eos-ignored",
-    "The model writes eos_id when a row is done. Where does your loop notice it?",
-    dict(newest="chosen", done="False"),
-    dict(newest="chosen", done="False", rounds="max_len - 1", written="ids"),
-)
-wrong(
-    "forgets-who-ended",
-    "Two tokens after its eos, does your loop still know that this row has ended?",
-    dict(over="chosen == eos_id"),
-    dict(over="chosen == eos_id", done="False"),
-)
-wrong(
-    "ended-one-step-late",
-    "A row writes its eos. What does your loop append in the very next step?",
-    dict(over="ended | (ids[:, -1] == eos_id)"),
-)
-wrong(
-    "filled-with-zeros",
-    "What stands after the end of a row in your result, and what should?",
-    dict(filler="0"),
-    dict(filler="bos_id"),
-    dict(written="F.pad(_, (0, max_len - _.shape[1]))"),
-)
-wrong(
-    "stops-when-any-row-ends",
-    "One row has ended. Have the others? Which of them does your loop ask before it stops?",
-    dict(done="over.any()"),
-    dict(done="over[0]"),
-    dict(done="over[-1]"),
-)
-wrong(
-    "many-rows-in-one-condition",
-    "`if`, `or` and `not` ask for one yes or no. How many rows does your tensor answer for? Which method "
-    "makes one answer of them, and which operator keeps one for each?",
-    dict(done="newest == eos_id"),
-    dict(over="ended or newest == eos_id"),
-)
-wrong(
-    "last-eos-missing",
-    "The last row writes its eos, and your loop stops. Had it appended that eos before?",
-    dict(grown="ids if (ended | (newest == eos_id)).all() else _"),
-    dict(
-        newest="chosen",
-        grown="ids if (chosen == eos_id).all() else _",
-        over="chosen == eos_id",
-    ),
-)
-wrong(
-    "max-len-ignored",
-    "The model may never say eos, or not to all rows at a time. What ends your loop then?",
-    dict(rounds="max_len + 1000"),
-    dict(rounds="max_len + 1000", newest="chosen", done="(newest == eos_id).all()"),
-)
-wrong(
-    "bos-makes-it-too-long",
-    "The column of bos_id counts. How many columns do you return: max_len, or one more?",
-    dict(written="ids"),
-    dict(newest="chosen", done="False", written="ids"),
-)
-wrong(
-    "one-token-off",
-    "How many tokens has your loop written when max_len is 1?",
-    dict(rounds="max_len + 1"),
-    dict(rounds="max_len - 1"),
-)
+greedy_decode.rows("""
+The model reads everything that was written so far. What do you give to `step` in its second call?
+    only-the-last-token-shown  shown = ids[:, -1:]
+    only-the-last-token-shown  shown = start
+    only-the-last-token-shown  shown = start ; done = False
+Before anything is written, what does the model read? With which id does every row begin?
+    bos-forgotten  start = torch.empty(batch_size, 0, dtype=torch.long)
+    bos-forgotten  start = torch.zeros(batch_size, 1, dtype=torch.long)
+    bos-forgotten  start = bos_id => eos_id
+Which dtype and which shape have your first ids: how many rows, how many columns?
+    start-of-another-kind  start = batch_size => 1
+    start-of-another-kind  start = torch.full((batch_size,), bos_id)
+    start-of-another-kind  start = torch.ones(batch_size, 1) * bos_id
+The axes of the logits are (B, L, V). Which of all logits say what follows the newest token, and
+which do you take?
+    another-position  last = logits[:, 0]
+    another-position  last = logits[-1]
+A token is one of V, for each row. Along which axis of the logits, (B, L, V), does your argmax look?
+    argmax-over-another-axis  chosen = logits.argmax(1)[:, -1]
+    argmax-over-another-axis  column = logits.argmax(1)
+    argmax-over-another-axis  column = logits.argmax(1) ; done = False
+    argmax-over-another-axis  chosen = last.argmax(0)
+    argmax-over-another-axis  chosen = last.argmax().expand(batch_size)
+Which of the V tokens does greedy mean? Call it twice with the same model: which ones do you get?
+    not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0]
+    not-the-likeliest  chosen = last.argmin(-1)
+What do you append: the largest logit, or the place where it stands?
+    logit-instead-of-its-place  chosen = last.amax(-1)
+Which shape has what you append to the ids, (B, length)? Along which axis do they grow, by how much?
+    another-column-appended  grown = dim=1 => dim=0
+    another-column-appended  grown = dim=1 => dim=0 ; done = False
+    another-column-appended  column = newest
+    another-column-appended  column = newest[:, None, None]
+    another-column-appended  column = logits.argmax(-1)
+    another-column-appended  column = logits.argmax(-1) ; done = False
+    another-column-appended  column = logits.argmax(-1) ; done = False ; written = ids
+Which column of your ids holds bos_id, and which was written last? Which ones do you return?
+    other-columns-returned  written = ids[:, -1:]
+    other-columns-returned  written = ids[:, :-1]
+    other-columns-returned  written = ids[:, 1:-1]
+What does the model say about a row that has ended? Who remembers that, and stops the row?
+    ended-rows-go-on  newest = chosen
+    ended-rows-go-on  newest = chosen ; done = (newest == eos_id).all()
+The model writes eos_id when a row is done. Where does your loop notice it?
+    eos-ignored  newest = chosen ; done = False
+    eos-ignored  newest = chosen ; done = False ; rounds = max_len - 1 ; written = ids
+Two tokens after its eos, does your loop still know that this row has ended?
+    forgets-who-ended  over = chosen == eos_id
+    forgets-who-ended  over = chosen == eos_id ; done = False
+A row writes its eos. What does your loop append in the very next step?
+    ended-one-step-late  over = ended | (ids[:, -1] == eos_id)
+What stands after the end of a row in your result, and what should?
+    filled-with-zeros  filler = 0
+    filled-with-zeros  filler = bos_id
+    filled-with-zeros  written = F.pad(_, (0, max_len - _.shape[1]))
+One row has ended. Have the others? Which of them does your loop ask before it stops?
+    stops-when-any-row-ends  done = over.any()
+    stops-when-any-row-ends  done = over[0]
+    stops-when-any-row-ends  done = over[-1]
+`if`, `or` and `not` ask for one yes or no. How many rows does your tensor answer for? Which method
+makes one answer of them, and which operator keeps one for each?
+    many-rows-in-one-condition  done = newest == eos_id
+    many-rows-in-one-condition  over = ended or newest == eos_id
+The last row writes its eos, and your loop stops. Had it appended that eos before?
+    last-eos-missing  grown = ids if (ended | (newest == eos_id)).all() else _
+    last-eos-missing  newest = chosen ; grown = ids if (chosen == eos_id).all() else _ ; over = chosen == eos_id
+The model may never say eos, or not to all rows at a time. What ends your loop then?
+    max-len-ignored  rounds = max_len + 1000
+    max-len-ignored  rounds = max_len + 1000 ; newest = chosen ; done = (newest == eos_id).all()
+The column of bos_id counts. How many columns do you return: max_len, or one more?
+    bos-makes-it-too-long  written = ids
+    bos-makes-it-too-long  newest = chosen ; done = False ; written = ids
+How many tokens has your loop written when max_len is 1?
+    one-token-off  rounds = max_len + 1
+    one-token-off  rounds = max_len - 1
+""")
