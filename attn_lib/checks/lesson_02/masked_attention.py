@@ -139,118 +139,69 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 add_mistakes_of_masked_softmaxes(masked_attention, may_be_none=True)
-wrong = masked_attention.wrong
-wrong(
-    "inverted",
-    "Without a mask yours forbids everything. In the mask you make up for that case, what stands for "
-    "'may look', True or False? And what do you do with it afterwards?",
-    dict(forbidden="allowed", kept="weights"),
-    dict(forbidden="allowed"),
-)
-PAINTED = (
-    "You paint over NaN that is there already. On the way back, a gradient of 0 meets it: what is "
-    "0 * NaN? Repair the weights before they meet v."
-)
-wrong("nan-painted-over", PAINTED, dict(kept="weights", output="_.nan_to_num(0.0)"))
-wrong(
-    "none-not-handled",
-    "Without a mask, what does your code work with: with None, or with a mask that you made up? Which "
-    "dtype must a mask have, and which line must not see None?",
-    dict(forbidden="~mask"),
-    dict(forbidden="mask == 0"),
-    dict(allowed="mask.bool()"),
-    dict(everything="torch.ones_like(scores)"),
-)
-CAUSAL = "Nobody asked for a mask here. May query 0 see the last key?"
-wrong("none-becomes-causal", CAUSAL, dict(everything="_.tril(k.shape[-2] - q.shape[-2])"))
+masked_attention.rows("""
+Without a mask yours forbids everything. In the mask you make up for that case, what stands for 'may
+look', True or False? And what do you do with it afterwards?
+    inverted  forbidden = allowed ; kept = weights
+    inverted  forbidden = allowed
+You paint over NaN that is there already. On the way back, a gradient of 0 meets it: what is 0 *
+NaN? Repair the weights before they meet v.
+    nan-painted-over  kept = weights ; output = _.nan_to_num(0.0)
+Without a mask, what does your code work with: with None, or with a mask that you made up? Which
+dtype must a mask have, and which line must not see None?
+    none-not-handled  forbidden = ~mask
+    none-not-handled  forbidden = mask == 0
+    none-not-handled  allowed = mask.bool()
+    none-not-handled  everything = torch.ones_like(scores)
+Nobody asked for a mask here. May query 0 see the last key?
+    none-becomes-causal  everything = _.tril(k.shape[-2] - q.shape[-2])
+The mask already lines up with (B, H, L, S) from the right, whatever its shape. Which of its shapes
+does your line misread?
+    mask-axes-changed  allowed = _ if mask is None else _.unsqueeze(1)
+    mask-axes-changed  allowed = _ if mask is None else _[None, None]
+    mask-axes-changed  allowed = _[:, None, None, :] if _ is mask and _.ndim == 2 else _
+`mask[b, h]` needs a mask of four axes, none of them of size 1. What is `mask[0, 0]` if the mask is
+(L, S)? Which function gives any mask the shape (B, H, L, S), without a copy?
+    mask-indexed-without-expanding  allowed = everything if mask is None else torch.stack([torch.stack([mask[b, h].expand(scores.shape[2:]) for h in range(q.shape[1])]) for b in range(len(q))])
+Inside your loop over heads the scores have three axes, (B, L, S). Which axes has the mask there?
+Give it all four before the loop, then take its part for the head.
+    mask-not-cut-by-head  output = _ if mask is None else torch.stack([scores[:, h].masked_fill(forbidden, -torch.inf).softmax(-1).masked_fill(forbidden, 0.0) @ v[:, h] for h in range(q.shape[1])], 1)
+A mask (B, H, L, S) may differ from head to head. Change the mask of head 1: does the output of head
+1 move?
+    one-mask-for-all-heads  allowed = _[:, :1] if _.ndim == 4 else _
+You flatten (B, H): the heads of one sentence lie side by side. `repeat` puts the sentences side by
+side, again and again. Whose mask does the second entry get? Try `expand`.
+    mask-repeated-in-the-wrong-order  allowed = _[:, 0].repeat(q.shape[1], 1, 1).unflatten(0, q.shape[:2]) if _.ndim == 4 and _.shape[1] == 1 else _
+Print `q.shape`, and ask of each size what it counts. Which one is the length of the vectors that
+meet in q·k? Which one do you read?
+    scale-by-the-wrong-size  D = q.shape[1]
+    scale-by-the-wrong-size  D = q.shape[2]
+    scale-by-the-wrong-size  D = k.shape[2]
+    scale-by-the-wrong-size  D = v.shape[-1]
+Print `k.shape` and `k.T.shape`: `.T` reverses all four axes. Which two should change places?
+    all-axes-reversed  products = q @ k.permute(3, 2, 1, 0)
+In lesson 01 the axes 1 and 2 of k changed places. What are they now? Count from the end.
+    wrong-axes-transposed  products = q @ k.transpose(1, 2)
+How many axes has q now, and how many letters do you give it?
+    head-axis-forgotten  products = torch.einsum('bld,bsd->bls', q, k)
+Does a head read the values of other heads in yours? Which letter stands for the head in each
+operand?
+    heads-mixed  output = torch.einsum('bhls,bgsd->bhld', kept, v)
+Where do the weights meet the values in your code? What is a query's output a mixture of?
+    weights-not-used  output = v
+    weights-not-used  output = v.mean(2, keepdim=True).expand(*q.shape[:-1], -1)
+Lesson 01 returned two things. How many are asked for here?
+    weights-returned-too  output = _, kept
+The output should be (B, H, L, Dv). In which order are its axes in yours?
+    output-in-another-layout  output = _.transpose(1, 2)
+    output-in-another-layout  output = _.transpose(1, 2).flatten(2)
+Give it float16, then float64: which dtype comes out? If you write the output into a tensor that you
+made yourself, which dtype has that?
+    dtype-changed  output = _.float()
+    dtype-changed  products = q.float() @ k.float().mT ; output = kept @ v.float()
+Call it twice with the same input. Is the answer the same?
+    dropout-left-in  kept = F.dropout(_, 0.1)
+""")
 GIVEN = "Which mask do you use: your own, or the one that was given?"
 TRIANGLE = "attn_lib.causal_mask(q.shape[-2], k.shape[-2])"
-wrong("causal-always", GIVEN, dict(allowed=f"_ & {TRIANGLE}"))
-wrong(
-    "mask-axes-changed",
-    "The mask already lines up with (B, H, L, S) from the right, whatever its shape. Which of its "
-    "shapes does your line misread?",
-    dict(allowed="_ if mask is None else _.unsqueeze(1)"),
-    dict(allowed="_ if mask is None else _[None, None]"),
-    dict(allowed="_[:, None, None, :] if _ is mask and _.ndim == 2 else _"),
-)
-wrong(
-    "mask-indexed-without-expanding",
-    "`mask[b, h]` needs a mask of four axes, none of them of size 1. What is `mask[0, 0]` if the mask is "
-    "(L, S)? Which function gives any mask the shape (B, H, L, S), without a copy?",
-    dict(
-        allowed="everything if mask is None else torch.stack([torch.stack([mask[b, h].expand(scores.shape[2:]) for h in range(q.shape[1])]) for b in range(len(q))])"
-    ),
-)
-wrong(
-    "mask-not-cut-by-head",
-    "Inside your loop over heads the scores have three axes, (B, L, S). Which axes has the mask there? "
-    "Give it all four before the loop, then take its part for the head.",
-    dict(
-        output="_ if mask is None else torch.stack([scores[:, h].masked_fill(forbidden, -torch.inf).softmax(-1).masked_fill(forbidden, 0.0) @ v[:, h] for h in range(q.shape[1])], 1)"
-    ),
-)
-wrong(
-    "one-mask-for-all-heads",
-    "A mask (B, H, L, S) may differ from head to head. Change the mask of head 1: does the output of "
-    "head 1 move?",
-    dict(allowed="_[:, :1] if _.ndim == 4 else _"),
-)
-wrong(
-    "mask-repeated-in-the-wrong-order",
-    "You flatten (B, H): the heads of one sentence lie side by side. `repeat` puts the sentences side "
-    "by side, again and again. Whose mask does the second entry get? Try `expand`.",
-    dict(
-        allowed="_[:, 0].repeat(q.shape[1], 1, 1).unflatten(0, q.shape[:2]) if _.ndim == 4 and _.shape[1] == 1 else _"
-    ),
-)
-wrong(
-    "scale-by-the-wrong-size",
-    "Print `q.shape`, and ask of each size what it counts. Which one is the length of the vectors that "
-    "meet in q·k? Which one do you read?",
-    dict(D="q.shape[1]"),
-    dict(D="q.shape[2]"),
-    dict(D="k.shape[2]"),
-    dict(D="v.shape[-1]"),
-)
-wrong(
-    "all-axes-reversed",
-    "Print `k.shape` and `k.T.shape`: `.T` reverses all four axes. Which two should change places?",
-    dict(products="q @ k.permute(3, 2, 1, 0)"),
-)
-wrong(
-    "wrong-axes-transposed",
-    "In lesson 01 the axes 1 and 2 of k changed places. What are they now? Count from the end.",
-    dict(products="q @ k.transpose(1, 2)"),
-)
-LETTERS = "How many axes has q now, and how many letters do you give it?"
-wrong("head-axis-forgotten", LETTERS, dict(products="torch.einsum('bld,bsd->bls', q, k)"))
-wrong(
-    "heads-mixed",
-    "Does a head read the values of other heads in yours? Which letter stands for the head in each "
-    "operand?",
-    dict(output="torch.einsum('bhls,bgsd->bhld', kept, v)"),
-)
-wrong(
-    "weights-not-used",
-    "Where do the weights meet the values in your code? What is a query's output a mixture of?",
-    dict(output="v"),
-    dict(output="v.mean(2, keepdim=True).expand(*q.shape[:-1], -1)"),
-)
-TOO = "Lesson 01 returned two things. How many are asked for here?"
-wrong("weights-returned-too", TOO, dict(output="_, kept"))
-wrong(
-    "output-in-another-layout",
-    "The output should be (B, H, L, Dv). In which order are its axes in yours?",
-    dict(output="_.transpose(1, 2)"),
-    dict(output="_.transpose(1, 2).flatten(2)"),
-)
-wrong(
-    "dtype-changed",
-    "Give it float16, then float64: which dtype comes out? If you write the output into a tensor that "
-    "you made yourself, which dtype has that?",
-    dict(output="_.float()"),
-    dict(products="q.float() @ k.float().mT", output="kept @ v.float()"),
-)
-TWICE = "Call it twice with the same input. Is the answer the same?"
-wrong("dropout-left-in", TWICE, dict(kept="F.dropout(_, 0.1)"))
+masked_attention.wrong("causal-always", GIVEN, dict(allowed=f"_ & {TRIANGLE}"))

@@ -96,76 +96,57 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 slips.add_mistakes_of_masked_softmaxes(masked_softmax)
-wrong = masked_softmax.wrong
+masked_softmax.rows("""
+`max`, `sum` and `any` take the last axis away. With which axis of the scores does what is left line
+up? Look for `keepdim`.
+    axis-lost  weights = (e := (scores - scores.amax(-1)).exp() * allowed) / e.sum(-1) ; kept = weights
+    axis-lost  weights = (e := hidden.exp()) / e.sum(-1)
+    axis-lost  kept = weights.masked_fill(~allowed.any(-1), 0.0)
+What should one row of the result add up to? Which line of yours sees to it?
+    softmax-missing  weights = hidden ; kept = weights
+    softmax-missing  weights = hidden
+    softmax-missing  weights = hidden.sigmoid()
+Give it float16, float32 and float64: which dtype comes out? Which one should?
+    dtype-changed  hidden = scores => scores.float()
+    dtype-changed  hidden = scores => scores.double()
+The mask already lines up with the scores from the right. Which line moves its axes?
+    mask-axes-changed  allowed = _.unsqueeze(1)
+Which rows should be zero: those in which any key is forbidden, or those in which every key is?
+    rows-with-any-forbidden-key-zeroed  kept = weights.masked_fill(~allowed.all(-1, keepdim=True), 0.0)
+`tensor[mask] = ...` needs a mask of the very shape of the tensor, and overwrites what the way back
+may still need. Which function makes a new tensor, of a mask that is broadcast?
+    mask-as-index  hidden = scores.index_put((forbidden,), scores.new_tensor(-torch.inf))
+    mask-as-index  hidden = scores.index_put((forbidden,), scores.new_tensor(-torch.inf)) ; kept = weights.nan_to_num(0.0)
+    mask-as-index  kept = weights.index_put_((~allowed.any(-1),), weights.new_tensor(0.0))
+The result should have the shape of the scores. Which line of yours drops the forbidden keys instead
+of setting them to 0?
+    forbidden-keys-dropped  kept = scores[allowed.expand_as(scores)].softmax(-1)
+""")
 ANY = "weights if allowed.any() else torch.zeros_like(weights)"
-wrong("full-row-nan", slips.FULL_ROW, dict(kept=ANY))
+masked_softmax.wrong("full-row-nan", slips.FULL_ROW, dict(kept=ANY))
 LARGER = f"{slips.LEFT} + 1e-6)"
-wrong("epsilon-in-denominator", slips.EPSILON, dict(hidden="scores", kept=LARGER))
+masked_softmax.wrong(
+    "epsilon-in-denominator", slips.EPSILON, dict(hidden="scores", kept=LARGER)
+)
 LARGER = f"(e := hidden.exp()) / ({slips.TOTAL} + 1e-6)"
-wrong("maximum-not-subtracted", slips.OVERFLOW, dict(weights=LARGER))
-wrong("nan-painted-over", slips.PAINTED, dict(hidden=slips.ADDITIVE))
+masked_softmax.wrong("maximum-not-subtracted", slips.OVERFLOW, dict(weights=LARGER))
+masked_softmax.wrong("nan-painted-over", slips.PAINTED, dict(hidden=slips.ADDITIVE))
 NAN_TO_0 = "weights.nan_to_num(0.0)"
-wrong("zero-times-inf", slips.INF, dict(hidden=slips.WITH_INF, kept=NAN_TO_0))
-wrong("boolean-subtracted", slips.BOOLEAN, dict(forbidden="-allowed"))
+masked_softmax.wrong(
+    "zero-times-inf", slips.INF, dict(hidden=slips.WITH_INF, kept=NAN_TO_0)
+)
+masked_softmax.wrong("boolean-subtracted", slips.BOOLEAN, dict(forbidden="-allowed"))
 IN_DTYPE = "scores + forbidden.to(scores) * -1e9"
-wrong(
+masked_softmax.wrong(
     "added-1e9",
     slips.ADDED,
     dict(hidden=IN_DTYPE, kept="weights"),
     dict(hidden=IN_DTYPE, kept="weights * allowed"),
 )
 SHIFTED = "(e := (hidden - hidden.max()).exp())"
-wrong(
+masked_softmax.wrong(
     "one-maximum-for-all",
     "Take two rows, one with scores near 0, the other near -200. Which maximum do you subtract from the "
     "second, and what is left of its exponentials?",
     dict(weights=f"{SHIFTED} / {slips.TOTAL}.masked_fill(total == 0, 1.0)"),
-)
-wrong(
-    "axis-lost",
-    "`max`, `sum` and `any` take the last axis away. With which axis of the scores does what is left "
-    "line up? Look for `keepdim`.",
-    dict(
-        weights="(e := (scores - scores.amax(-1)).exp() * allowed) / e.sum(-1)",
-        kept="weights",
-    ),
-    dict(weights="(e := hidden.exp()) / e.sum(-1)"),
-    dict(kept="weights.masked_fill(~allowed.any(-1), 0.0)"),
-)
-wrong(
-    "softmax-missing",
-    "What should one row of the result add up to? Which line of yours sees to it?",
-    dict(weights="hidden", kept="weights"),
-    dict(weights="hidden"),
-    dict(weights="hidden.sigmoid()"),
-)
-wrong(
-    "dtype-changed",
-    "Give it float16, float32 and float64: which dtype comes out? Which one should?",
-    dict(hidden="scores => scores.float()"),
-    dict(hidden="scores => scores.double()"),
-)
-AXES = (
-    "The mask already lines up with the scores from the right. Which line moves its axes?"
-)
-wrong("mask-axes-changed", AXES, dict(allowed="_.unsqueeze(1)"))
-wrong(
-    "rows-with-any-forbidden-key-zeroed",
-    "Which rows should be zero: those in which any key is forbidden, or those in which every key is?",
-    dict(kept="weights.masked_fill(~allowed.all(-1, keepdim=True), 0.0)"),
-)
-INDEXED = "scores.index_put((forbidden,), scores.new_tensor(-torch.inf))"
-wrong(
-    "mask-as-index",
-    "`tensor[mask] = ...` needs a mask of the very shape of the tensor, and overwrites what the way back "
-    "may still need. Which function makes a new tensor, of a mask that is broadcast?",
-    dict(hidden=INDEXED),
-    dict(hidden=INDEXED, kept=NAN_TO_0),
-    dict(kept="weights.index_put_((~allowed.any(-1),), weights.new_tensor(0.0))"),
-)
-wrong(
-    "forbidden-keys-dropped",
-    "The result should have the shape of the scores. Which line of yours drops the forbidden keys instead "
-    "of setting them to 0?",
-    dict(kept="scores[allowed.expand_as(scores)].softmax(-1)"),
 )

@@ -90,144 +90,85 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-wrong = diversity_loss.wrong
-wrong(
-    "diagonal-included",
-    "How similar is a head to itself? Can training change that? How many pairs of different heads are "
-    "there?",
-    dict(pairs="similarity"),
-    dict(mean="similarity.sum() / pairs.numel()"),
-    dict(different="torch.ones_like(similarity[0]).triu().bool()"),
-)
-wrong(
-    "divided-by-another-number",
-    "By which number do you divide, and how many similarities did you add up? Count them for H = 3.",
-    dict(mean="pairs.sum() / similarity.numel()"),
-    dict(mean="similarity.triu(1).mean()"),
-    dict(mean="pairs.sum() / (similarity.shape[0] * similarity.shape[1])"),
-    dict(mean="pairs.sum() / similarity[0].numel()"),
-    dict(mean="pairs.sum()"),
-    dict(mean="similarity.triu(1).sum()"),
-    dict(mean="_ * len(similarity)"),
-    dict(mean="_ * 2"),
-    dict(mean="_ / 2"),
-)
-wrong(
-    "not-one-number",
-    "How many numbers come out of your function? What can `backward()` start from?",
-    dict(mean="pairs.mean(-1)"),
-    dict(mean="similarity.masked_fill(~different, 0).mean(0)"),
-    dict(mean="similarity"),
-    dict(mean="pairs"),
-)
-wrong(
-    "sign-turned",
-    "An optimizer makes the loss smaller. What becomes of the heads if it makes yours smaller: are they "
-    "more different, or more alike?",
-    dict(mean="-_"),
-    dict(mean="1 - _"),
-)
-wrong(
-    "squared",
-    "What do squares make of a cosine of 0.6? And what is the mean of the similarities themselves?",
-    dict(pairs="_.square()"),
-    dict(mean="pairs.norm(dim=-1).mean()"),
-    dict(mean="pairs.square().sum(-1).mean()"),
-)
-wrong(
-    "not-every-pair",
-    "Which pairs of heads have a part in your result? Write them down for H = 4: there are six.",
-    dict(mean="pairs.amax(-1).mean()"),
-    dict(mean="pairs.max()"),
-    dict(pairs="similarity.diagonal(offset=1, dim1=-2, dim2=-1)"),
-    dict(pairs="similarity.roll(1, 1).diagonal(dim1=-2, dim2=-1)"),
-    dict(pairs="similarity[:, 0, 1:]"),
-    dict(pairs="F.cosine_similarity(maps, maps.mean(1, keepdim=True), dim=-1)"),
-)
-wrong(
-    "not-normalized",
-    "What is the similarity of a head with itself in your code? A cosine gives 1, for sharp heads and "
-    "for flat ones.",
-    dict(unit="maps"),
-    dict(unit="maps / maps.shape[-1] ** 0.5"),
-    dict(length="maps.sum(-1, keepdim=True)"),
-    dict(length="maps.square().sum(-1, keepdim=True)"),
-    dict(length="maps.norm()"),
-)
-wrong(
-    "cosine-along-another-axis",
-    "Along which axis do `F.normalize` and `F.cosine_similarity` work if they are not told? Which axis "
-    "counts the L * S numbers of a map?",
-    dict(length="dim=-1 => dim=1"),
-    dict(
-        pairs="F.cosine_similarity(*maps[:, torch.triu_indices(*different.shape, 1)].unbind(1))"
-    ),
-)
-wrong(
-    "not-the-whole-map",
-    "Here a head is one vector, its whole map in a sentence. Which numbers do your vectors hold?",
-    dict(maps="given.transpose(1, 2)"),
-    dict(maps="given.permute(0, 3, 1, 2)"),
-    dict(maps="given.permute(0, 3, 1, 2)", divisor="length"),
-    dict(
-        pairs="F.cosine_similarity(*given[:, torch.triu_indices(*different.shape, 1)].unbind(1), dim=2)"
-    ),
-    dict(maps="given"),
-    dict(maps="given.mean(2)"),
-    dict(maps="given[:, :, 0]"),
-    dict(maps="given[:, :, -1]"),
-    dict(unit="F.normalize(given, dim=-1).flatten(2)"),
-)
-wrong(
-    "sentences-compared",
-    "Which two things should be different: two heads in one sentence, or two sentences?",
-    dict(maps="_.transpose(0, 1)"),
-    dict(maps="given.flatten(1)"),
-    dict(maps="_.flatten(0, 1)"),
-    dict(
-        maps="given.flatten(1)",
-        mean="pairs.sum() / (given.shape[1] * (given.shape[1] - 1))",
-    ),
-    dict(
-        pairs="torch.stack([F.cosine_similarity(maps[g].flatten(), maps[h].flatten(), dim=0) "
-        "for h in range(given.shape[1]) for g in range(h)])"
-    ),
-)
-wrong(
-    "batch-forgotten",
-    "How many axes has your matrix of similarities, and what does its first one count? What does your "
-    "code take it for?",
-    dict(pairs="similarity[different]"),
-    dict(similarity="unit @ unit.T"),
-)
-wrong(
-    "sentences-mixed",
-    "Two heads are compared in each sentence, and then comes the mean. When do you mix the sentences?",
-    dict(maps="given.transpose(0, 1).flatten(1)"),
-    dict(maps="_.mean(0)"),
-    dict(maps="given.reshape(given.shape[1], -1)"),
-)
-wrong(
-    "correlation",
-    "A cosine compares vectors as they are. What do you subtract before?",
-    dict(maps="_ - _.mean(-1, keepdim=True)"),
-)
-wrong(
-    "nan-for-a-map-of-zeros",
-    "A sentence of padding has weights of 0 only. How long is that vector, and what do you divide by it?",
-    dict(divisor="length"),
-)
-wrong(
-    "ones-subtracted",
-    "You subtract 1 for each head, its similarity with itself. And for a map of zeros: is that 1, or 0?",
-    dict(
-        mean="(similarity.sum() - similarity.shape[0] * similarity.shape[1]) / pairs.numel()"
-    ),
-    dict(mean="(similarity - (~different).to(given.dtype)).abs().sum() / pairs.numel()"),
-)
-wrong(
-    "sentences-of-zeros-left-out",
-    "A sentence of padding counts as 0. By how many sentences do you divide the sum?",
-    dict(divisor="length", mean="pairs.nanmean()"),
-    dict(given="_[_.flatten(1).sum(1) > 0]"),
-)
+diversity_loss.rows("""
+How similar is a head to itself? Can training change that? How many pairs of different heads are
+there?
+    diagonal-included  pairs = similarity
+    diagonal-included  mean = similarity.sum() / pairs.numel()
+    diagonal-included  different = torch.ones_like(similarity[0]).triu().bool()
+By which number do you divide, and how many similarities did you add up? Count them for H = 3.
+    divided-by-another-number  mean = pairs.sum() / similarity.numel()
+    divided-by-another-number  mean = similarity.triu(1).mean()
+    divided-by-another-number  mean = pairs.sum() / (similarity.shape[0] * similarity.shape[1])
+    divided-by-another-number  mean = pairs.sum() / similarity[0].numel()
+    divided-by-another-number  mean = pairs.sum()
+    divided-by-another-number  mean = similarity.triu(1).sum()
+    divided-by-another-number  mean = _ * len(similarity)
+    divided-by-another-number  mean = _ * 2
+    divided-by-another-number  mean = _ / 2
+How many numbers come out of your function? What can `backward()` start from?
+    not-one-number  mean = pairs.mean(-1)
+    not-one-number  mean = similarity.masked_fill(~different, 0).mean(0)
+    not-one-number  mean = similarity
+    not-one-number  mean = pairs
+An optimizer makes the loss smaller. What becomes of the heads if it makes yours smaller: are they
+more different, or more alike?
+    sign-turned  mean = -_
+    sign-turned  mean = 1 - _
+What do squares make of a cosine of 0.6? And what is the mean of the similarities themselves?
+    squared  pairs = _.square()
+    squared  mean = pairs.norm(dim=-1).mean()
+    squared  mean = pairs.square().sum(-1).mean()
+Which pairs of heads have a part in your result? Write them down for H = 4: there are six.
+    not-every-pair  mean = pairs.amax(-1).mean()
+    not-every-pair  mean = pairs.max()
+    not-every-pair  pairs = similarity.diagonal(offset=1, dim1=-2, dim2=-1)
+    not-every-pair  pairs = similarity.roll(1, 1).diagonal(dim1=-2, dim2=-1)
+    not-every-pair  pairs = similarity[:, 0, 1:]
+    not-every-pair  pairs = F.cosine_similarity(maps, maps.mean(1, keepdim=True), dim=-1)
+What is the similarity of a head with itself in your code? A cosine gives 1, for sharp heads and for
+flat ones.
+    not-normalized  unit = maps
+    not-normalized  unit = maps / maps.shape[-1] ** 0.5
+    not-normalized  length = maps.sum(-1, keepdim=True)
+    not-normalized  length = maps.square().sum(-1, keepdim=True)
+    not-normalized  length = maps.norm()
+Along which axis do `F.normalize` and `F.cosine_similarity` work if they are not told? Which axis
+counts the L * S numbers of a map?
+    cosine-along-another-axis  length = dim=-1 => dim=1
+    cosine-along-another-axis  pairs = F.cosine_similarity(*maps[:, torch.triu_indices(*different.shape, 1)].unbind(1))
+Here a head is one vector, its whole map in a sentence. Which numbers do your vectors hold?
+    not-the-whole-map  maps = given.transpose(1, 2)
+    not-the-whole-map  maps = given.permute(0, 3, 1, 2)
+    not-the-whole-map  maps = given.permute(0, 3, 1, 2) ; divisor = length
+    not-the-whole-map  pairs = F.cosine_similarity(*given[:, torch.triu_indices(*different.shape, 1)].unbind(1), dim=2)
+    not-the-whole-map  maps = given
+    not-the-whole-map  maps = given.mean(2)
+    not-the-whole-map  maps = given[:, :, 0]
+    not-the-whole-map  maps = given[:, :, -1]
+    not-the-whole-map  unit = F.normalize(given, dim=-1).flatten(2)
+Which two things should be different: two heads in one sentence, or two sentences?
+    sentences-compared  maps = _.transpose(0, 1)
+    sentences-compared  maps = given.flatten(1)
+    sentences-compared  maps = _.flatten(0, 1)
+    sentences-compared  maps = given.flatten(1) ; mean = pairs.sum() / (given.shape[1] * (given.shape[1] - 1))
+    sentences-compared  pairs = torch.stack([F.cosine_similarity(maps[g].flatten(), maps[h].flatten(), dim=0) for h in range(given.shape[1]) for g in range(h)])
+How many axes has your matrix of similarities, and what does its first one count? What does your
+code take it for?
+    batch-forgotten  pairs = similarity[different]
+    batch-forgotten  similarity = unit @ unit.T
+Two heads are compared in each sentence, and then comes the mean. When do you mix the sentences?
+    sentences-mixed  maps = given.transpose(0, 1).flatten(1)
+    sentences-mixed  maps = _.mean(0)
+    sentences-mixed  maps = given.reshape(given.shape[1], -1)
+A cosine compares vectors as they are. What do you subtract before?
+    correlation  maps = _ - _.mean(-1, keepdim=True)
+A sentence of padding has weights of 0 only. How long is that vector, and what do you divide by it?
+    nan-for-a-map-of-zeros  divisor = length
+You subtract 1 for each head, its similarity with itself. And for a map of zeros: is that 1, or 0?
+    ones-subtracted  mean = (similarity.sum() - similarity.shape[0] * similarity.shape[1]) / pairs.numel()
+    ones-subtracted  mean = (similarity - (~different).to(given.dtype)).abs().sum() / pairs.numel()
+A sentence of padding counts as 0. By how many sentences do you divide the sum?
+    sentences-of-zeros-left-out  divisor = length ; mean = pairs.nanmean()
+    sentences-of-zeros-left-out  given = _[_.flatten(1).sum(1) > 0]
+""")

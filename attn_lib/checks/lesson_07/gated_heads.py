@@ -84,122 +84,78 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 controlled.add_mistakes(gated_heads, "w_gate")
-wrong = gated_heads.wrong
-wrong(
-    "gate-on-the-wrong-axis",
-    "Write the shape of the gates above that of the heads, lined up from the right. Which axis of one "
-    "counts tokens, which counts heads, and do they meet?",
-    dict(factor="gate[..., None]"),
-    dict(factor="gate.reshape(*heads.shape[:3], 1)"),
-    dict(factor="gate[:, None]"),
-    dict(factor="gate.transpose(1, 2)[:, None]"),
-    dict(factor="gate"),
-    dict(factor="gate.transpose(1, 2)"),
-    dict(scaled="heads", merged="_ * gate"),
-)
-wrong(
-    "gates-tiled",
-    "In the merged vector, which channels belong to head 0? Which gates do its D channels get from you? "
-    "`repeat` and `repeat_interleave` are not the same.",
-    dict(scaled="heads", merged="_ * gate.repeat(1, 1, D)"),
-)
-wrong(
-    "one-gate-for-the-sentence",
-    "Can two tokens of one sentence open the same head differently in your code?",
-    dict(reads="x.mean(1, keepdim=True)"),
-    dict(gate="_.mean(1, keepdim=True)"),
-    dict(gate="_.mean((0, 1), keepdim=True)"),
-    dict(reads="x[:, :1]"),
-    dict(reads="x[:, -1:]"),
-)
-wrong(
-    "one-gate-for-all-heads",
-    "How many gates has each token in your code: one, or one for each head?",
-    dict(gate="_.mean(-1, keepdim=True)"),
-)
-wrong(
-    "gate-of-the-token-that-is-read",
-    "A gate belongs to the token that asks. If token 0 closes its gate, may token 1 still read token 0? "
-    "Is it the values that you multiply, or what the head says?",
-    dict(scaled="weights @ (v * factor)"),
-)
-wrong(
+gated_heads.rows("""
+Write the shape of the gates above that of the heads, lined up from the right. Which axis of one
+counts tokens, which counts heads, and do they meet?
+    gate-on-the-wrong-axis  factor = gate[..., None]
+    gate-on-the-wrong-axis  factor = gate.reshape(*heads.shape[:3], 1)
+    gate-on-the-wrong-axis  factor = gate[:, None]
+    gate-on-the-wrong-axis  factor = gate.transpose(1, 2)[:, None]
+    gate-on-the-wrong-axis  factor = gate
+    gate-on-the-wrong-axis  factor = gate.transpose(1, 2)
+    gate-on-the-wrong-axis  scaled = heads ; merged = _ * gate
+In the merged vector, which channels belong to head 0? Which gates do its D channels get from you?
+`repeat` and `repeat_interleave` are not the same.
+    gates-tiled  scaled = heads ; merged = _ * gate.repeat(1, 1, D)
+Can two tokens of one sentence open the same head differently in your code?
+    one-gate-for-the-sentence  reads = x.mean(1, keepdim=True)
+    one-gate-for-the-sentence  gate = _.mean(1, keepdim=True)
+    one-gate-for-the-sentence  gate = _.mean((0, 1), keepdim=True)
+    one-gate-for-the-sentence  reads = x[:, :1]
+    one-gate-for-the-sentence  reads = x[:, -1:]
+How many gates has each token in your code: one, or one for each head?
+    one-gate-for-all-heads  gate = _.mean(-1, keepdim=True)
+A gate belongs to the token that asks. If token 0 closes its gate, may token 1 still read token 0?
+Is it the values that you multiply, or what the head says?
+    gate-of-the-token-that-is-read  scaled = weights @ (v * factor)
+A gate lies between closed, 0, and open, 1. Between which numbers does yours lie?
+    sigmoid-missing  gate = logits
+What do your gates add up to, and along which axis? Can all of them be open at the same time?
+    softmax-of-gates  gate = logits.softmax(-1)
+    softmax-of-gates  gate = logits.softmax(1)
+Which function makes a gate of a number: 0 to 1/2, large ones almost to 1, very negative ones almost
+to 0? Which one do you use?
+    another-function-than-sigmoid  gate = logits.tanh()
+    another-function-than-sigmoid  gate = logits.relu()
+    another-function-than-sigmoid  gate = F.silu(logits)
+    another-function-than-sigmoid  gate = _.sigmoid()
+    another-function-than-sigmoid  gate = 2 * _
+A gate can be half open, or it could not be learned: what is the gradient of a comparison, or of
+`round`?
+    open-or-closed  gate = (_ > 0.5).to(x.dtype)
+    open-or-closed  gate = _.round()
+Which gate lets a head through: 0 or 1? What is yours for a large positive dot product?
+    upside-down  gate = 1 - _
+w_gate is (H, E), one row for each head. Which of its axes must meet the E numbers of a token?
+    w-gate-not-transposed  logits = reads @ w_gate
+The gate is computed from x, the input. From what do you compute it?
+    gate-from-something-else  reads = heads.transpose(1, 2).flatten(2)
+    gate-from-something-else  reads = attn.o_proj(heads.transpose(1, 2).flatten(2))
+    gate-from-something-else  reads = queries
+    gate-from-something-else  reads = keys
+    gate-from-something-else  reads = values
+The gate is the sigmoid of the dot product. By what do you divide it? Nothing is said of that here.
+    logits-divided  logits = _ / math.sqrt(x.shape[-1])
+    logits-divided  logits = _ / math.sqrt(D)
+    logits-divided  logits = _ / x.shape[-1]
+What is exp(1000) in float32? And what is that number divided by itself plus 1? Which function of
+PyTorch has thought of it?
+    exp-too-large  gate = logits.exp() / (1 + logits.exp())
+Which line of yours uses w_gate? What changes if it is all zero?
+    w-gate-ignored  scaled = heads
+""")
+gated_heads.wrong(
     "gated-after-o-proj",
     controlled.AFTER_O_PROJ,
     dict(scaled="heads", output="_ * gate.repeat_interleave(D, -1)"),
     dict(scaled="heads", output="_ * gate"),
 )
-wrong(
+gated_heads.wrong(
     "scores-scaled", controlled.SCORES, dict(scaled="(scores * factor.mT).softmax(-1) @ v")
 )
 GATED_X = "(x) => (x * torch.sigmoid(x @ w_gate.T).repeat_interleave(x.shape[-1] // H, -1))"
-wrong(
+gated_heads.wrong(
     "input-gated",
     controlled.INPUT,
     dict(queries=GATED_X, keys=GATED_X, values=GATED_X, scaled="heads"),
-)
-wrong(
-    "sigmoid-missing",
-    "A gate lies between closed, 0, and open, 1. Between which numbers does yours lie?",
-    dict(gate="logits"),
-)
-wrong(
-    "softmax-of-gates",
-    "What do your gates add up to, and along which axis? Can all of them be open at the same time?",
-    dict(gate="logits.softmax(-1)"),
-    dict(gate="logits.softmax(1)"),
-)
-wrong(
-    "another-function-than-sigmoid",
-    "Which function makes a gate of a number: 0 to 1/2, large ones almost to 1, very negative ones "
-    "almost to 0? Which one do you use?",
-    dict(gate="logits.tanh()"),
-    dict(gate="logits.relu()"),
-    dict(gate="F.silu(logits)"),
-    dict(gate="_.sigmoid()"),
-    dict(gate="2 * _"),
-)
-wrong(
-    "open-or-closed",
-    "A gate can be half open, or it could not be learned: what is the gradient of a comparison, or of "
-    "`round`?",
-    dict(gate="(_ > 0.5).to(x.dtype)"),
-    dict(gate="_.round()"),
-)
-wrong(
-    "upside-down",
-    "Which gate lets a head through: 0 or 1? What is yours for a large positive dot product?",
-    dict(gate="1 - _"),
-)
-wrong(
-    "w-gate-not-transposed",
-    "w_gate is (H, E), one row for each head. Which of its axes must meet the E numbers of a token?",
-    dict(logits="reads @ w_gate"),
-)
-wrong(
-    "gate-from-something-else",
-    "The gate is computed from x, the input. From what do you compute it?",
-    dict(reads="heads.transpose(1, 2).flatten(2)"),
-    dict(reads="attn.o_proj(heads.transpose(1, 2).flatten(2))"),
-    dict(reads="queries"),
-    dict(reads="keys"),
-    dict(reads="values"),
-)
-wrong(
-    "logits-divided",
-    "The gate is the sigmoid of the dot product. By what do you divide it? Nothing is said of that here.",
-    dict(logits="_ / math.sqrt(x.shape[-1])"),
-    dict(logits="_ / math.sqrt(D)"),
-    dict(logits="_ / x.shape[-1]"),
-)
-wrong(
-    "exp-too-large",
-    "What is exp(1000) in float32? And what is that number divided by itself plus 1? Which function of "
-    "PyTorch has thought of it?",
-    dict(gate="logits.exp() / (1 + logits.exp())"),
-)
-wrong(
-    "w-gate-ignored",
-    "Which line of yours uses w_gate? What changes if it is all zero?",
-    dict(scaled="heads"),
 )

@@ -88,127 +88,72 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-BACKWARD = "(loss.backward(), head_mask.grad)[1:]"
-wrong = head_importance.wrong
-wrong(
-    "sign-matters",
-    "One head makes the loss smaller when it is turned up, another one makes it larger. Does only one "
-    "of them matter? Which sign can an importance have?",
-    dict(importance="gradient"),
-    dict(importance="-gradient"),
-    dict(importance="gradient.relu()"),
-)
-wrong(
-    "squared",
-    "For a loss of 2 m0 - 3 m1, what comes out: 2 and 3, or 4 and 9?",
-    dict(importance="_.square()"),
-)
-wrong(
-    "gradient-elsewhere",
-    "The question is what the heads do in the model as it is. With which factors does every head work "
-    "as usual? At which factors do you take the gradient?",
-    dict(start="torch.zeros(num_heads)"),
-    dict(start="torch.full((num_heads,), 0.5)"),
-    dict(start="torch.full((num_heads,), 1 / num_heads)"),
-    dict(start="torch.rand(num_heads)"),
-    dict(start="torch.randn(num_heads)"),
-    dict(factors="head_mask.sigmoid()"),
-    dict(factors="head_mask.softmax(0)"),
-)
-wrong(
-    "more-than-one-call",
-    "How often does your function call loss_fn for H heads? One gradient holds the derivative by every "
-    "one of H numbers.",
-    dict(
-        importance="torch.stack([(loss_fn(1 - one) - loss).abs() for one in torch.eye(num_heads)])"
-    ),
-)
-wrong(
-    "gradients-left-behind",
-    "For how many tensors does `backward()` compute a gradient? Which function returns the gradient of "
-    "one tensor only, and writes it nowhere?",
-    dict(gradients=BACKWARD),
-)
-wrong(
-    "nothing-in-grad",
-    "Who writes into `.grad`, `backward()` or `torch.autograd.grad`, and what does the other one return? "
-    "Which have you called?",
-    dict(gradient="head_mask.grad"),
-)
-wrong(
-    "no-gradient-asked-for",
-    "Which tensor should autograd follow? Does it ask for a gradient before the loss is computed, is it "
-    "the one that loss_fn received, and is nothing inside `torch.no_grad()`?",
-    dict(head_mask="start"),
-    dict(head_mask="start", gradients=BACKWARD),
-    dict(
-        head_mask="start", gradients="torch.autograd.grad(loss, head_mask.requires_grad_())"
-    ),
-    dict(factors="head_mask.detach().requires_grad_()"),
-    dict(loss="_.detach()"),
-)
-wrong(
-    "loss-made-a-number",
-    "`item()` makes a plain number of the loss. Can autograd go backward from it?",
-    dict(loss="_.item()"),
-    dict(loss="_.item()", gradients=BACKWARD),
-)
-wrong(
-    "whole-numbers",
-    "Of which dtype are your ones? Can a whole number change by a little?",
-    dict(start="torch.ones(num_heads, dtype=torch.long)"),
-    dict(head_mask="torch.ones(num_heads, dtype=torch.long, requires_grad=True)"),
-)
-wrong(
-    "mask-of-another-shape",
-    "One factor for each head: which shape has head_mask then, and which has yours?",
-    dict(start="torch.ones(1, num_heads)"),
-    dict(start="torch.ones(num_heads, 1)"),
-    dict(start="torch.ones(num_heads, 1, 1)"),
-    dict(start="torch.ones(num_heads, num_heads)"),
-    dict(start="torch.tensor(1.0)"),
-)
-wrong(
-    "mask-is-a-list",
-    "loss_fn calculates with its factors. Can a list of numbers be multiplied?",
-    dict(head_mask="[1.0] * num_heads"),
-)
-wrong(
-    "normalized",
-    "For a loss of 2 m0 - 3 m1 the importances are 2 and 3. By what do you divide them? Should they add "
-    "up to something?",
-    dict(importance="_ / _.sum()"),
-    dict(importance="_ / _.max()"),
-    dict(importance="_ / _.norm()"),
-    dict(importance="_ / num_heads"),
-    dict(importance="_.softmax(0)"),
-)
-wrong(
-    "sorted",
-    "Entry h of the result belongs to head h. Which head does your first entry belong to?",
-    dict(importance="_.sort(descending=True).values"),
-    dict(importance="_.sort().values"),
-)
-wrong(
-    "order-of-heads-returned",
-    "The result should say how important each head is. Does yours say so, or which head comes first?",
-    dict(importance="_.argsort(descending=True)"),
-)
-wrong(
-    "one-number-for-all-heads",
-    "How many numbers come out of your function for H heads?",
-    dict(importance="_.sum()"),
-    dict(importance="_.mean()"),
-    dict(importance="_.max()"),
-)
-wrong(
-    "tuple-not-opened",
-    "`torch.autograd.grad` returns a tuple, with one gradient for each tensor asked about. Which do you "
-    "need?",
-    dict(gradient="gradients"),
-)
-wrong(
-    "loss-returned",
-    "What does the task ask for: the loss, or how it changes with each head?",
-    dict(importance="loss"),
-)
+head_importance.rows("""
+One head makes the loss smaller when it is turned up, another one makes it larger. Does only one of
+them matter? Which sign can an importance have?
+    sign-matters  importance = gradient
+    sign-matters  importance = -gradient
+    sign-matters  importance = gradient.relu()
+For a loss of 2 m0 - 3 m1, what comes out: 2 and 3, or 4 and 9?
+    squared  importance = _.square()
+The question is what the heads do in the model as it is. With which factors does every head work as
+usual? At which factors do you take the gradient?
+    gradient-elsewhere  start = torch.zeros(num_heads)
+    gradient-elsewhere  start = torch.full((num_heads,), 0.5)
+    gradient-elsewhere  start = torch.full((num_heads,), 1 / num_heads)
+    gradient-elsewhere  start = torch.rand(num_heads)
+    gradient-elsewhere  start = torch.randn(num_heads)
+    gradient-elsewhere  factors = head_mask.sigmoid()
+    gradient-elsewhere  factors = head_mask.softmax(0)
+How often does your function call loss_fn for H heads? One gradient holds the derivative by every
+one of H numbers.
+    more-than-one-call  importance = torch.stack([(loss_fn(1 - one) - loss).abs() for one in torch.eye(num_heads)])
+For how many tensors does `backward()` compute a gradient? Which function returns the gradient of
+one tensor only, and writes it nowhere?
+    gradients-left-behind  gradients = (loss.backward(), head_mask.grad)[1:]
+Who writes into `.grad`, `backward()` or `torch.autograd.grad`, and what does the other one return?
+Which have you called?
+    nothing-in-grad  gradient = head_mask.grad
+Which tensor should autograd follow? Does it ask for a gradient before the loss is computed, is it
+the one that loss_fn received, and is nothing inside `torch.no_grad()`?
+    no-gradient-asked-for  head_mask = start
+    no-gradient-asked-for  head_mask = start ; gradients = (loss.backward(), head_mask.grad)[1:]
+    no-gradient-asked-for  head_mask = start ; gradients = torch.autograd.grad(loss, head_mask.requires_grad_())
+    no-gradient-asked-for  factors = head_mask.detach().requires_grad_()
+    no-gradient-asked-for  loss = _.detach()
+`item()` makes a plain number of the loss. Can autograd go backward from it?
+    loss-made-a-number  loss = _.item()
+    loss-made-a-number  loss = _.item() ; gradients = (loss.backward(), head_mask.grad)[1:]
+Of which dtype are your ones? Can a whole number change by a little?
+    whole-numbers  start = torch.ones(num_heads, dtype=torch.long)
+    whole-numbers  head_mask = torch.ones(num_heads, dtype=torch.long, requires_grad=True)
+One factor for each head: which shape has head_mask then, and which has yours?
+    mask-of-another-shape  start = torch.ones(1, num_heads)
+    mask-of-another-shape  start = torch.ones(num_heads, 1)
+    mask-of-another-shape  start = torch.ones(num_heads, 1, 1)
+    mask-of-another-shape  start = torch.ones(num_heads, num_heads)
+    mask-of-another-shape  start = torch.tensor(1.0)
+loss_fn calculates with its factors. Can a list of numbers be multiplied?
+    mask-is-a-list  head_mask = [1.0] * num_heads
+For a loss of 2 m0 - 3 m1 the importances are 2 and 3. By what do you divide them? Should they add
+up to something?
+    normalized  importance = _ / _.sum()
+    normalized  importance = _ / _.max()
+    normalized  importance = _ / _.norm()
+    normalized  importance = _ / num_heads
+    normalized  importance = _.softmax(0)
+Entry h of the result belongs to head h. Which head does your first entry belong to?
+    sorted  importance = _.sort(descending=True).values
+    sorted  importance = _.sort().values
+The result should say how important each head is. Does yours say so, or which head comes first?
+    order-of-heads-returned  importance = _.argsort(descending=True)
+How many numbers come out of your function for H heads?
+    one-number-for-all-heads  importance = _.sum()
+    one-number-for-all-heads  importance = _.mean()
+    one-number-for-all-heads  importance = _.max()
+`torch.autograd.grad` returns a tuple, with one gradient for each tensor asked about. Which do you
+need?
+    tuple-not-opened  gradient = gradients
+What does the task ask for: the loss, or how it changes with each head?
+    loss-returned  importance = loss
+""")

@@ -83,8 +83,43 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 controlled.add_mistakes(masked_heads, "head_mask")
-wrong = masked_heads.wrong
-wrong(
+masked_heads.rows("""
+How often does the factor act if queries, keys and values are all multiplied? Which of the three
+does softmax turn into something else?
+    all-three-scaled  scaled = ((q * factor) @ (k * factor).mT / math.sqrt(D)).softmax(-1) @ (v * factor)
+In a head with factor 0, what do the numbers add up to that you divide by, in the softmax or after
+it? And what does a factor of 0.5 do to a head in your code?
+    silent-head-is-nan  scaled = scores.masked_fill(factor == 0, -torch.inf).softmax(-1) @ v
+v_proj has a weight and a bias. With factor 0, what is left of the values in your code?
+    value-bias-still-flows  values = x @ attn.v_proj.weight.T * head_mask.repeat_interleave(x.shape[-1] // H) + attn.v_proj.bias ; scaled = heads
+Print the shape of what you multiply, and below it that of head_mask, lined up from the right. Which
+axis does the H of head_mask meet?
+    factor-on-the-wrong-axis  factor = head_mask
+    factor-on-the-wrong-axis  factor = head_mask[:, None]
+    factor-on-the-wrong-axis  factor = head_mask[:, None, None, None]
+    factor-on-the-wrong-axis  scaled = heads ; merged = _ * head_mask
+In the merged vector, which channels belong to head 0? Which factors do the first D channels get
+from you? `repeat` and `repeat_interleave` are not the same.
+    factors-tiled  scaled = heads ; merged = _ * head_mask.repeat(D)
+Which columns of o_proj's weight read head 2? What do they read in your code once head 1 is left
+out? Zeros keep a place, too.
+    heads-left-out  scaled = torch.cat([_[:, head_mask != 0], _[:, head_mask == 0]], 1)
+    heads-left-out  scaled = _[:, head_mask != 0]
+A factor may be any number. What does your code make of 0.3, of 2, and of -1?
+    not-any-number  factor = (_ != 0).to(x.dtype)
+    not-any-number  factor = (_ > 0).to(x.dtype)
+    not-any-number  factor = (_ > 0.5).to(x.dtype)
+    not-any-number  factor = _.clamp(0, 1)
+    not-any-number  factor = _.clamp(min=0)
+Which factor silences a head: 0 or 1? What does yours do with a head whose factor is 1?
+    upside-down  factor = 1 - _
+Each head is multiplied by its own number. Does your number for head 0 depend on that of head 1?
+    factors-normalized  factor = _.softmax(0)
+    factors-normalized  factor = _ * H / _.sum()
+Which line of yours uses head_mask? What changes if it is all zero?
+    head-mask-ignored  scaled = heads
+""")
+masked_heads.wrong(
     "scaled-after-o-proj",
     controlled.AFTER_O_PROJ,
     dict(scaled="heads", output="_ * head_mask.repeat_interleave(D)"),
@@ -95,85 +130,16 @@ wrong(
         output="merged @ attn.o_proj.weight.T * head_mask.repeat_interleave(D) + attn.o_proj.bias",
     ),
 )
-wrong(
+masked_heads.wrong(
     "scores-scaled",
     controlled.SCORES,
     dict(scaled="scores.masked_fill(factor == 0, -1e9).softmax(-1) @ v"),
 )
-wrong(
-    "all-three-scaled",
-    "How often does the factor act if queries, keys and values are all multiplied? Which of the three "
-    "does softmax turn into something else?",
-    dict(
-        scaled="((q * factor) @ (k * factor).mT / math.sqrt(D)).softmax(-1) @ (v * factor)"
-    ),
-)
-wrong(
-    "silent-head-is-nan",
-    "In a head with factor 0, what do the numbers add up to that you divide by, in the softmax or "
-    "after it? And what does a factor of 0.5 do to a head in your code?",
-    dict(scaled="scores.masked_fill(factor == 0, -torch.inf).softmax(-1) @ v"),
-)
-wrong(
-    "value-bias-still-flows",
-    "v_proj has a weight and a bias. With factor 0, what is left of the values in your code?",
-    dict(
-        values="x @ attn.v_proj.weight.T * head_mask.repeat_interleave(x.shape[-1] // H) + attn.v_proj.bias",
-        scaled="heads",
-    ),
-)
-wrong(
-    "factor-on-the-wrong-axis",
-    "Print the shape of what you multiply, and below it that of head_mask, lined up from the right. "
-    "Which axis does the H of head_mask meet?",
-    dict(factor="head_mask"),
-    dict(factor="head_mask[:, None]"),
-    dict(factor="head_mask[:, None, None, None]"),
-    dict(scaled="heads", merged="_ * head_mask"),
-)
-wrong(
-    "factors-tiled",
-    "In the merged vector, which channels belong to head 0? Which factors do the first D channels get "
-    "from you? `repeat` and `repeat_interleave` are not the same.",
-    dict(scaled="heads", merged="_ * head_mask.repeat(D)"),
-)
-wrong(
-    "heads-left-out",
-    "Which columns of o_proj's weight read head 2? What do they read in your code once head 1 is left "
-    "out? Zeros keep a place, too.",
-    dict(scaled="torch.cat([_[:, head_mask != 0], _[:, head_mask == 0]], 1)"),
-    dict(scaled="_[:, head_mask != 0]"),
-)
-wrong(
-    "not-any-number",
-    "A factor may be any number. What does your code make of 0.3, of 2, and of -1?",
-    dict(factor="(_ != 0).to(x.dtype)"),
-    dict(factor="(_ > 0).to(x.dtype)"),
-    dict(factor="(_ > 0.5).to(x.dtype)"),
-    dict(factor="_.clamp(0, 1)"),
-    dict(factor="_.clamp(min=0)"),
-)
-wrong(
-    "upside-down",
-    "Which factor silences a head: 0 or 1? What does yours do with a head whose factor is 1?",
-    dict(factor="1 - _"),
-)
-wrong(
-    "factors-normalized",
-    "Each head is multiplied by its own number. Does your number for head 0 depend on that of head 1?",
-    dict(factor="_.softmax(0)"),
-    dict(factor="_ * H / _.sum()"),
-)
 SCALED_X = "(x) => (x * head_mask.repeat_interleave(x.shape[-1] // H))"
-wrong(
+masked_heads.wrong(
     "input-scaled",
     controlled.INPUT,
     dict(queries=SCALED_X, keys=SCALED_X, values=SCALED_X, scaled="heads"),
-)
-wrong(
-    "head-mask-ignored",
-    "Which line of yours uses head_mask? What changes if it is all zero?",
-    dict(scaled="heads"),
 )
 
 
