@@ -1,6 +1,7 @@
 """Decide whether an answer is right and, if not, which mistake it is."""
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,8 +11,8 @@ from attn_lib.checks import wording
 from attn_lib.checks.case import Case
 from attn_lib.checks.gradients import Observed, judge_inputs_and_gradients
 from attn_lib.checks.observe import Outcome, observe
-from attn_lib.checks.recognize import float_dtypes, recognize
-from attn_lib.checks.task import find_task
+from attn_lib.checks.recognize import Recognized, float_dtypes, recognize
+from attn_lib.checks.task import Mistake, find_task
 from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.checks.verdict import Verdict
 
@@ -71,9 +72,27 @@ def judge_observed(tried: Trial, observed: Observed) -> Verdict:
     found = recognize(tried, outcomes, shown)
     changed = next((name for outcome in outcomes for name in outcome.changed), None)
     if found is not None:
+        if found.second is None:
+            found = replace(found, second=_beside(tried, observed, found, changed))
         return wording.recognized(task, failures[found.case], found)
     mistake = None if changed is None else wording.changes_input(task, changed)
     return wording.failed(task, failures[shown[0]], mistake)
+
+
+def _beside(
+    tried: Trial, observed: Observed, found: Recognized, changed: str | None
+) -> Mistake | None:
+    """Return what an answer does beside the mistake that was recognized, and no value shows."""
+    if changed is not None:
+        return Mistake(*wording.changes_input(tried.task, changed), {})
+    if not tried.cases[found.case].grad:
+        return None
+    theirs = tried.mistaken((tried.known.mistakes.index(found.mistake),), found.case, True)
+    mine = observed(found.case, True)
+    flows = any(g is not None for g in theirs.gradients.values())
+    if flows and not mine.error and all(g is None for g in mine.gradients.values()):
+        return Mistake(*wording.NO_GRADIENT, {})
+    return None
 
 
 def _is_half(case: Case) -> bool:

@@ -8,7 +8,7 @@ does the same on some failing inputs, and contradicts the answer on none, is nam
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -23,6 +23,9 @@ from attn_lib.checks.trial import Trial
 
 # For pairs, of this thread's own time: a busy machine may not change a verdict.
 PAIR_SECONDS = 0.3
+OTHER_DTYPE = Mistake(
+    "dtype-changed", "Which dtype goes in, and which one comes out? Which should it be?", {}
+)
 FEW = 6  # failing inputs, on which a mistake is sought that does not explain everything
 
 
@@ -57,7 +60,15 @@ def recognize(
     """
     with walled_off():
         search = _Search(tried, outcomes, failing)
-        return search.all_of_it() or search.part_of_it()
+        found = search.all_of_it()
+        if found is not None and found.is_all:
+            return found
+        recast = [_recast(got, tried.expected(i)) for i, got in enumerate(outcomes)]
+        if any(new is not old for new, old in zip(recast, outcomes, strict=True)):
+            other = _Search(tried, recast, failing).all_of_it()
+            if other is not None:
+                return other if other.second else replace(other, second=OTHER_DTYPE)
+        return found or search.part_of_it()
 
 
 class _Search:
@@ -89,7 +100,8 @@ class _Search:
         among = self.failing[:FEW]
         for m, mistake in enumerate(self.mistakes):
             same = [i for i in among if self._agree((m,), i) and self._proves((m,), i)]
-            if len(same) > most and self._is_much(same) and not self._contradicts(m):
+            is_much = 2 * len(same) >= len(among) and self._is_much(same)
+            if len(same) > most and is_much and not self._contradicts(m):
                 best = Recognized(mistake, same[0], is_all=False, is_sure=False)
                 most = len(same)
         return best
@@ -140,11 +152,21 @@ class _Search:
             yield from ((place, a, b) for a in seen[place] for b in hidden[place])
 
     def _ask(self, pair: tuple[int, int], *, is_all: bool) -> Recognized:
-        """Ask about the mistake that explains the input shown; or that comes first in the answer."""
-        known = self.tried.known
-        by_line = sorted(pair, key=known.first_line)
-        first = next((m for m in by_line if self._agree((m,), self.shown)), by_line[0])
-        second = pair[1] if first == pair[0] else pair[0]
+        """Ask about the mistake that explains the input shown, or at least the kind of its result.
+
+        If both do, or none, about the one that comes first in the answer.
+        """
+        known, got = self.tried.known, _outline(self.outcomes[self.shown])
+
+        def is_farther(m: int) -> tuple[bool, bool, int]:
+            alone = self.tried.mistaken((m,), self.shown)
+            return (
+                not self._agree((m,), self.shown),
+                _outline(alone) != got,
+                known.first_line(m),
+            )
+
+        first, second = sorted(pair, key=is_farther)
         mistakes = self.mistakes[first], self.mistakes[second]
         return Recognized(mistakes[0], self.shown, mistakes[1], is_all)
 
@@ -185,6 +207,31 @@ class _Search:
         """Say whether the answer is right somewhere where the mistake would be seen."""
         right = (i for i in self.all if i not in self.failing)
         return any(self._is_visible(m, i) for i in right)
+
+
+def _outline(outcome: Outcome) -> list[Any]:
+    """Return what can be told of an outcome without its numbers: the error's kind, shapes and dtypes."""
+    if outcome.error is not None:
+        return [outcome.error.kind]
+    return [
+        (v.shape, v.dtype) if isinstance(v, Tensor) else type(v) for v in outcome.values
+    ]
+
+
+def _recast(got: Outcome, want: Outcome) -> Outcome:
+    """Return an outcome with the float dtypes that were wanted; itself, if it has them."""
+    if len(got.values) != len(want.values):
+        return got
+    values = [
+        v.to(w.dtype) if _are_floats(v, w) and v.dtype != w.dtype else v
+        for v, w in zip(got.values, want.values, strict=True)
+    ]
+    same = all(new is old for new, old in zip(values, got.values, strict=True))
+    return got if same else replace(got, values=values)
+
+
+def _are_floats(*values: Any) -> bool:
+    return all(isinstance(v, Tensor) and v.is_floating_point() for v in values)
 
 
 def _size(case: Case) -> int:

@@ -54,9 +54,13 @@ def table(text: str) -> Iterator[tuple[str, str, Edits]]:
             continue
         is_open = False
         id, _, rest = line.strip().partition(" ")
-        edits = dict(edit.strip().split(" = ", 1) for edit in rest.split(";") if " = " in edit)
+        edits = dict(
+            edit.strip().split(" = ", 1) for edit in rest.split(";") if " = " in edit
+        )
         if not question or not edits:
-            raise ValueError(f"expected a question, and then `id  line = text`, got {line!r}")
+            raise ValueError(
+                f"expected a question, and then `id  line = text`, got {line!r}"
+            )
         yield id, question, edits
 
 

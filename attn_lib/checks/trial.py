@@ -30,12 +30,14 @@ class Trial:
         """What the reference does."""
         return observe(self.task.reference, self.cases[case], gradients=gradients)
 
-    def _mistaken(self, mistakes: tuple[int, ...], case: int) -> Outcome:
+    def _mistaken(
+        self, mistakes: tuple[int, ...], case: int, gradients: bool = False
+    ) -> Outcome:
         """What a known mistake does, or two in one answer; to be called within `walled_off`."""
         how = self.cases[case]
         if self.known.mistakes[mistakes[0]].lines:
             how = replace(how, run=run_known(how.run))
-        return attempt(self.known.answer(*mistakes), how)
+        return attempt(self.known.answer(*mistakes), how, gradients=gradients)
 
 
 @lru_cache(maxsize=32)

@@ -11,19 +11,6 @@ from attn_lib.checks.module_runs import run_module, sharpened_parameters
 from attn_lib.checks.task import task
 
 
-@task(
-    lesson=1,
-    points=4,
-    library=attn_lib.SelfAttention,
-    without=("softmax-over-the-wrong-axis", "weights-times-k"),
-    hints=[
-        "In `__init__`, after `super().__init__()`: three `nn.Linear`, named `q_proj`, `k_proj`, "
-        "`v_proj`. From which width to which? With a bias or not?",
-        "In `forward`, one x makes all three: queries, keys and values. Then call your `attention`.",
-        "`attention` returns two things, `forward` should return one: the output. And the scale "
-        "belongs to head_dim, which `attention` reads from the queries by itself.",
-    ],
-)
 class SelfAttention(nn.Module):
     def __init__(self, d_model, head_dim):
         super().__init__()
@@ -43,10 +30,25 @@ class SelfAttention(nn.Module):
         return output
 
 
-@SelfAttention.cases
+self_attention = task(
+    lesson=1,
+    points=4,
+    library=attn_lib.SelfAttention,
+    without=("softmax-over-the-wrong-axis", "weights-times-k"),
+    hints=[
+        "In `__init__`, after `super().__init__()`: three `nn.Linear`, named `q_proj`, `k_proj`, "
+        "`v_proj`. From which width to which? With a bias or not?",
+        "In `forward`, one x makes all three: queries, keys and values. Then call your `attention`.",
+        "`attention` returns two things, `forward` should return one: the output. And the scale "
+        "belongs to head_dim, which `attention` reads from the queries by itself.",
+    ],
+)(SelfAttention)
+
+
+@self_attention.cases
 def _(rng):
     def case(about, B, L, d_model, head_dim, dtype=torch.float32, scale=1.0, **options):
-        reference = SelfAttention.reference(d_model, head_dim)
+        reference = SelfAttention(d_model, head_dim)
         parameters = sharpened_parameters(reference, rng)
         parameters = {name: p.to(dtype) for name, p in parameters.items()}
         x = (torch.randn(B, L, d_model, generator=rng) * scale).to(dtype)
@@ -78,7 +80,7 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-SelfAttention.rows("""
+self_attention.rows("""
 How long are the vectors inside the dot product?
     scale-by-d-model  D = x.shape[-1]
 D need not be a square number. Which type has the root of such a D in your code?

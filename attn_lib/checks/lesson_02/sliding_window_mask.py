@@ -123,7 +123,11 @@ Your window lies at the end of the text for every query. Where should that of qu
 A window of 3 holds three keys. Which ones, beside the farthest?
     only-the-far-edge  is_near = steps == window - 1
 """)
-sliding_window_mask.wrong("whole-tensor-as-truth-value", TRUTH, dict(mask="is_past and is_near"))
-sliding_window_mask.wrong("empty-rows-opened", EMPTY, dict(mask="_ | ~_.any(-1, keepdim=True)"))
+sliding_window_mask.wrong(
+    "whole-tensor-as-truth-value", TRUTH, dict(mask="is_past and is_near")
+)
+sliding_window_mask.wrong(
+    "empty-rows-opened", EMPTY, dict(mask="_ | ~_.any(-1, keepdim=True)")
+)
 add_mistakes_of_places(sliding_window_mask)
 add_mistakes_of_entries(sliding_window_mask)

@@ -11,20 +11,6 @@ from attn_lib.checks.module_runs import run_module, sharpened_parameters
 from attn_lib.checks.task import task
 
 
-@task(
-    lesson=3,
-    points=5,
-    library=attn_lib.MultiHeadAttention,
-    without=("fill-1e9", "weights-times-k"),
-    hints=[
-        "In `__init__`, after `super().__init__()`: four `nn.Linear(d_model, d_model)`, and keep "
-        "`num_heads`. In `forward`, settle first what the context is when none is given.",
-        "Then: project, split, attend, merge, project. Queries come from x. Where do keys and values "
-        "come from, and which of the four layers comes last?",
-        "After the split everything is (B, H, L, D), and each head is one more sample to the attention you "
-        "know: lesson 02's, with the mask. The scale is that of one head, D = d_model / num_heads.",
-    ],
-)
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_model, num_heads):
         super().__init__()
@@ -56,7 +42,23 @@ class MultiHeadAttention(nn.Module):
         return output
 
 
-@MultiHeadAttention.cases
+multi_head_attention = task(
+    lesson=3,
+    points=5,
+    library=attn_lib.MultiHeadAttention,
+    without=("fill-1e9", "weights-times-k"),
+    hints=[
+        "In `__init__`, after `super().__init__()`: four `nn.Linear(d_model, d_model)`, and keep "
+        "`num_heads`. In `forward`, settle first what the context is when none is given.",
+        "Then: project, split, attend, merge, project. Queries come from x. Where do keys and values "
+        "come from, and which of the four layers comes last?",
+        "After the split everything is (B, H, L, D), and each head is one more sample to the attention you "
+        "know: lesson 02's, with the mask. The scale is that of one head, D = d_model / num_heads.",
+    ],
+)(MultiHeadAttention)
+
+
+@multi_head_attention.cases
 def _(rng):
     def randn(*shape):
         return torch.randn(*shape, generator=rng)
@@ -72,7 +74,7 @@ def _(rng):
 
     def case(about, B, L, H, D, S=None, *, mask=None, dtype=torch.float32, x=None, **rest):
         """S: the length of the context; None = no context is given."""
-        reference = MultiHeadAttention.reference(H * D, H)
+        reference = MultiHeadAttention(H * D, H)
         parameters = sharpened_parameters(reference, rng)
         scale, grad = rest.pop("scale", 1.0), rest.pop("grad", False)
         inputs = [randn(B, n, H * D) * scale for n in (L, S) if n] if x is None else x
@@ -136,13 +138,13 @@ def _(rng):
     yield case("one query", 2, 1, 2, 3, S=4, mask=some(2, 1, 1, 4))
     far = {"tolerance": 1e-2}
     yield case("scores in the hundreds", 2, 5, 3, 4, scale=12.0, **far)
-    mask = some(2, 1, 5, 6)
-    below = case("every score near -150", 2, 5, 2, 4, S=6, mask=mask, scale=0.5, **far)
+    hiding = some(2, 1, 5, 6)
+    below = case("every score near -150", 2, 5, 2, 4, S=6, mask=hiding, scale=0.5, **far)
     below.args[1]["q_proj.bias"].fill_(8.7)
     below.args[1]["k_proj.bias"].fill_(-8.7)
     yield below
-    nothing = torch.zeros(3, 4).bool()
-    yield case("nobody may see anything", 2, 3, 2, 3, S=4, mask=nothing)
+    closed = torch.zeros(3, 4).bool()
+    yield case("nobody may see anything", 2, 3, 2, 3, S=4, mask=closed)
     apart = [randn(2, 6, 4).mT, randn(5, 2, 6).transpose(0, 1)]
     yield case("not contiguous", 2, 4, 3, 2, x=apart, mask=some(4, 5))
     yield case("float64", 2, 4, 2, 3, S=5, mask=some(4, 5), dtype=torch.float64, grad=True)
@@ -165,7 +167,7 @@ def layers(text):
     return dict.fromkeys(("q_proj", "k_proj", "v_proj", "o_proj"), text)
 
 
-MultiHeadAttention.rows("""
+multi_head_attention.rows("""
 In Python, is 4 / 2 the number 2 or 2.0? Which operator divides into whole numbers?
     head-dim-is-a-float  q = queries.view(len(x), -1, H, x.shape[-1] / H).transpose(1, 2)
     head-dim-is-a-float  q = queries.reshape(len(x), -1, H, x.shape[-1] / H).transpose(1, 2)
@@ -249,14 +251,14 @@ READ_ON = each("$.reshape(len(x), H, -1, x.shape[-1] // H)")
 DEALT_OUT = each("$.unflatten(-1, (-1, H)).permute(0, 3, 1, 2)")
 UNTURNED = each("$.unflatten(-1, (H, -1))")
 FUSED = "F.scaled_dot_product_attention(q, k, v, attn_mask=mask)"
-MultiHeadAttention.wrong(
+multi_head_attention.wrong(
     "split-view-no-transpose",
     "Which numbers of word 0 are in head 0? Look at your split: `view` and `reshape` only read on in "
     "memory order. Does `split_heads` pass its own check?",
     READ_ON,
     dict(READ_ON, merged="heads.reshape(x.shape)"),
 )
-MultiHeadAttention.wrong(
+multi_head_attention.wrong(
     "interleaved-channels",
     "Which channels belong to head 0: the first D, or every H-th? Which are channel 0 of head 1 before the "
     "split, and after the merge?",
@@ -264,7 +266,7 @@ MultiHeadAttention.wrong(
     dict(DEALT_OUT, merged="heads.permute(0, 2, 3, 1).flatten(2)"),
     dict(merged="heads.permute(0, 2, 3, 1).flatten(2)"),
 )
-MultiHeadAttention.wrong(
+multi_head_attention.wrong(
     "heads-of-the-wrong-size",
     "Print the shape of q after your split. How many heads are there, and how wide is each?",
     each("$.unflatten(-1, (-1, H)).transpose(1, 2)"),
@@ -272,7 +274,7 @@ MultiHeadAttention.wrong(
     dict(each("$"), merged="heads"),
     dict(each("$"), heads=FUSED, merged="heads"),
 )
-MultiHeadAttention.wrong(
+multi_head_attention.wrong(
     "heads-attend-to-each-other",
     "Which two axes does your score matrix have: words by words, or heads by heads? Print the shape of q "
     "right before q·k.",
@@ -280,14 +282,14 @@ MultiHeadAttention.wrong(
     dict(UNTURNED, merged="heads.flatten(2)"),
 )
 CUT = "$.view(len(x), x.shape[1], H, x.shape[-1] // H).transpose(1, 2)"
-MultiHeadAttention.wrong(
+multi_head_attention.wrong(
     "context-cut-by-the-length-of-x",
     "How many words has the context, and which length does your code use when it cuts keys and values?",
     dict(k=CUT.replace("$", "keys"), v=CUT.replace("$", "values")),
 )
 # That of the keys is not noticed by the softmax.
 NO_BIAS = dict(queries="_ - self.q_proj.bias", values="_ - self.v_proj.bias")
-MultiHeadAttention.wrong(
+multi_head_attention.wrong(
     "bias-not-added",
     "Feed zeros: what should a layer with a bias give? Which of yours leave theirs out?",
     NO_BIAS,
@@ -295,7 +297,7 @@ MultiHeadAttention.wrong(
     dict(values=NO_BIAS["values"]),
     dict(output="_ - self.o_proj.bias"),
 )
-MultiHeadAttention.wrong(
+multi_head_attention.wrong(
     "layers-of-the-wrong-size",
     "`d_model` is the width of all heads together. How many channels should each layer read, and how many "
     "make? In which order does `__init__` take the two sizes?",
@@ -304,7 +306,7 @@ MultiHeadAttention.wrong(
     layers("nn.Linear(d_model, d_model * num_heads)"),
     dict(layers("nn.Linear(num_heads, num_heads)"), num_heads="d_model"),
 )
-MultiHeadAttention.wrong(
+multi_head_attention.wrong(
     "bias-left-out",
     "The four layers have a bias here. Which argument of `nn.Linear` did you set?",
     layers("nn.Linear(d_model, d_model, bias=False)"),

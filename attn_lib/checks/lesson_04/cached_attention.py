@@ -30,8 +30,8 @@ from attn_lib.checks.task import Case, task
 def cached_attention(q, k, v, cache):
     past = (None, None) if cache is None else cache
     past_k, past_v = past
-    k = k if cache is None else torch.cat([past_k, k], dim=2)
-    v = v if cache is None else torch.cat([past_v, v], dim=2)
+    k = k if cache is None else torch.cat([past_k, k], dim=2)  # type: ignore
+    v = v if cache is None else torch.cat([past_v, v], dim=2)  # type: ignore
     L, S = q.shape[2], k.shape[2]
     D = q.shape[-1]
     products = q @ k.mT
@@ -214,7 +214,8 @@ for room in (64, 100, 128, 1024):
 def _(q, k, v, cache):
     new = torch.stack([q, k, v])
     new = new if cache is None else torch.cat([cache, new], dim=3)
-    return torch.nn.functional.scaled_dot_product_attention(*new, is_causal=True), new
+    q, k, v = new
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), new
 
 
 @cached_attention.mistake(

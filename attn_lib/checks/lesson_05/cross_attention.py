@@ -11,20 +11,6 @@ from attn_lib.checks.module_runs import run_module, sharpened_parameters
 from attn_lib.checks.task import task
 
 
-@task(
-    lesson=5,
-    points=4,
-    library=attn_lib.CrossAttention,
-    hints=[
-        "Two sequences come in. For each of the four projections: which sequence does it read, and "
-        "how wide is that? The output has one vector for each vector of x.",
-        "In `forward`: project, split each result into heads `(B, H, length, D)`, score, hide, mix, "
-        "merge, `o_proj`. L and S differ, so keep the two lengths apart.",
-        "The mask is `(B, S)`, the scores are `(B, H, L, S)`: which two axes does it lack, and where? "
-        "If every key of a sentence is hidden, its softmax is 0/0. Make those weights 0 without a nan "
-        "on the way, for the gradients too.",
-    ],
-)
 class CrossAttention(nn.Module):
     def __init__(self, d_model, d_context, num_heads):
         super().__init__()
@@ -56,7 +42,23 @@ class CrossAttention(nn.Module):
         return output
 
 
-@CrossAttention.cases
+cross_attention = task(
+    lesson=5,
+    points=4,
+    library=attn_lib.CrossAttention,
+    hints=[
+        "Two sequences come in. For each of the four projections: which sequence does it read, and "
+        "how wide is that? The output has one vector for each vector of x.",
+        "In `forward`: project, split each result into heads `(B, H, length, D)`, score, hide, mix, "
+        "merge, `o_proj`. L and S differ, so keep the two lengths apart.",
+        "The mask is `(B, S)`, the scores are `(B, H, L, S)`: which two axes does it lack, and where? "
+        "If every key of a sentence is hidden, its softmax is 0/0. Make those weights 0 without a nan "
+        "on the way, for the gradients too.",
+    ],
+)(CrossAttention)
+
+
+@cross_attention.cases
 def _(rng):
     def mask_of(*rows):
         return torch.tensor([[c == "x" for c in row] for row in rows])
@@ -66,7 +68,7 @@ def _(rng):
         mask=None, dtype=torch.float32, change=None, **options,
     ):  # fmt: skip
         init = (H * D, d_context, H)
-        parameters = sharpened_parameters(CrossAttention.reference(*init), rng)
+        parameters = sharpened_parameters(CrossAttention(*init), rng)
         parameters = {name: p.to(dtype) for name, p in parameters.items()}
         x = torch.randn(B, L, H * D, generator=rng).to(dtype)
         context = torch.randn(B, S, d_context, generator=rng).to(dtype)
@@ -134,7 +136,7 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-CrossAttention.rows("""
+cross_attention.rows("""
 Which sequence asks, and which one is read? From which of them come your q, k and v?
     from-the-wrong-sequence  queries = self.q_proj(context)
     from-the-wrong-sequence  keys = self.k_proj(x)
@@ -207,36 +209,36 @@ How wide is what each layer reads? And which number of `nn.Linear(a, b)` comes i
 """)
 LINES = {"q": "queries", "k": "keys", "v": "values"}
 RESHAPED = {n: f"{t}.reshape(len(x), H, -1, x.shape[-1] // H)" for n, t in LINES.items()}
-CrossAttention.wrong(
+cross_attention.wrong(
     "split-without-transpose",
     "Which numbers of token 0 end up in head 0? Try it with `torch.arange`.",
     RESHAPED,
     RESHAPED | dict(merged="heads.reshape(x.shape)"),
 )
-CrossAttention.wrong(
+cross_attention.wrong(
     "heads-among-the-words",
     "You hand over (B, L, H, D). Which axis does the attention take for the words?",
     dict.fromkeys(LINES, ".transpose(1, 2) => ") | dict(merged="heads.flatten(2)"),
 )
 DEALT = {n: f"{t}.unflatten(-1, (-1, H)).permute(0, 3, 1, 2)" for n, t in LINES.items()}
-CrossAttention.wrong(
+cross_attention.wrong(
     "channels-interleaved",
     "Which rows of `q_proj.weight` make head 0: the first D, or every H-th?",
     DEALT,
     DEALT | dict(merged="heads.permute(0, 2, 3, 1).flatten(2)"),
 )
-CrossAttention.wrong(
+cross_attention.wrong(
     "bias-left-out",
     "The task asks for biases. Which argument of `nn.Linear` switches them off?",
     {f"{letter}_proj": ") => , bias=False)" for letter in "qkvo"},
 )
 
 
-@CrossAttention.mistake(
+@cross_attention.mistake(
     "keys-and-values-kept",
     "The next context may be another one. How long do your keys and values live?",
 )
-class KeepsTheFirstContext(CrossAttention.reference):
+class KeepsTheFirstContext(CrossAttention):
     def forward(self, x, context, context_mask=None):
         if not hasattr(self, "kept"):
             self.kept = context.detach()

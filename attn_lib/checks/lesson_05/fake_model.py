@@ -127,7 +127,7 @@ class FakeModel:
         expected = (self.batch_size, call)
         if ids.shape != expected:
             what = "a column of bos_id" if call == 1 else "all ids so far, bos_id first"
-            kind = WrongStart
+            kind: type[Wrong] = WrongStart
             if call > 1 and ids.ndim == 2 and len(ids) == self.batch_size:
                 kind = TooFewColumns if ids.shape[1] < call else TooManyColumns
             elif call > 1:

@@ -77,8 +77,8 @@ def _(rng):
     yield case("bfloat16", 2, 3, 5, 4, 1.0, torch.bfloat16, grad=False)
     attention = controlled.random_attention(rng, 3, 4)
     x = torch.randn(5, 2, 12, generator=rng).transpose(0, 1)
-    w_gate = torch.randn(12, 3, generator=rng).T / 2
-    yield Case("not contiguous", (attention, x, w_gate), with_module)
+    turned = torch.randn(12, 3, generator=rng).T / 2
+    yield Case("not contiguous", (attention, x, turned), with_module)
 
 
 # ------------------------------------------------------------------------------- mistakes
