@@ -38,7 +38,7 @@ def {name}({arguments}):
 @{name}.cases
 def _(rng):
     {first} = torch.tensor([[1.0, 2.0], [3.0, 5.0]])  # TODO small, and worked out by hand
-    yield Case("two numbers in two rows", ({passed}))
+    yield Case("two numbers in two rows", ({passed}))  # TODO the arguments
     # TODO all sizes different, sizes that are equal by accident, size 1, not contiguous, other dtypes.
 
 
@@ -145,7 +145,7 @@ def write(lesson: int, name: str, arguments: str, root: Path = ROOT) -> list[Pat
     stem = notebooks[0].stem
     solution = root / "solutions" / stem / f"{stem}.ipynb"
     words = dict(lesson=lesson, name=name, arguments=arguments, first=names[0])
-    words["passed"] = ", ".join(names) + ("," if len(names) == 1 else "")
+    words["passed"] = ", ".join(names[:1] * len(names)) + ("," if len(names) == 1 else "")
     changed = [task, answers, *register(folder, name, root), solution]
     task.write_text(TASK.format(**words), encoding="utf-8")
     imports = "import torch\n\nfrom tests"

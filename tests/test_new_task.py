@@ -31,7 +31,7 @@ def test_the_frame_is_a_task_whose_check_runs(clone):
         "from tests.checks.answers import answers_to\n"
         "[task] = [task for task in tasks() if task.name == 'new_score']\n"
         "print(task.signature, judge('new_score', task.reference).status,\n"
-        "      judge('new_score', lambda weights: -weights).mistake,\n"
+        "      judge('new_score', lambda weights, offset: -weights).mistake,\n"
         "      len(answers_to('new_score').rights))\n"
     )
     environment = os.environ | {"PYTHONPATH": str(clone)}

@@ -174,7 +174,7 @@ def _judge_mended(task: Task, answer: Any, key: str) -> Verdict:
     verdict = judge(task.name, answer)
     if verdict.status == "passed":
         verdict = replace(verdict, points=0, max_points=0)
-        verdict = verdict.with_note(_keep(task, _find(task, key)))
+        verdict = verdict.with_note(_keep(task, _find(task, key)) if key else "Mended.")
     verdict.show()
     return verdict
 

@@ -9,7 +9,7 @@ import textwrap
 import pytest
 import torch
 
-from attn_lib.checks import check, mine, progress, store
+from attn_lib.checks import check, judge, mine, progress, store
 
 CELLS = '''
 import math
@@ -285,3 +285,31 @@ for i in range(25):
 def test_the_place_is_the_users_data_folder_unless_told(monkeypatch):
     monkeypatch.delenv("ATTN_HOME")
     assert store.folder().name == "attention-from-scratch"
+
+
+def mixes(weights, values):
+    return weights @ values
+
+
+def test_a_kept_answer_is_judged_once_in_a_session(monkeypatch):
+    """An answer may ask for another one at each call; judged again each time, that took minutes."""
+    from attn_lib.checks import commands
+
+    check("mixture", mixes)
+    assert store.load()[0]["mixture"]["source"]
+    judged = []
+    monkeypatch.setattr(
+        commands, "judge", lambda *a, **k: judged.append(a) or judge(*a, **k)
+    )
+    monkeypatch.setattr(commands, "_judged", {})
+    for _ in range(5):
+        assert mine("mixture") is mixes
+    assert len(judged) == 1
+
+
+def test_an_answer_that_asks_for_itself_gets_the_librarys(monkeypatch, capsys):
+    source = "from attn_lib.checks import mine\ndef mixture(w, v):\n    return mine('mixture')(w, v)\n"
+    keep_source = dict(passed=True, status="passed", source=source)
+    store.update("mixture", lambda entry: entry.update(keep_source))
+    weights, values = torch.ones(1, 2), torch.ones(2, 1)
+    assert mine("mixture")(weights, values).item() == 2.0
