@@ -26,6 +26,7 @@ PAIR_SECONDS = 0.3
 OTHER_DTYPE = Mistake(
     "dtype-changed", "Which dtype goes in, and which one comes out? Which should it be?", {}
 )
+MANY = 4  # different numbers in a result
 FEW = 6  # failing inputs, on which a mistake is sought that does not explain everything
 
 
@@ -95,16 +96,29 @@ class _Search:
         return self._ask(plain_pair, is_all=False) if plain_pair else None
 
     def part_of_it(self) -> Recognized | None:
-        """Find the mistake that explains the most failing inputs and contradicts no other."""
-        best, most = None, 0
+        """Find a mistake that explains at least half of the first few failing inputs, or the one shown.
+
+        It contradicts the answer nowhere. On the input shown, no other mistake does the same.
+        """
         among = self.failing[:FEW]
-        for m, mistake in enumerate(self.mistakes):
-            same = [i for i in among if self._agree((m,), i) and self._proves((m,), i)]
-            is_much = 2 * len(same) >= len(among) and self._is_much(same)
-            if len(same) > most and is_much and not self._contradicts(m):
-                best = Recognized(mistake, same[0], is_all=False, is_sure=False)
-                most = len(same)
-        return best
+        same = {
+            m: [i for i in among if self._agree((m,), i) and self._proves((m,), i)]
+            for m in range(len(self.mistakes))
+        }
+        same = {m: found for m, found in same.items() if found and not self._contradicts(m)}
+        most = max(same, key=lambda m: len(same[m]), default=None)
+        if (
+            most is not None
+            and 2 * len(same[most]) >= len(among)
+            and self._is_much(same[most])
+        ):
+            return Recognized(
+                self.mistakes[most], same[most][0], is_all=False, is_sure=False
+            )
+        here = [self.mistakes[m] for m, found in same.items() if self.shown in found]
+        if len({mistake.id for mistake in here}) == 1 and self._tells(self.shown):
+            return Recognized(here[0], self.shown, is_all=False, is_sure=False)
+        return None
 
     def _one(self, among: list[int]) -> int | None:
         """Return the number of the mistake that explains some inputs."""
@@ -202,6 +216,14 @@ class _Search:
     def _is_much(self, same: list[int]) -> bool:
         """Say whether agreement on these inputs is no accident: small ones, made by hand, agree soon."""
         return len(same) > 1 and any(_size(self.tried.cases[i]) > 20 for i in same)
+
+    def _tells(self, i: int) -> bool:
+        """Say whether what an answer does on one input can hardly be an accident."""
+        got = self.outcomes[i]
+        if got.error is not None:
+            return got.error.is_wrong
+        numbers = [v.unique().numel() for v in got.values if isinstance(v, Tensor)]
+        return sum(numbers) >= MANY
 
     def _contradicts(self, m: int) -> bool:
         """Say whether the answer is right somewhere where the mistake would be seen."""

@@ -18,15 +18,15 @@ from attn_lib.checks.verdict import Verdict, made_by_hand
 
 NO_GRADIENT = (
     "no-gradient",
-    "Which line cuts the result, or a part of it, off from its input? Look for `.detach()`, "
-    "`.item()`, `.data`, `.numpy()`, `torch.no_grad()` and `requires_grad_(False)`.",
+    "Which line cuts the result, or a part of it, off from its input? Look for `.detach()`, `.item()`, "
+    "`.tolist()`, `.data`, `.numpy()`, `torch.tensor(...)`, `nn.Parameter(...)` and `torch.no_grad()`.",
 )
 
 
 NAN_GRADIENT = (
     "nan-gradient",
-    "The result is finite, its gradient is not. Where does your code make a nan or an inf and paint "
-    "over it afterwards? On the way back, 0 times nan is nan: it must never arise.",
+    "The result is finite, its gradient is not. Where does your code make a nan or an inf, and "
+    "paint over it or divide by it afterwards? On the way back, 0 times nan is nan: it must never arise.",
 )
 
 
