@@ -24,6 +24,7 @@ extensions = ["myst_nb", "sphinx_copybutton"]
 root_doc = "site/index"
 include_patterns = [
     "site/*.md",
+    "site/slips/*.md",
     "notebooks/*.ipynb",
     "exercises/*/*.ipynb",
     "solutions/*/*.ipynb",

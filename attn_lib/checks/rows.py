@@ -165,9 +165,7 @@ def written_otherwise(answer: Callable, *edits: Edits) -> str:
         for text in sorted(
             texts, key=_is_around
         ):  # first what the line is, then what is around it
-            statement.value = _parsed(
-                text if not _is_around(text) else _filled(text, statement.value)
-            )
+            statement.value = _parsed(filled(text, ast.unparse(statement.value)))
     return ast.unparse(tree)
 
 
@@ -246,9 +244,11 @@ def _switched(slot: str, value: ast.expr, texts: list[str]) -> ast.expr:
     return value
 
 
-def _filled(text: str, value: ast.expr) -> str:
+def filled(text: str, line: str) -> str:
+    """Return what is written, with what the line says in place of `_`."""
+
     class Fill(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            return value if node.id == "_" else node
+            return _parsed(line) if node.id == "_" else node
 
     return ast.unparse(Fill().visit(_parsed(text)))
