@@ -28,12 +28,13 @@ from attn_lib.checks.task import task
     ],
 )
 def causal_mask(q_len, kv_len):
+    seen = True  # what an entry says of a key that may be seen
     i = torch.arange(q_len)[:, None]
     j = torch.arange(kv_len)
     offset = kv_len - q_len
     last = i + offset  # the key at which query i stands
     is_past = j <= last
-    mask = is_past
+    mask = is_past == seen
     output = mask
     return output
 
@@ -66,32 +67,44 @@ causal_mask.rows("""
     top-left  offset = kv_len if q_len == 1 else 0
 What does True mean here: may look, or is hidden? What does your first row say of its own key, and
 of the next one?
-    inverted  mask = ~_
+    inverted  seen = False
 Read your rule aloud: 'query i may see key j if ...'. In row 0 of 3 x 3, how many keys should be
 allowed?
     sees-the-future  is_past = <= => >=
 May a word look at itself? What does your first word look at?
     own-key-hidden  is_past = <= => <
+    own-key-hidden  is_past = j < torch.where(last < 0, last + kv_len, last)
 How many keys may the first of three words see? How many does yours see?
     one-key-ahead  last = _ + 1
 2 new queries, 5 keys: the first 3 keys are the past. May the new words see them?
-    old-keys-hidden  mask = _ & (j >= kv_len - q_len)
+    old-keys-hidden  is_past = _ & (j >= kv_len - q_len)
     old-keys-hidden  is_past = torch.cat([torch.zeros(q_len, kv_len - q_len), torch.ones(q_len, q_len).tril()], 1) > 0
 2 new queries, 5 keys: which key is the newest word's own? May the query before it see that one?
     everything-allowed-with-a-cache  offset = 0 if q_len == kv_len else kv_len
 In a 3 x 3 mask, may word 0 look at word 2? Is any entry False?
     everything-allowed  is_past = torch.ones(q_len, kv_len, dtype=torch.bool)
+2 new queries, 5 keys: on which side of the triangle do the 3 keys of the past stand?
+    past-on-the-wrong-side  is_past = torch.cat([torch.ones(q_len, q_len).tril(), torch.ones(q_len, kv_len - q_len)], 1) > 0
+Which end of the text does your first row see: its beginning, or its end?
+    flipped  mask = _.flip(1)
+    flipped  mask = _.flip(0)
+Each query has a row, each key a column. Is the first size of your shape that of the queries?
+    shape-transposed  i = q_len => kv_len ; j = kv_len => q_len
 May word 2 look back at word 0, or only at itself?
     only-the-own-key  is_past = <= => ==
 You cut your mask out of a larger one. Which of its rows belong to the new queries? And how long may
 the text get, before yours is too small?
+    first-rows-of-a-stored-mask  is_past = torch.ones(kv_len, kv_len).tril().bool()[:q_len]
     first-rows-of-a-stored-mask  is_past = torch.ones(64, 64).tril().bool()[:q_len, :kv_len]
 You cut the rows of the queries out of a square of all keys. Take 5 queries and 3 keys: how many
 rows has that square?
     last-rows-of-a-square  is_past = torch.ones(kv_len, kv_len).tril().bool()[-q_len:]
 Take 5 queries and 3 keys. Where does the slice of row 0 end in yours? What does Python make of an
 end below 0?
-    negative-slice  is_past = j < torch.where(last < -1, last + kv_len, last) + 1
+    negative-slice  last = torch.where(_ < -1, _ + kv_len, _)
+How many bits of a number do you need to say yes or no? Which dtype has two values only?
+    not-boolean  return = _.to(torch.uint8)
+    not-boolean  return = _.to(torch.int8)
 Take 5 queries and 3 keys: by how many columns is the past longer than the triangle? Can a tensor
 have that many?
     past-of-negative-size  is_past = torch.cat([torch.ones(q_len, kv_len - q_len), torch.ones(q_len, q_len).tril()], 1) > 0
@@ -99,8 +112,8 @@ have that many?
 causal_mask.wrong(
     "empty-rows-opened",
     EMPTY,
-    dict(mask="_ | ~_.any(-1, keepdim=True)"),
-    dict(mask="_ | (j == 0)"),
+    dict(is_past="_ | ~_.any(-1, keepdim=True)"),
+    dict(is_past="_ | (j == 0)"),
     dict(last="_.clamp(min=0)"),
 )
 causal_mask.wrong("whole-tensor-as-truth-value", TRUTH, dict(is_past="not j > last"))
