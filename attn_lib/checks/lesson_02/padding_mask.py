@@ -22,10 +22,11 @@ from attn_lib.checks.task import task
     ],
 )
 def padding_mask(lengths, max_len):
+    seen = True  # what an entry says of a real word
     position = torch.arange(max_len)
     ends = lengths[:, None]
     is_real = position < ends  # (B, S)
-    real = is_real
+    real = is_real == seen
     mask = real[:, None, None, :]
     return mask
 
@@ -58,11 +59,18 @@ def _(rng):
 
 padding_mask.rows("""
 What does True mean here: a real word, or a position to be ignored?
-    inverted  real = ~_
+    inverted  seen = False
     inverted  is_real = < => >
 A sentence of length 2 has words at positions 0 and 1. Is position 2 real?
     one-pad-visible  is_real = < => <=
     one-pad-visible  ends = _ + 1
+    one-pad-visible  is_real = torch.ones(max_len, max_len).tril().bool()[lengths.long()]
+A sentence may fill all positions. At which place does it end then, and is there such a place in
+yours?
+    no-place-for-the-end  is_real = F.one_hot(lengths.long(), max_len).cumsum(-1) == 0
+    no-place-for-the-end  is_real = torch.zeros(len(lengths), max_len).scatter(1, lengths.long()[:, None], 1.0).cumsum(-1) == 0
+Lengths can be int32. Which dtype does your function ask for?
+    needs-int64  is_real = _ & (F.one_hot(lengths, max_len + 1) < 2)[:, :max_len]
 How many True does a sentence of length 2 need? How many does yours have?
     last-word-hidden  ends = _ - 1
     last-word-hidden  ends = torch.where(_ == 0, max_len, _) - 1
@@ -70,8 +78,8 @@ A full sentence has 0 pads. What does `x[-0:]` select: nothing, or everything?
     negative-slice  ends = _ % max_len
 A sentence of length 0 has no word. How many True does its row need, and how many has yours? An
 empty row is the softmax's concern, not the mask's.
-    empty-sentence-opened  ends = _.clamp(min=1)
-    empty-sentence-opened  ends = torch.where(_ == 0, max_len, _)
+    empty-sentence-opened  is_real = _ | (position == 0)
+    empty-sentence-opened  is_real = _ | ~_.any(-1, keepdim=True)
 Which position has the first word, 0 or 1? Is it True in yours?
     first-word-hidden  is_real = _ & (position > 0)
 Line your shape up with (B, H, L, S), from the right. Which axis of the scores would your B meet?
@@ -97,6 +105,7 @@ Change the length of the second sentence only. Does its row change in yours?
     one-length-for-all  ends = lengths.max().expand(len(lengths), 1)
 How many sentences are there, and how many rows does your result have?
     one-length-for-all  ends = lengths[:1, None]
+    one-length-for-all  ends = lengths.max()[None, None]
 All queries of a sentence share one row. Must the mask hold it more than once, if it can be
 broadcast?
     expanded-to-queries  mask = _.expand(-1, -1, max_len, -1)
@@ -104,6 +113,19 @@ Nobody reads the output of a pad. Is there anything to hide in its row? Which sh
     pad-queries-hidden-too  mask = _ & _.mT
 Which positions are real: all below the length, or one of them?
     only-the-last-word  is_real = position == ends - 1
+A sentence can have several pads. How many of them does yours hide?
+    only-one-pad-hidden  is_real = position != ends
+Your mask has four axes. Which of them does your slice cut, and which one holds the positions?
+    another-axis-sliced  is_real = (ends > 0).expand(-1, max_len)
+Do you count words, or what is missing to `max_len`?
+    pads-for-words  is_real = position < max_len - ends
+May a word look at a later one? Is that the concern of this mask? Which shape is asked for?
+    causal-too  mask = _ & torch.ones(max_len, max_len, dtype=torch.bool).tril()
+With a single sentence, how many axes has your comparison? What does `squeeze` take away?
+    squeezed  mask = real.squeeze()[..., None, None, :]
+How many bits of a number do you need to say yes or no? Which dtype has two values only?
+    not-boolean  return = _.to(torch.uint8)
+    not-boolean  return = _.to(torch.int8)
 Is any entry of yours False? Where are the lengths used?
     everything-allowed  is_real = torch.ones(len(lengths), max_len, dtype=torch.bool)
 `lengths` is (B,), the positions are (S,). Line them up from the right: what meets what? Which axis
