@@ -67,9 +67,8 @@ class MiniLM(nn.Module):
         self.tokenizer = tokenizer
         self.token_embedding = nn.Embedding(30522, 384)
         self.position_embedding = nn.Embedding(512, 384)
-        self.segment_embedding = nn.Embedding(
-            2, 384
-        )  # BERT's sentence A and B; here always A
+        # BERT's sentence A and B; here always A.
+        self.segment_embedding = nn.Embedding(2, 384)
         self.norm = nn.LayerNorm(384, eps=1e-12)
         self.blocks = nn.ModuleList(EncoderBlock(384, 12, 1536) for _ in range(6))
 

@@ -30,9 +30,8 @@ def check(name: str, answer: Any = None) -> Verdict:
     """
     try:
         verdict = _check(name, answer)
-    except (
-        BaseException
-    ) as error:  # a check may not end a notebook, whatever the answer is made of
+    # A check may not end a notebook, whatever the answer is made of.
+    except BaseException as error:
         text = f"The check was cut short by {type(error).__name__}: {safe_str(error)[:300]}"
         verdict = Verdict(safe_str(name), "error", evidence=text)
     try:

@@ -74,10 +74,8 @@ def _compare_one(
             text = f"{Label} has the right value, but is {describe(got)}"
             return Difference(f"{text}: it should be {describe(want)}.")
         shown = got if isinstance(got, int | float) else describe(got)
-        if (
-            isinstance(got, int) and abs(got) >= MANY_DIGITS
-        ):  # Python may refuse to print it
-            shown = "a number of more than 100 digits"
+        if isinstance(got, int) and abs(got) >= MANY_DIGITS:
+            shown = "a number of more than 100 digits"  # Python may refuse to print it
         return Difference(f"{Label} should be {want}, but is {shown}.")
     if not isinstance(got, Tensor):
         return Difference(f"{Label} should be {describe(want)}, but is {describe(got)}.")

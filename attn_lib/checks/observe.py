@@ -20,9 +20,8 @@ from torch import Tensor
 from attn_lib.checks.case import Case, Result, Wrong
 from attn_lib.checks.say import safe_str
 
-PRINT_LIMIT = (
-    10_000  # characters kept of what an answer prints; a flood must not fill the memory
-)
+# Characters kept of what an answer prints: a flood must not fill the memory.
+PRINT_LIMIT = 10_000
 
 
 class Frame(NamedTuple):
@@ -55,9 +54,8 @@ class Raised:
 class Outcome:
     """What one call of an answer did."""
 
-    values: list[Any] = field(
-        default_factory=list
-    )  # tensors or numbers, in the order returned
+    # Tensors or numbers, in the order returned.
+    values: list[Any] = field(default_factory=list)
     is_sequence: bool = False  # they came as a tuple or list
     gradients: dict[str, Tensor | None] = field(default_factory=dict)
     error: Raised | None = None

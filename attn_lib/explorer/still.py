@@ -10,9 +10,8 @@ INK, SOFT, LINE = "#1b1f24", "#57606a", "#d3d9e0"
 BLUE, ORANGE, PALE_BLUE, PALE_ORANGE = "#0b3c6f", "#b34700", "#cfe0f2", "#fbdcc2"
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
 MASKED, PANEL = "#dddddd", "#f3f5f8"
-DARK = (
-    0.179  # relative luminance at which black and white text have the same contrast (WCAG)
-)
+# The relative luminance at which black and white text have the same contrast (WCAG).
+DARK = 0.179
 
 
 class Still:

@@ -15,9 +15,8 @@ from attn_lib.plotting.labels import numbered
 from attn_lib.plotting.picture import STYLE, Picture
 
 LARGEST_WITH_VALUES = 12  # tokens; beyond it the numbers would be too small to read
-DARK = (
-    0.179  # relative luminance at which black and white text have the same contrast (WCAG)
-)
+# The relative luminance at which black and white text have the same contrast (WCAG).
+DARK = 0.179
 
 
 def heat_map(

@@ -525,3 +525,16 @@ def test_a_right_value_of_numpy_is_told_from_a_wrong_one():
     right = find_task("kv_cache_bytes").reference
     verdict = judge("kv_cache_bytes", lambda *sizes: np.int64(right(*sizes)))
     assert "has the right value, but is an int64: it should be an int" in verdict.message
+
+
+def test_a_class_without_a_name_is_told_like_any_other():
+    nameless = type("", (), {})
+    for answer in (nameless, nameless(), lambda q, k, v: nameless(), lambda q, k, v: nameless):
+        assert judge("attention", answer).status in ("wrong", "error")
+
+
+def test_what_is_its_own_transpose_is_not_called_transposed():
+    def answer(x):
+        return torch.full_like(x.transpose(1, 2).flatten(2), 2.0)
+
+    assert "transposed" not in judge("merge_heads", answer).message
