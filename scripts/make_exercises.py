@@ -71,9 +71,8 @@ def generate(root: Path = ROOT) -> dict[str, bytes]:
             config.GenerateAssignment.force = True
             course = CourseDirectory(config=config)
             GenerateAssignment(coursedir=course, config=config).start()
-            for notebook in source.glob(
-                "*.ipynb"
-            ):  # nbgrader may do nothing and say nothing
+            # nbgrader may do nothing and say nothing.
+            for notebook in source.glob("*.ipynb"):
                 if not (release / source.name / notebook.name).exists():
                     raise SystemExit(f"nbgrader made no exercise of {notebook}.")
         files = sorted(path for path in release.rglob("*") if path.is_file())

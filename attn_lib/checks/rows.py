@@ -162,9 +162,8 @@ def written_otherwise(answer: Callable, *edits: Edits) -> str:
     written = [expanded(edit, lines) for edit in edits]
     for name, statement in _named(tree):
         texts = [edit[name] for edit in written if name in edit]
-        for text in sorted(
-            texts, key=_is_around
-        ):  # first what the line is, then what is around it
+        # First what the line is, then what is around it.
+        for text in sorted(texts, key=_is_around):
             statement.value = _parsed(filled(text, ast.unparse(statement.value)))
     return ast.unparse(tree)
 

@@ -139,10 +139,8 @@ def _lesson_in(path: Path) -> int | None:
     """Return the number in the name of a file or, failing that, of the folder nearest to it."""
     known = {task.lesson for task in tasks() if task.points}
     *folders, name = path.parts
-    for part in (
-        Path(name).stem,
-        *reversed(folders[1:]),
-    ):  # the first folder is the learner's
+    # The first folder is the learner's.
+    for part in (Path(name).stem, *reversed(folders[1:])):
         for match in _LESSON_IN_NAME.finditer(part):
             if (number := int(match[1] or match[2])) in known:
                 return number

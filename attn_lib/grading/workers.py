@@ -80,9 +80,8 @@ def work(
     if version != course_version():
         raise OtherVersion(OTHER)
     torch.set_num_threads(1)
-    with (
-        _one_at_a_time
-    ):  # a dask worker may have several threads; what judges is made for one
+    # A dask worker may have several threads; what judges is made for one.
+    with _one_at_a_time:
         return grade(data, lesson, seed=seed, unsafe=unsafe)
 
 

@@ -133,9 +133,8 @@ def show(chromium, tmp_path):
             ),
         )
         page.goto(file.as_uri(), wait_until="load")
-        if options.get(
-            "java_script_enabled", True
-        ):  # a scene is drawn when it knows its width
+        # A scene is drawn when it knows its width.
+        if options.get("java_script_enabled", True):
             page.wait_for_function(ALL_LIVE, arg=len(scenes))
         return page
 
