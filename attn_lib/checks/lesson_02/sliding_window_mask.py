@@ -27,6 +27,7 @@ from attn_lib.checks.task import task
     ],
 )
 def sliding_window_mask(q_len, kv_len, window):
+    seen = True  # what an entry says of a key that may be seen
     i = torch.arange(q_len)[:, None]
     j = torch.arange(kv_len)
     offset = kv_len - q_len
@@ -34,7 +35,8 @@ def sliding_window_mask(q_len, kv_len, window):
     steps = last - j
     is_past = steps >= 0
     is_near = steps < window
-    mask = is_past & is_near
+    both = is_past & is_near
+    mask = both == seen
     output = mask
     return output
 
@@ -71,18 +73,19 @@ With a window of 1, how many keys should a query see? Count yours.
     window-too-large  is_near = < => <=
     window-too-small  is_near = window => window - 1
 Is there anything in your condition that forbids a later key?
-    future-allowed  mask = is_near
+    future-allowed  both = is_near
 How far ahead may a query look in a causal window? Has your distance a sign?
     both-sides  steps = _.abs()
     both-sides  steps = _.abs() ; is_near = < => <=
 Does your window lie around the query, or end at it? May it look ahead?
     centered  steps = _.abs() ; is_near = steps <= window // 2
+    centered  steps = _.abs() ; is_near = steps < window / 2
 You cut the future off, but what is left of the window? With W = 2, how many keys does the last
 query see?
     centered  is_near = steps <= window // 2
 Where do you use `window`? With four words and W = 2, may the last see the first? If you join two
 conditions with `&`, does each stand in parentheses?
-    window-ignored  mask = is_past
+    window-ignored  both = is_past
 Does your window end at the query, or begin at it? What comes first, key or query?
     looks-ahead  steps = j - last
 One new query and 6 keys: at which key does the query stand, 0 or 5? Where does yours stand?
@@ -94,7 +97,7 @@ One edge of your band is aligned at the last key. Is the triangle, too? Try one 
 keys.
     top-left  is_past = steps => i - j
 What does True mean here: may look, or is hidden? What does your query 0 see?
-    inverted  mask = ~_
+    inverted  seen = False
 The window holds the query's own key, too. With W = 1, which key is it?
     own-key-excluded  steps = _ - 1
 The window holds the query's own key, too. How many keys do your queries see, with W = 2?
@@ -103,6 +106,7 @@ Which is the newest key that a query may see: its own, or the one after it?
     one-key-ahead  steps = _ + 1
     one-key-ahead  is_past = 0 => -1
 Where does the slice of row 0 begin in yours, if W = 2? What does Python make of a start below 0?
+    negative-slice  is_near = steps < torch.where(last - window < -1, window - kv_len, window)
     negative-slice  is_past = j <= torch.where(last < -1, last + kv_len, last) ; is_near = steps < torch.where(last - window < -1, window - kv_len, window)
 Take 6 queries and 3 keys. Where does the slice of row 0 end in yours? What does Python make of an
 end below 0?
@@ -112,7 +116,7 @@ lie there?
     always-full  is_past = j < (last + 1 - window).clamp(min=0) + window
 Is any of your entries False? A key must fulfil two conditions at once: which ones, and which sign
 joins them?
-    or-instead-of-and  mask = & => |
+    or-instead-of-and  both = & => |
 Your text is cut into blocks. In a window of 2, may word 2 see word 1? Does your window move with
 every query?
     blocks  is_near = last // window == j // window
@@ -120,14 +124,27 @@ Which W keys does the last query see: the first ones of the text, or the ones ju
     first-keys  is_near = j < window
 Your window lies at the end of the text for every query. Where should that of query 0 end?
     one-window-for-all  is_near = j >= kv_len - window
+Does `window` say in yours how far back a key may be, or how far it must be?
+    far-instead-of-near  is_near = < => >=
+    far-instead-of-near  is_near = < => >
+Where does the other edge of your band lie: among the keys before the query, or among those after
+it?
+    edge-on-the-other-side  is_near = steps <= 1 - window
+    edge-on-the-other-side  is_near = steps <= -window
+How many bits of a number do you need to say yes or no? Which dtype has two values only?
+    not-boolean  return = _.to(torch.uint8)
+    not-boolean  return = _.to(torch.int8)
 A window of 3 holds three keys. Which ones, beside the farthest?
     only-the-far-edge  is_near = steps == window - 1
 """)
 sliding_window_mask.wrong(
-    "whole-tensor-as-truth-value", TRUTH, dict(mask="is_past and is_near")
+    "whole-tensor-as-truth-value", TRUTH, dict(both="is_past and is_near")
 )
 sliding_window_mask.wrong(
-    "empty-rows-opened", EMPTY, dict(mask="_ | ~_.any(-1, keepdim=True)")
+    "empty-rows-opened",
+    EMPTY,
+    dict(both="_ | ~_.any(-1, keepdim=True)"),
+    dict(last="_.clamp(min=0)"),
 )
 add_mistakes_of_places(sliding_window_mask)
 add_mistakes_of_entries(sliding_window_mask)
