@@ -74,6 +74,19 @@ How many bytes does a float32 take, and a float16? Where do you use `dtype`?
 float32 and float16 are not the only dtypes. What does `torch.int8` take, and `torch.float64`?
     two-or-four-bytes  size = 2 if dtype in (torch.float16, torch.bfloat16) else 4
     two-or-four-bytes  size = 4 if dtype == torch.float32 else 2
+    two-or-four-bytes  size = 2 if dtype == torch.float16 else 4
+    two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.float64: 8}.get(dtype, 4)
+    two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.float64: 8}.get(dtype, 2)
+    two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.float64: 8}[dtype]
+    two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4}[dtype]
+You build a cache to see how large it is. Can you tell, too, for one that does not fit into memory?
+    cache-built  size = torch.empty(numbers, dtype=dtype).element_size()
+    cache-built  size = torch.empty(numbers // 2, dtype=dtype).element_size()
+    cache-built  size = torch.empty(numbers // num_layers // 2, dtype=dtype).element_size()
+Is what you ask the dtype for a number, or something to be called?
+    attribute-called  size = dtype.itemsize()
+A tensor has `element_size()`. Has a dtype? Under which name does it know its size?
+    method-of-a-tensor  size = dtype.element_size()
 Two sentences at once: can they share one cache?
     batch-forgotten  numbers = a_sentence
 For one token or for the whole sequence? Which size is missing?
@@ -82,26 +95,41 @@ Has each layer its own keys, or do all layers share them?
     layers-forgotten  a_token = a_layer
 Does the cache shrink when K/V heads are shared? Where in your code?
     heads-forgotten  a_layer = a_head
+Is `head_dim` the width of one head, or of all heads together?
+    head-dim-divided  a_head = vectors * (head_dim // num_kv_heads)
+    head-dim-divided  a_head = vectors * (head_dim / num_kv_heads)
+Which factor stands twice in what you multiply?
+    counted-twice  vectors = 4
 How many numbers has one key?
     head-dim-forgotten  a_head = vectors
 Twice as many tokens: how many keys are that? Are the scores kept, or keys and values?
     length-squared  a_sentence = _ * seq_len
+    length-squared  a_head = 1 ; a_sentence = _ * seq_len
+    length-squared  a_head = vectors ; a_sentence = _ * seq_len
 Two layers with three heads each: how many heads are that, and how do you count them?
     sizes-added  a_head = * => +
     sizes-added  a_layer = * => +
     sizes-added  a_token = * => +
     sizes-added  a_sentence = * => +
     sizes-added  numbers = * => +
+    sizes-added  numbers = _ // vectors + vectors
+    sizes-added  numbers = vectors * (batch_size + seq_len + num_layers + num_kv_heads + head_dim)
+A key and a value: is that two times as many numbers, or their square?
+    squared  numbers = (_ // vectors) ** 2
 Print `type(...)` of your result. Which operator gives a float even if it divides evenly?
     float-returned  output = _ * 8 / 8
     float-returned  size = torch.finfo(dtype).bits / 8
 Beyond 2**53 a float no longer holds every whole number. Which operator of yours makes one?
     float-inside  output = int(_ * 8 / 8)
-`torch.finfo` knows floating-point dtypes only. What else tells the size of any dtype?
+`torch.finfo` knows floats only, and `torch.iinfo` knows integers only. What else tells the size of any dtype?
     finfo-of-an-integer  size = torch.finfo(dtype).bits // 8
+    finfo-of-an-integer  size = torch.iinfo(dtype).bits // 8
 Is your result in bytes, or in something larger?
     in-mebibytes  output = _ / 2**20
     in-mebibytes  output = _ // 2**20
+    in-mebibytes  output = _ / 2**30
+    in-mebibytes  output = _ / 1e9
+    in-mebibytes  output = _ / 1e6
     in-mebibytes  output = _ / 2**10
     in-mebibytes  output = _ // 2**10
 """)
