@@ -97,6 +97,7 @@ weights are small: how much does it change the sum? A much smaller one does not.
     epsilon-too-large  seen = given + 1e-4
     epsilon-too-large  seen = given + 1e-5
     epsilon-too-large  seen = given + 1e-3 ; terms = seen * surprise
+    epsilon-too-large  seen = given + 1e-2
 The logarithm of a weight below 1 is negative. Should an entropy be negative?
     sign-missing  surprise = logs
 What is the entropy of two equal weights in yours: 1 or 0.693? To which base is your logarithm, and
@@ -110,6 +111,10 @@ be?
 The entropy of S equal weights is ln S. Is it 1 in yours? The task asks for nats, not for a share of
 the maximum.
     divided-by-its-maximum  per_head = _ / math.log(weights.shape[-1])
+    divided-by-its-maximum  per_query = _ / given.count_nonzero(-1).clamp_min(2).log()
+Is yours 0 for the head that looks at all keys alike, and largest for the one that looks at a single
+key? Which of them looks widely?
+    distance-from-even  per_query = math.log(weights.shape[-1]) - _
 You return the number of keys that are looked at, in effect. What is the entropy itself, before your
 `exp`?
     perplexity  per_head = _.exp()
@@ -119,6 +124,13 @@ mean? Which comes first, the entropy or the mean?
     entropy-of-the-mean  given = weights.mean((0, 2), keepdim=True)
     entropy-of-the-mean  given = weights.mean(2, keepdim=True)
     entropy-of-the-mean  given = weights.mean(0, keepdim=True)
+Change one sample after the other. Does your result change each time?
+    only-the-first-sample  given = _[:1]
+    only-the-first-sample  given = _[-1:]
+Two heads that look at different places: can one number tell them apart?
+    one-number-for-all-heads  per_head = per_query.mean()
+    one-number-for-all-heads  given = weights.mean(1, keepdim=True)
+    one-number-for-all-heads  given = weights.mean(1, keepdim=True) ; per_head = per_query.mean()
 Which axis of the weights adds up to 1, that of the queries or that of the keys? An entropy is a sum
 over that axis.
     over-the-queries  per_query = terms.sum(-2)
@@ -126,13 +138,29 @@ Which axis of the weights adds up to 1, that of the heads or that of the keys? A
 over that axis.
     over-the-heads  per_query = terms.sum(1) ; per_head = per_query.mean((0, 1))
     over-the-heads  per_query = terms.sum(1)
-Each row is made to add up to 1, or has to. What becomes of a row of zeros, of a query that may see
-nothing?
+The weights of a row add up to 1 already. Over its keys, do you add up, or is something divided by
+their number?
+    mean-over-keys  per_query = terms.mean(-1)
+    mean-over-keys  per_query = _ / given.count_nonzero(-1).clamp_min(1)
+After a zero in a row, can there be weights that are not 0? What does your loop do with them?
+    ends-at-the-first-zero  given = weights * (weights != 0).cumprod(-1)
+You make each row add up to 1. What does that do to a row of zeros, of a query that may see nothing?
     a-row-of-zeros-is-nan  given = weights / weights.sum(-1, keepdim=True)
+`Categorical` wants shares that add up to 1, and refuses all others. Which row of weights here is no
+such thing, and what is the entropy of a query that sees nothing?
     a-row-of-zeros-is-nan  per_query = torch.distributions.Categorical(probs=given).entropy()
+    a-row-of-zeros-is-nan  per_query = torch.distributions.Categorical(probs=given.float()).entropy().to(given.dtype)
+    a-row-of-zeros-is-nan  per_query = torch.distributions.Categorical(probs=given.double()).entropy().to(given.dtype)
+    a-row-of-zeros-is-nan  per_query = torch.stack([torch.distributions.Categorical(row).entropy() for row in given.flatten(0, 2)]).view(given.shape[:-1])
+The weights come out of a softmax already. Is there another one in what you call?
+    softmax-once-more  given = weights.softmax(-1)
+    softmax-once-more  logs = given.log_softmax(-1)
+    softmax-once-more  logs = given.log_softmax(-1) ; terms = given.softmax(-1) * surprise
 Every key counts the same in yours. With which share should the -log w of a key of weight w count?
     surprise-not-weighted  terms = surprise
     surprise-not-weighted  terms = surprise ; per_query = terms.mean(-1)
+An entropy has one term for each key: its -w log w. What is your second one, with 1 - w, for?
+    binary-entropy  terms = F.binary_cross_entropy(given, given, reduction="none")
 1 minus the sum of squares grows and shrinks like an entropy, but is none. Where is the logarithm?
     not-an-entropy  per_query = 1 - given.square().sum(-1)
 You look at the largest weight only. Which part do the other weights have in an entropy?
