@@ -74,14 +74,104 @@ How often does a softmax run over your scores? What does the second one make of 
 SHARED += rows("""
 Where do you use the mask? Flip one entry of it: does the output move?
     mask-ignored  hidden = scores ; kept = weights
-In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0?
+True means 'may look' here, and `masked_fill` changes the entries where its condition is True. Which
+ones do you remove, in each of your lines?
+    inverted  forbidden = _ if mask is None else allowed ; kept = weights
+    inverted  forbidden = _ if mask is None else allowed
+    inverted  kept = forbidden => allowed
+Without a mask yours forbids everything. In the mask you make up for that case, what stands for 'may
+look', True or False? And what do you do with it afterwards?
+    everything-forbidden  allowed = ~everything if mask is None else ~mask ; kept = weights
+    everything-forbidden  allowed = ~everything if mask is None else ~mask
+Without a mask, what does your code work with: with None, or with a mask that you made up? Which
+dtype must a mask have, and which line must not see None?
+    none-not-handled  allowed = mask
+    none-not-handled  allowed = mask.bool()
+    none-not-handled  allowed = mask & everything
+    none-not-handled  forbidden = ~mask
+    none-not-handled  forbidden = mask == 0
+    none-not-handled  everything = torch.ones_like(scores)
+Python's `if`, `not`, `and` and `or` ask whether the whole mask is true. What asks whether there is a
+mask, and what turns every entry around?
+    mask-as-truth-value  forbidden = _ if mask is None else not allowed
+    mask-as-truth-value  allowed = mask if mask else everything
+The message names the way out: which operator turns True into False in a boolean tensor?
+    boolean-subtracted  forbidden = _ if mask is None else 1 - allowed
+Nobody asked for a causal mask: only the mask that is given counts. Who else hides keys in your code?
+    causal-always  forbidden = _ | ~attn_lib.causal_mask(q.shape[-2], k.shape[-2])
+    causal-always  forbidden = _ | torch.ones_like(scores).triu(1).bool()
+Nobody asked for a mask here. May query 0 see the last key?
+    none-becomes-causal  everything = _.tril(k.shape[-2] - q.shape[-2])
+    none-becomes-causal  everything = _.tril()
+Row i of the mask belongs to query i. To whom does it belong in yours?
+    mask-transposed  allowed = _ if mask is None else _.mT
+The mask already lines up with the scores (B, H, L, S) from the right, whatever its shape. Which of
+its shapes does your line misread?
+    mask-axes-changed  allowed = _ if mask is None else _.unsqueeze(1)
+    mask-axes-changed  allowed = _ if mask is None else _[None, None]
+    mask-axes-changed  allowed = _ if mask is None or _.ndim != 2 else _[:, None, None, :]
+`tensor[mask] = ...` needs a mask of the very shape of the tensor, and overwrites what the way back
+may still need. Which function makes a new tensor, of a mask that is broadcast?
+    mask-as-index  hidden = scores if mask is None else scores.index_put((forbidden,), scores.new_tensor(-torch.inf))
+    mask-as-index  hidden = scores if mask is None else scores.index_put((forbidden,), scores.new_tensor(-torch.inf)) ; kept = weights.nan_to_num(0.0)
+    mask-as-index  kept = weights if mask is None else weights.index_put_((~allowed.any(-1),), weights.new_tensor(0.0))
+A mask (B, H, L, S) may differ from head to head. Change the mask of head 1: does the output of head
+1 move?
+    one-mask-for-all-heads  forbidden = _[..., :1, :, :] if _.ndim > 2 else _
+You remove weights after the softmax. What do the others add up to, in one row?
+    not-renormalized  hidden = scores ; kept = weights.masked_fill(forbidden, 0.0)
+A forbidden score becomes 0 in yours, or nearly 0. What is exp(0), and is it smaller than the exp of
+every allowed score?
+    forbidden-scores-set-to-zero  hidden = -torch.inf => 0.0 ; kept = weights
+    forbidden-scores-set-to-zero  hidden = scores.masked_fill(forbidden, 0.0)
+As numbers, True is 1 and False is 0. What does adding them to a score do, and is the forbidden key
+hidden?
+    mask-added  hidden = scores + allowed ; kept = weights
+    mask-added  hidden = scores + allowed ; kept = weights.masked_fill(forbidden, 0.0)
+Give it float16, and a row that may see nothing. What becomes of the -1e9 that you add? Can the mask
+replace a score, instead of being added to it?
+    added-1e9  hidden = scores + forbidden * -1e9 ; kept = weights
+    added-1e9  hidden = scores + forbidden * -1e9
+What is 0 * -inf? Print what you add, for an allowed key.
+    zero-times-inf  hidden = scores if mask is None else scores + forbidden.to(scores) * -torch.inf
+In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? Does your code
+see to every such row?
     full-row-nan  kept = weights
+    full-row-nan  kept = weights if allowed.any() else torch.zeros_like(weights)
 In a row that may see nothing, your fill makes all scores equal: what does that query get? And what
 is the largest number float16 can hold?
     fill-1e9  hidden = -torch.inf => -1000000000.0 ; kept = weights
 What is the largest number float16 can hold, and what do you fill in? Which fill fits into every
 float type?
     fill-too-large-for-float16  hidden = -torch.inf => -1000000000.0
+In a row that may see nothing, your fill makes all scores equal. What does the softmax make of equal
+scores, and to whom does that row attend now?
+    full-row-uniform  hidden = -torch.inf => torch.finfo(scores.dtype).min ; kept = weights
+In a row that may see nothing, you open all keys, so that the softmax has something to share out.
+What closes them again?
+    full-row-opened  hidden = scores.masked_fill(forbidden & allowed.any(-1, keepdim=True), -torch.inf) ; kept = weights
+What if the allowed scores are as low as your fill? And what becomes of a row in which everything is
+filled?
+    fill-not-low-enough  hidden = -torch.inf => -10000.0 ; kept = weights
+    fill-not-low-enough  hidden = -torch.inf => -10000.0 ; kept = weights * allowed.any(-1, keepdim=True)
+    fill-not-low-enough  hidden = scores.masked_fill(forbidden, -10000.0)
+Let a forbidden score be far above all others. How large is what your mask leaves over, beside your
+epsilon? Can the mask act before the softmax?
+    epsilon-in-denominator  hidden = scores ; kept = (left := weights * allowed) / (left.sum(-1, keepdim=True) + 1e-9)
+    epsilon-in-denominator  hidden = scores ; kept = (left := weights * allowed) / (left.sum(-1, keepdim=True) + 1e-6)
+What is the exp of a score of 150, and of -150? Lesson 01 subtracted something first: which maximum
+is it, now that some keys are forbidden?
+    maximum-not-subtracted  weights = (e := scores.exp().masked_fill(forbidden, 0.0)) / e.sum(-1, keepdim=True)
+    maximum-not-subtracted  weights = (e := scores.exp().masked_fill(forbidden, 0.0)) / (e.sum(-1, keepdim=True) + 1e-9)
+    maximum-not-subtracted  weights = (e := scores.exp().masked_fill(forbidden, 0.0)) / (total := e.sum(-1, keepdim=True)).masked_fill(total == 0, 1.0)
+You give everything to one key. What share should a key get whose score is a little smaller?
+    hard-maximum  weights = F.one_hot(hidden.argmax(-1), hidden.shape[-1]).to(hidden)
+Call it twice with the same input. Is the answer the same?
+    dropout-left-in  kept = F.dropout(_, 0.1)
+One thing is asked for here, not two. What do you return beside it?
+    weights-returned-too  return = _, kept
+What is compared with the query, and what is mixed?
+    keys-and-values-swapped  products = q @ v.mT ; heads = kept @ k
 """)
 
 # ------------------------------------------------------------------------------- what comes out

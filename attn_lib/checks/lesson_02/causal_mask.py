@@ -4,12 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_02.mask_slips import (
-    EMPTY,
-    TRUTH,
-    add_mistakes_of_entries,
-    add_mistakes_of_places,
-)
+from attn_lib.checks.lesson_02.mask_slips import ENTRIES, PLACES
 from attn_lib.checks.task import task
 
 
@@ -108,14 +103,14 @@ How many bits of a number do you need to say yes or no? Which dtype has two valu
 Take 5 queries and 3 keys: by how many columns is the past longer than the triangle? Can a tensor
 have that many?
     past-of-negative-size  is_past = torch.cat([torch.ones(q_len, kv_len - q_len), torch.ones(q_len, q_len).tril()], 1) > 0
+Take 5 queries and 3 keys. Query 0 stands before the first key: which keys may it see? A row with
+nothing to see is the softmax's concern, not the mask's.
+    empty-rows-opened  is_past = _ | ~_.any(-1, keepdim=True)
+    empty-rows-opened  is_past = _ | (j == 0)
+    empty-rows-opened  last = _.clamp(min=0)
+`not`, `and`, `or` and `a < b < c` ask whether a whole tensor is true. What turns, or joins, conditions
+entry by entry? It binds tighter than `<`: where do you need parentheses?
+    whole-tensor-as-truth-value  is_past = not j > last
 """)
-causal_mask.wrong(
-    "empty-rows-opened",
-    EMPTY,
-    dict(is_past="_ | ~_.any(-1, keepdim=True)"),
-    dict(is_past="_ | (j == 0)"),
-    dict(last="_.clamp(min=0)"),
-)
-causal_mask.wrong("whole-tensor-as-truth-value", TRUTH, dict(is_past="not j > last"))
-add_mistakes_of_places(causal_mask)
-add_mistakes_of_entries(causal_mask)
+causal_mask.rows(PLACES)
+causal_mask.rows(ENTRIES)

@@ -8,7 +8,6 @@ import torch.nn.functional as F
 import attn_lib
 from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_02.runs import attention_with_finite_gradients
-from attn_lib.checks.lesson_02.softmax_slips import add_mistakes_of_masked_softmaxes
 from attn_lib.checks.task import task
 
 
@@ -34,15 +33,15 @@ def masked_attention(q, k, v, mask=None):
     D = q.shape[-1]
     products = q @ k.mT
     scores = products / math.sqrt(D)
-    everything = torch.ones_like(scores, dtype=torch.bool)
+    everything = torch.ones(scores.shape[-2:], dtype=torch.bool)
     allowed = everything if mask is None else mask
     forbidden = ~allowed
     hidden = scores.masked_fill(forbidden, -torch.inf)
     weights = hidden.softmax(-1)
     # A row with nothing allowed is NaN until here.
     kept = weights.masked_fill(forbidden, 0.0)
-    output = kept @ v
-    return output
+    heads = kept @ v
+    return heads
 
 
 @masked_attention.cases
@@ -138,37 +137,13 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-add_mistakes_of_masked_softmaxes(masked_attention, may_be_none=True)
 masked_attention.rows("""
-Without a mask yours forbids everything. In the mask you make up for that case, what stands for 'may
-look', True or False? And what do you do with it afterwards?
-    inverted  forbidden = allowed ; kept = weights
-    inverted  forbidden = allowed
-You paint over NaN that is there already. On the way back, a gradient of 0 meets it: what is 0 *
-NaN? Repair the weights before they meet v.
-    nan-painted-over  kept = weights ; output = _.nan_to_num(0.0)
-Without a mask, what does your code work with: with None, or with a mask that you made up? Which
-dtype must a mask have, and which line must not see None?
-    none-not-handled  forbidden = ~mask
-    none-not-handled  forbidden = mask == 0
-    none-not-handled  allowed = mask.bool()
-    none-not-handled  everything = torch.ones_like(scores)
-Nobody asked for a mask here. May query 0 see the last key?
-    none-becomes-causal  everything = _.tril(k.shape[-2] - q.shape[-2])
-The mask already lines up with (B, H, L, S) from the right, whatever its shape. Which of its shapes
-does your line misread?
-    mask-axes-changed  allowed = _ if mask is None else _.unsqueeze(1)
-    mask-axes-changed  allowed = _ if mask is None else _[None, None]
-    mask-axes-changed  allowed = _[:, None, None, :] if _ is mask and _.ndim == 2 else _
 `mask[b, h]` needs a mask of four axes, none of them of size 1. What is `mask[0, 0]` if the mask is
 (L, S)? Which function gives any mask the shape (B, H, L, S), without a copy?
     mask-indexed-without-expanding  allowed = everything if mask is None else torch.stack([torch.stack([mask[b, h].expand(scores.shape[2:]) for h in range(q.shape[1])]) for b in range(len(q))])
 Inside your loop over heads the scores have three axes, (B, L, S). Which axes has the mask there?
 Give it all four before the loop, then take its part for the head.
-    mask-not-cut-by-head  output = _ if mask is None else torch.stack([scores[:, h].masked_fill(forbidden, -torch.inf).softmax(-1).masked_fill(forbidden, 0.0) @ v[:, h] for h in range(q.shape[1])], 1)
-A mask (B, H, L, S) may differ from head to head. Change the mask of head 1: does the output of head
-1 move?
-    one-mask-for-all-heads  allowed = _[:, :1] if _.ndim == 4 else _
+    mask-not-cut-by-head  heads = _ if mask is None else torch.stack([scores[:, h].masked_fill(forbidden, -torch.inf).softmax(-1).masked_fill(forbidden, 0.0) @ v[:, h] for h in range(q.shape[1])], 1)
 You flatten (B, H): the heads of one sentence lie side by side. `repeat` puts the sentences side by
 side, again and again. Whose mask does the second entry get? Try `expand`.
     mask-repeated-in-the-wrong-order  allowed = _[:, 0].repeat(q.shape[1], 1, 1).unflatten(0, q.shape[:2]) if _.ndim == 4 and _.shape[1] == 1 else _
@@ -186,22 +161,25 @@ How many axes has q now, and how many letters do you give it?
     head-axis-forgotten  products = torch.einsum('bld,bsd->bls', q, k)
 Does a head read the values of other heads in yours? Which letter stands for the head in each
 operand?
-    heads-mixed  output = torch.einsum('bhls,bgsd->bhld', kept, v)
+    heads-mixed  heads = torch.einsum('bhls,bgsd->bhld', kept, v)
 Where do the weights meet the values in your code? What is a query's output a mixture of?
-    weights-not-used  output = v
-    weights-not-used  output = v.mean(2, keepdim=True).expand(*q.shape[:-1], -1)
-Lesson 01 returned two things. How many are asked for here?
-    weights-returned-too  output = _, kept
+    weights-not-used  heads = v
+    weights-not-used  heads = v.mean(2, keepdim=True).expand(*q.shape[:-1], -1)
 The output should be (B, H, L, Dv). In which order are its axes in yours?
-    output-in-another-layout  output = _.transpose(1, 2)
-    output-in-another-layout  output = _.transpose(1, 2).flatten(2)
+    output-in-another-layout  heads = _.transpose(1, 2)
+    output-in-another-layout  heads = _.transpose(1, 2).flatten(2)
 Give it float16, then float64: which dtype comes out? If you write the output into a tensor that you
 made yourself, which dtype has that?
-    dtype-changed  output = _.float()
-    dtype-changed  products = q.float() @ k.float().mT ; output = kept @ v.float()
-Call it twice with the same input. Is the answer the same?
-    dropout-left-in  kept = F.dropout(_, 0.1)
+    dtype-changed  heads = _.float()
+    dtype-changed  products = q.float() @ k.float().mT ; heads = kept @ v.float()
+You replace NaN when it is there already. On the way back, a gradient of 0 meets it: what is 0 * NaN?
+`masked_fill` before the softmax stops it, and zeros in the weights before they meet v.
+    nan-painted-over  hidden = scores + torch.zeros(allowed.shape).masked_fill(forbidden, -torch.inf).to(scores)
+    nan-painted-over  kept = weights ; heads = _.nan_to_num(0.0)
+Which line changes a tensor in place? Look for names that end in `_`, for `weights[...] = `, and for
+`-=`. `masked_fill` without `_` makes a new tensor.
+    written-in-place  kept = masked_fill => masked_fill_
+An allowed score can be exactly 0, too. How do you tell it from a forbidden one? Ask the mask, not
+the score.
+    zero-scores-hidden  allowed = _ & (scores != 0)
 """)
-GIVEN = "Which mask do you use: your own, or the one that was given?"
-TRIANGLE = "attn_lib.causal_mask(q.shape[-2], k.shape[-2])"
-masked_attention.wrong("causal-always", GIVEN, dict(allowed=f"_ & {TRIANGLE}"))

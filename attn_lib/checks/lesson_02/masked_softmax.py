@@ -4,7 +4,6 @@ import torch
 
 import attn_lib
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_02 import softmax_slips as slips
 from attn_lib.checks.lesson_02.runs import exact_zeros, softmax_with_finite_gradients
 from attn_lib.checks.task import task
 
@@ -13,6 +12,11 @@ from attn_lib.checks.task import task
     lesson=2,
     points=3,
     library=attn_lib.masked_softmax,
+    without=(
+        "none-not-handled",
+        "one-mask-for-all-heads",
+        "weights-returned-too",
+    ),
     hints=[
         "A forbidden key must get weight 0, and the other weights must still add up to 1. That is "
         "easiest if the mask acts before the softmax. Which score becomes exactly 0 after `exp`?",
@@ -95,7 +99,6 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-slips.add_mistakes_of_masked_softmaxes(masked_softmax)
 masked_softmax.rows("""
 `max`, `sum` and `any` take the last axis away. With which axis of the scores does what is left line
 up? Look for `keepdim`.
@@ -109,44 +112,28 @@ What should one row of the result add up to? Which line of yours sees to it?
 Give it float16, float32 and float64: which dtype comes out? Which one should?
     dtype-changed  hidden = scores => scores.float()
     dtype-changed  hidden = scores => scores.double()
-The mask already lines up with the scores from the right. Which line moves its axes?
-    mask-axes-changed  allowed = _.unsqueeze(1)
 Which rows should be zero: those in which any key is forbidden, or those in which every key is?
     rows-with-any-forbidden-key-zeroed  kept = weights.masked_fill(~allowed.all(-1, keepdim=True), 0.0)
-`tensor[mask] = ...` needs a mask of the very shape of the tensor, and overwrites what the way back
-may still need. Which function makes a new tensor, of a mask that is broadcast?
-    mask-as-index  hidden = scores.index_put((forbidden,), scores.new_tensor(-torch.inf))
-    mask-as-index  hidden = scores.index_put((forbidden,), scores.new_tensor(-torch.inf)) ; kept = weights.nan_to_num(0.0)
-    mask-as-index  kept = weights.index_put_((~allowed.any(-1),), weights.new_tensor(0.0))
 The result should have the shape of the scores. Which line of yours drops the forbidden keys instead
 of setting them to 0?
     forbidden-keys-dropped  kept = scores[allowed.expand_as(scores)].softmax(-1)
+You replace NaN when it is there already. On the way back, a gradient of 0 meets it: what is 0 * NaN?
+`masked_fill` before the softmax stops it, adding -inf does not.
+    nan-painted-over  hidden = scores + torch.zeros(allowed.shape).masked_fill(forbidden, -torch.inf).to(scores)
+    nan-painted-over  hidden = scores + torch.zeros(allowed.shape).masked_fill(forbidden, -torch.inf)
+Which line changes a tensor in place? Look for names that end in `_`, for `weights[...] = `, and for
+`-=`. `masked_fill` without `_` makes a new tensor.
+    written-in-place  kept = masked_fill => masked_fill_
+Give it float16, and a row that may see nothing. What becomes of the -1e9 that you add? Can the mask
+replace a score, instead of being added to it?
+    added-1e9  hidden = scores + forbidden * -1e9 ; kept = weights
+    added-1e9  hidden = scores + forbidden * -1e9
+    added-1e9  hidden = scores + forbidden.to(scores) * -1e9 ; kept = weights
+    added-1e9  hidden = scores + forbidden.to(scores) * -1e9 ; kept = weights * allowed
+An allowed score can be exactly 0, too. How do you tell it from a forbidden one? Ask the mask, not
+the score.
+    zero-scores-hidden  allowed = _ & (scores != 0)
+Take two rows, one with scores near 0, the other near -200. Which maximum do you subtract from the
+second, and what is left of its exponentials?
+    one-maximum-for-all  weights = (e := (hidden - hidden.max()).exp()) / (total := e.sum(-1, keepdim=True)).masked_fill(total == 0, 1.0)
 """)
-ANY = "weights if allowed.any() else torch.zeros_like(weights)"
-masked_softmax.wrong("full-row-nan", slips.FULL_ROW, dict(kept=ANY))
-LARGER = f"{slips.LEFT} + 1e-6)"
-masked_softmax.wrong(
-    "epsilon-in-denominator", slips.EPSILON, dict(hidden="scores", kept=LARGER)
-)
-LARGER = f"(e := hidden.exp()) / ({slips.TOTAL} + 1e-6)"
-masked_softmax.wrong("maximum-not-subtracted", slips.OVERFLOW, dict(weights=LARGER))
-masked_softmax.wrong("nan-painted-over", slips.PAINTED, dict(hidden=slips.ADDITIVE))
-NAN_TO_0 = "weights.nan_to_num(0.0)"
-masked_softmax.wrong(
-    "zero-times-inf", slips.INF, dict(hidden=slips.WITH_INF, kept=NAN_TO_0)
-)
-masked_softmax.wrong("boolean-subtracted", slips.BOOLEAN, dict(forbidden="-allowed"))
-IN_DTYPE = "scores + forbidden.to(scores) * -1e9"
-masked_softmax.wrong(
-    "added-1e9",
-    slips.ADDED,
-    dict(hidden=IN_DTYPE, kept="weights"),
-    dict(hidden=IN_DTYPE, kept="weights * allowed"),
-)
-SHIFTED = "(e := (hidden - hidden.max()).exp())"
-masked_softmax.wrong(
-    "one-maximum-for-all",
-    "Take two rows, one with scores near 0, the other near -200. Which maximum do you subtract from the "
-    "second, and what is left of its exponentials?",
-    dict(weights=f"{SHIFTED} / {slips.TOTAL}.masked_fill(total == 0, 1.0)"),
-)

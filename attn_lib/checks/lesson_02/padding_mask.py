@@ -4,7 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_02.mask_slips import TRUTH, add_mistakes_of_entries
+from attn_lib.checks.lesson_02.mask_slips import ENTRIES
 from attn_lib.checks.task import task
 
 
@@ -133,11 +133,9 @@ do the lengths lack?
     lengths-not-a-column  ends = lengths ; real = _.expand(len(lengths), max_len)
     lengths-not-a-column  ends = lengths ; mask = real
     lengths-not-a-column  ends = lengths
+`not`, `and`, `or` and `a < b < c` ask whether a whole tensor is true. What turns, or joins, conditions
+entry by entry? It binds tighter than `<`: where do you need parentheses?
+    whole-tensor-as-truth-value  is_real = not position >= ends
+    whole-tensor-as-truth-value  is_real = 0 <= position < ends
 """)
-padding_mask.wrong(
-    "whole-tensor-as-truth-value",
-    TRUTH,
-    dict(is_real="not position >= ends"),
-    dict(is_real="0 <= position < ends"),
-)
-add_mistakes_of_entries(padding_mask)
+padding_mask.rows(ENTRIES)

@@ -4,12 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_02.mask_slips import (
-    EMPTY,
-    TRUTH,
-    add_mistakes_of_entries,
-    add_mistakes_of_places,
-)
+from attn_lib.checks.lesson_02.mask_slips import ENTRIES, PLACES
 from attn_lib.checks.task import task
 
 
@@ -136,15 +131,13 @@ How many bits of a number do you need to say yes or no? Which dtype has two valu
     not-boolean  return = _.to(torch.int8)
 A window of 3 holds three keys. Which ones, beside the farthest?
     only-the-far-edge  is_near = steps == window - 1
+Take 5 queries and 3 keys. Query 0 stands before the first key: which keys may it see? A row with
+nothing to see is the softmax's concern, not the mask's.
+    empty-rows-opened  both = _ | ~_.any(-1, keepdim=True)
+    empty-rows-opened  last = _.clamp(min=0)
+`not`, `and`, `or` and `a < b < c` ask whether a whole tensor is true. What turns, or joins, conditions
+entry by entry? It binds tighter than `<`: where do you need parentheses?
+    whole-tensor-as-truth-value  both = is_past and is_near
 """)
-sliding_window_mask.wrong(
-    "whole-tensor-as-truth-value", TRUTH, dict(both="is_past and is_near")
-)
-sliding_window_mask.wrong(
-    "empty-rows-opened",
-    EMPTY,
-    dict(both="_ | ~_.any(-1, keepdim=True)"),
-    dict(last="_.clamp(min=0)"),
-)
-add_mistakes_of_places(sliding_window_mask)
-add_mistakes_of_entries(sliding_window_mask)
+sliding_window_mask.rows(PLACES)
+sliding_window_mask.rows(ENTRIES)

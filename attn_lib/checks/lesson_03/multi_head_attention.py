@@ -32,10 +32,12 @@ class MultiHeadAttention(nn.Module):
         D = q.shape[-1]
         products = q @ k.mT
         scores = products / math.sqrt(D)
-        allowed = torch.ones(1, 1, dtype=torch.bool) if mask is None else mask
-        hidden = scores.masked_fill(~allowed, -torch.inf)
+        everything = torch.ones(scores.shape[-2:], dtype=torch.bool)
+        allowed = everything if mask is None else mask
+        forbidden = ~allowed
+        hidden = scores.masked_fill(forbidden, -torch.inf)
         weights = hidden.softmax(-1)
-        kept = weights.masked_fill(~allowed, 0.0)
+        kept = weights.masked_fill(forbidden, 0.0)
         heads = kept @ v
         merged = heads.transpose(1, 2).flatten(2)
         output = self.o_proj(merged)
@@ -46,7 +48,7 @@ multi_head_attention = task(
     lesson=3,
     points=5,
     library=attn_lib.MultiHeadAttention,
-    without=("fill-1e9", "weights-times-k"),
+    without=("weights-times-k", "keys-and-values-swapped", "epsilon-in-denominator"),
     hints=[
         "In `__init__`, after `super().__init__()`: four `nn.Linear(d_model, d_model)`, and keep "
         "`num_heads`. In `forward`, settle first what the context is when none is given.",
@@ -183,41 +185,18 @@ Print the number that you divide by. Is its square D, or has something been cut 
     scale-int-sqrt  scores = products / math.isqrt(D)
 `context` and `mask` may be None, or a tensor of many numbers, which is neither true nor false.
 Which question tells these two apart?
-    none-not-asked  allowed = mask
-    none-not-asked  allowed = mask if mask else _
     none-not-asked  source = context
     none-not-asked  source = context or x
-Does True mean 'may look' here, or 'hide'? And which places does your line change?
-    mask-inverted  allowed = _ if mask is None else ~_
-The mask lines up with the scores (B, H, L, S) from the right as it is. What does your code make of
-its axes, and which axis of the scores does each meet then?
-    mask-axes  allowed = _.unsqueeze(1)
-    mask-axes  allowed = _.mT
 One head's scores are (B, L, S), a mask may be (B, H, L, S). Which part of it belongs to head h, and
 what if its heads axis has size 1?
     mask-not-cut-for-its-head  merged = torch.cat([(q[:, h] @ k[:, h].mT / math.sqrt(D)).masked_fill(~allowed, -torch.inf).softmax(-1).masked_fill(~allowed, 0.0) @ v[:, h] for h in range(H)], -1)
     mask-not-cut-for-its-head  merged = torch.cat([F.scaled_dot_product_attention(q[:, h], k[:, h], v[:, h], attn_mask=mask) for h in range(H)], -1)
-Only the mask that is given counts. May word 0 see word 1 without one?
-    causal  allowed = _ & torch.ones_like(scores).tril().bool()
-    causal  allowed = torch.ones_like(scores).tril().bool() if mask is None else mask
 What score does a hidden key have in your code, and what is exp of it? How low must it be, if those
 of the allowed keys are low too?
-    hidden-score-not-low-enough  hidden = scores * allowed ; kept = weights
-    hidden-score-not-low-enough  hidden = scores + allowed ; kept = weights
-    hidden-score-not-low-enough  hidden = -torch.inf => -100.0 ; kept = weights * allowed.any(-1, keepdim=True)
-    hidden-score-not-low-enough  hidden = -torch.inf => -100.0
-Add up one row of your weights, where a key is hidden. Is it 1 still?
-    mask-after-softmax  hidden = scores
-A query that may see nothing: which weights does your code give it? If all scores of its row are one
-and the same large negative number, what does the softmax make of them?
-    empty-row-sees-everything  hidden = -torch.inf => -1000000000.0 ; kept = weights
-    empty-row-sees-everything  hidden = -torch.inf => torch.finfo(scores.dtype).min ; kept = weights
-    empty-row-sees-everything  allowed = _ | ~_.any(-1, keepdim=True)
-What does `forward` promise: which steps, and one result or two? Which of your steps did nobody ask
-for?
-    not-asked-for  kept = F.dropout(_, 0.1)
-    not-asked-for  output = x + _
-    not-asked-for  return = (output, kept)
+    fill-not-low-enough  hidden = -torch.inf => -100.0 ; kept = weights * allowed.any(-1, keepdim=True)
+    fill-not-low-enough  hidden = -torch.inf => -100.0
+Nobody asked to add x here. Does the formula add it?
+    residual-added  output = x + _
 Which axis of the weights has to meet the keys' axis of v?
     weights-transposed  heads = kept.mT @ v
 How many layers stand between the merged heads and the output?

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from attn_lib import causal_mask, padding_mask
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_04.group_slips import add_shared_mistakes
+from attn_lib.checks.lesson_04.group_slips import GROUPS
 from attn_lib.checks.lesson_04.runs import with_mask
 from attn_lib.checks.task import task
 
@@ -15,7 +15,7 @@ from attn_lib.checks.task import task
 @task(
     lesson=4,
     points=3,
-    without=("fill-1e9",),
+    without=("epsilon-in-denominator",),
     hints=[
         "Only one thing is new: k and v have fewer heads than q. What have you just written for that?",
         "Give k and v as many heads as q has, each in the same way. From there on it is the masked "
@@ -35,11 +35,12 @@ def grouped_query_attention(q, k, v, mask=None):
     D = q.shape[-1]
     products = q @ k.mT
     scores = products / math.sqrt(D)
-    everything = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+    everything = torch.ones(scores.shape[-2:], dtype=torch.bool)
     allowed = everything if mask is None else mask
-    hidden = scores.masked_fill(~allowed, -torch.inf)
+    forbidden = ~allowed
+    hidden = scores.masked_fill(forbidden, -torch.inf)
     weights = hidden.softmax(-1)
-    kept = weights.masked_fill(~allowed, 0.0)
+    kept = weights.masked_fill(forbidden, 0.0)
     heads = kept @ v
     return heads
 
@@ -119,7 +120,7 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-add_shared_mistakes(grouped_query_attention)
+grouped_query_attention.rows(GROUPS)
 grouped_query_attention.rows("""
 How many heads has q, and how many has k? Who gives k and v as many heads as q has?
     heads-not-matched  k = k ; v = v
@@ -136,12 +137,6 @@ How long are the vectors inside one head's dot product: D, or H * D?
     scale-by-the-whole-width  D = H * q.shape[-1]
 What is the square root of 6, as your code computes it?
     scale-int-sqrt  scores = math.sqrt => math.isqrt
-Used as an index, a mask needs all sizes of the scores. Which method fills the cells of a mask that
-can only be broadcast to them?
-    mask-as-index  hidden = _ if mask is None else scores.index_put((~mask,), scores.new_tensor(-torch.inf))
-Are all scores larger than the number you fill in? What if they are near -20000?
-    fill-not-low-enough  hidden = -torch.inf => -10000.0
-    fill-not-low-enough  hidden = -torch.inf => -10000.0 ; kept = weights * allowed.any(-1, keepdim=True)
 The heads stay apart here: (B, H, L, D). Whose work is it to merge them?
     heads-merged  heads = _.transpose(1, 2).flatten(2)
 """)

@@ -7,7 +7,7 @@ from torch import nn
 
 from attn_lib import causal_mask, padding_mask
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_04.group_slips import add_shared_mistakes
+from attn_lib.checks.lesson_04.group_slips import GROUPS
 from attn_lib.checks.module_runs import run_module, sharpened_parameters
 from attn_lib.checks.task import task
 
@@ -39,11 +39,12 @@ class GroupedQueryAttention(nn.Module):
         D = q.shape[-1]
         products = q @ k.mT
         scores = products / math.sqrt(D)
-        everything = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
+        everything = torch.ones(scores.shape[-2:], dtype=torch.bool)
         allowed = everything if mask is None else mask
-        hidden = scores.masked_fill(~allowed, -torch.inf)
+        forbidden = ~allowed
+        hidden = scores.masked_fill(forbidden, -torch.inf)
         weights = hidden.softmax(-1)
-        kept = weights.masked_fill(~allowed, 0.0)
+        kept = weights.masked_fill(forbidden, 0.0)
         heads = kept @ v
         merged = heads.transpose(1, 2).flatten(2)
         output = self.o_proj(merged)
@@ -53,7 +54,15 @@ class GroupedQueryAttention(nn.Module):
 grouped_query_module = task(
     lesson=4,
     points=3,
-    without=("fill-1e9", "fill-too-large-for-float16"),
+    # Neither low scores nor float16 are among the inputs.
+    without=(
+        "fill-1e9",
+        "fill-too-large-for-float16",
+        "fill-not-low-enough",
+        "zero-times-inf",
+        "maximum-not-subtracted",
+        "epsilon-in-denominator",
+    ),
     hints=[
         "It is your `MultiHeadAttention` of lesson 03, with two projections that are narrower. How "
         "wide are num_kv_heads heads of head_dim channels?",
@@ -113,7 +122,7 @@ def _(rng):
 
 # ------------------------------------------------------------------------------- mistakes
 
-add_shared_mistakes(grouped_query_module)
+grouped_query_module.rows(GROUPS)
 grouped_query_module.rows("""
 How many heads does `k_proj` make, and how many channels has each of them?
     kv-width  kv_width = d_model
@@ -132,6 +141,9 @@ How many matrices stand between the merged heads and the result?
     o-proj-twice  output = self.o_proj(_)
 How long are the vectors inside one head's dot product?
     scale-by-d-model  D = x.shape[-1]
+Call it twice with the same input. Is the answer the same?
+    dropout-left-in  kept = F.dropout(_, 0.1)
+    dropout-left-in  output = F.dropout(_, 0.1)
 Nobody asked to add x here. Who will do that later?
     residual-added  output = x + _
 """)

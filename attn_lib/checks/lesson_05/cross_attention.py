@@ -33,9 +33,10 @@ class CrossAttention(nn.Module):
         products = q @ k.mT
         scores = products / math.sqrt(D)
         allowed = mask[:, None, None, :]
-        hidden = scores.masked_fill(~allowed, -torch.inf)
+        forbidden = ~allowed
+        hidden = scores.masked_fill(forbidden, -torch.inf)
         weights = hidden.softmax(-1)
-        kept = weights.masked_fill(~allowed, 0.0)
+        kept = weights.masked_fill(forbidden, 0.0)
         heads = kept @ v
         merged = heads.transpose(1, 2).flatten(2)
         output = self.o_proj(merged)
@@ -46,6 +47,14 @@ cross_attention = task(
     lesson=5,
     points=4,
     library=attn_lib.CrossAttention,
+    # Those that a mask (B, S) cannot have, and what is "from-the-wrong-layer".
+    without=(
+        "mask-transposed",
+        "mask-axes-changed",
+        "one-mask-for-all-heads",
+        "fill-not-low-enough",
+        "keys-and-values-swapped",
+    ),
     hints=[
         "Two sequences come in. For each of the four projections: which sequence does it read, and "
         "how wide is that? The output has one vector for each vector of x.",
@@ -151,42 +160,24 @@ For each of queries, keys and values: which layer makes it in your code?
     from-the-wrong-layer  keys = self.v_proj(context) ; values = self.k_proj(context)
 Nobody asked to add x here. Does the formula add it?
     residual-added  output = x + _
-The whole context is there before the first word is written. What would a causal mask hide?
-    causal  allowed = _ & attn_lib.causal_mask(x.shape[1], context.shape[1])
-    causal  allowed = _ & (torch.ones(x.shape[1], context.shape[1]).tril() > 0)
 How long is one query inside ONE head? Is what you divide by exactly the root of that?
     scale-by-d-model  D = x.shape[-1]
     scale-by-d-model  D = context.shape[-1]
     scale-by-d-model  scores = math.sqrt => math.isqrt
-From which score on is exp no longer a finite number? What may you subtract first?
-    exp-overflows  weights = hidden.exp() / hidden.exp().sum(-1, keepdim=True)
-Call the module twice with the same input. Is the answer the same?
-    dropout-left-in  kept = nn.functional.dropout(_, 0.1)
 With three heads, how many sets of weights should a query have? How many has it in your code?
     one-head-only  H = 1
     one-head-only  kept = _.mean(1, keepdim=True)
 `context_mask` may be None, or have many entries. What does your line make of either?
-    no-mask-forgotten  mask = context_mask
-    no-mask-forgotten  mask = ~~context_mask
-    no-mask-forgotten  mask = _ if not context_mask else context_mask
+    none-not-handled  mask = context_mask
+    none-not-handled  mask = ~~context_mask
+Python's `if`, `not`, `and` and `or` ask whether the whole mask is true. What asks whether there is
+one?
+    mask-as-truth-value  mask = _ if not context_mask else context_mask
 What does True promise here: 'may look' or 'hide'? Which cells does `masked_fill` change?
-    mask-inverted  mask = _ if context_mask is None else ~_
-    mask-inverted  mask = _ if context_mask is None else ~_ ; kept = weights
-Which score has a hidden word in your code, and is its exp 0? Which score would give 0?
-    mask-multiplies-scores  hidden = scores * allowed ; kept = weights
-    mask-multiplies-scores  hidden = scores + allowed.to(scores.dtype) ; kept = weights
-If you hide a key after the softmax, what do the remaining weights add up to?
-    hidden-after-softmax  hidden = scores
+    inverted  mask = _ if context_mask is None else ~_
+    inverted  mask = _ if context_mask is None else ~_ ; kept = weights
 A context vector of zeros still gets a key and a value from the biases. Which score does it get?
     context-zeroed-instead  keys = context => context.masked_fill(~mask[..., None], 0) ; values = context => context.masked_fill(~mask[..., None], 0) ; hidden = scores ; kept = weights
-If all scores of a row are equal, however low, what are its shares?
-    all-padding-uniform  hidden = -torch.inf => torch.finfo(scores.dtype).min ; kept = weights
-Print the dtype of your scores before and after the mask is added, for a float16 input.
-    mask-of-another-dtype  hidden = scores + (1.0 - allowed.float()) * -1e9
-One sentence is all padding, its neighbor is not. Does your `if` ask each of them?
-    asks-the-whole-batch  kept = weights if mask.any() else _
-In your code a sentence of pads may be read. What keeps its words out of the result?
-    empty-sentence-opened  mask = _ | ~_.any(-1, keepdim=True)
 Each head gives zero where all is padding. What does `o_proj` make of zeros?
     bias-of-o-proj-hidden-too  output = _.masked_fill(~mask.any(-1)[:, None, None], 0)
 Line your mask up from the right with the scores, (B, H, L, S). Which axis does its B meet?
@@ -199,8 +190,6 @@ Whose words does `context_mask` describe? Which axis of (B, H, L, S) counts thos
     hides-queries-instead-of-keys  allowed = mask[:, None, :, None] ; merged = .flatten(2) => .reshape(x.shape)
 Each sentence has pads of its own. Whose pads does your mask hide in the second one?
     mask-of-the-first-sentence  mask = _[:1]
-What does `forward` promise: one thing, or two?
-    weights-returned-too  return = output, kept
 How wide is what each layer reads? And which number of `nn.Linear(a, b)` comes in?
     context-width-forgotten  k_proj = d_context => d_model ; v_proj = d_context => d_model
     context-width-forgotten  v_proj = d_context => d_model

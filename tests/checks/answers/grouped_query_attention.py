@@ -32,9 +32,7 @@ answers = Answers(
         dict(Hkv="v.shape[1]"),
         dict(D="k.shape[-1]"),
         dict(D="v.shape[-1]"),
-        dict(everything="torch.ones(q.shape[2], k.shape[-2], dtype=torch.bool)"),
-        dict(everything="torch.ones(q.shape[-2], k.shape[2], dtype=torch.bool)"),
-        dict(everything="torch.ones(q.shape[-2], v.shape[-2], dtype=torch.bool)"),
+        dict(everything="torch.ones(scores.shape[2:], dtype=torch.bool)"),
     ],
 )
 

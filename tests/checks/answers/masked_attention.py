@@ -32,7 +32,7 @@ answers = Answers(
         ],
         weights=["F.softmax(hidden, -1)", "hidden.mT.softmax(-2).mT"],
         kept=["weights.nan_to_num(0.0) * allowed", "torch.where(allowed, weights, 0.0)"],
-        output=[
+        heads=[
             "torch.einsum('bhls,bhse->bhle', kept, v)",
             "(v.mT @ kept.mT).mT",
             "torch.stack([w @ x for w, x in zip(kept.unbind(1), v.unbind(1))], 1)",
