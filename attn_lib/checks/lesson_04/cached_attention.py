@@ -15,8 +15,8 @@ from attn_lib.checks.task import Case, task
 @task(
     lesson=4,
     points=4,
-    # No input has float16.
-    without=("fill-too-large-for-float16",),
+    # No input has float16; and what is "exp-overflows".
+    without=("fill-too-large-for-float16", "maximum-not-subtracted"),
     hints=[
         "A new token asks with its own query, but listens to all tokens so far. Of which tokens do "
         "you need the keys and values that are not in this call?",
@@ -32,9 +32,10 @@ def cached_attention(q, k, v, cache):
     past_k, past_v = past
     k = k if cache is None else torch.cat([past_k, k], dim=2)  # type: ignore
     v = v if cache is None else torch.cat([past_v, v], dim=2)  # type: ignore
-    L, S = q.shape[2], k.shape[2]
+    asked = q
+    L, S = asked.shape[2], k.shape[2]
     D = q.shape[-1]
-    products = q @ k.mT
+    products = asked @ k.mT
     scores = products / math.sqrt(D)
     allowed = torch.ones(L, S, dtype=torch.bool).tril(S - L)
     hidden = scores.masked_fill(~allowed, -torch.inf)
@@ -116,9 +117,20 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 cached_attention.rows("""
-Which keys does the first token of the second chunk see in your code: all so far, or those of its
-own chunk?
+How many tokens does your cache hold when the second chunk comes? Which of them does the first token
+of that chunk see?
     past-not-attended  k = k ; v = v
+May a token see itself? For which keys have your scores a column: for those of this chunk, too?
+    chunk-not-attended  products = q @ (k if cache is None else past_k).mT ; (L, S) = (q.shape[2], (k if cache is None else past_k).shape[2]) ; hidden = _ if cache is None else scores ; output = weights @ (v if cache is None else past_v)
+`if` and `not` ask for one yes or no. For how many numbers does your cache answer? What do you want to
+know of it?
+    cache-in-a-condition  past = (None, None) if not cache else cache ; following = torch.stack([k, v])
+Print the first key in your cache after each call. Does it stay the same?
+    cached-keys-change  following = (k / math.sqrt(D), v)
+    cached-keys-change  following = (k * math.sqrt(D), v)
+Who needs the queries of old tokens? Their outputs were returned long ago: how many does this call ask
+for?
+    queries-cached-too  past = _[:2] ; asked = q if cache is None else torch.cat([cache[2], q], dim=2) ; following = (k, v, asked)
 What is `cache` in the very first call? What does your first line do with it?
     cache-is-none  past = cache
     cache-is-none  past = (cache[0], cache[1])
@@ -139,28 +151,49 @@ are its rows?
     mask-top-left  allowed = S - L => 0
     mask-top-left  allowed = S - L => 0 if L > 1 else S
     mask-top-left  allowed = torch.ones(L, L, dtype=torch.bool).tril()
+By how much does your triangle move to the right? Print that beside the number of tokens in the cache.
+    mask-moved-too-far  allowed = S - L => 0 if cache is None else past_k.shape[1]
+    mask-moved-too-far  allowed = S - L => 0 if cache is None else past_k.shape[0]
+    mask-moved-too-far  allowed = S - L => 0 if cache is None else len(cache)
+    mask-moved-too-far  allowed = S - L => L - S
+Beside itself, which keys of its chunk does a token see in your code: those before it, or those after?
+    mask-looks-forward  allowed = tril => triu
+    mask-looks-forward  allowed = torch.ones(L, S, dtype=torch.bool).triu(S - L + 1) ; hidden = -torch.inf => -1000000000.0
 A hidden key's score is now 0. What is exp(0)?
     mask-multiplied  hidden = scores * allowed
+How low can a score be that is not hidden? Is what you fill in lower?
+    fill-too-small  hidden = -torch.inf => -100.0
 What do the weights of one token add up to after you have hidden some?
     mask-after-the-softmax  hidden = scores ; weights = _ * allowed
 A chunk, the first or a later one, has two tokens. May the first see the second? Change the last
 token: do earlier outputs move?
     chunk-looks-ahead  hidden = scores
     chunk-looks-ahead  hidden = _ if cache is None else scores
+    chunk-looks-ahead  hidden = scores if cache is None else _
 Which is the last key that the first query of a chunk may see: itself, or another one?
     mask-one-off  allowed = S - L => S - L + 1
     mask-one-off  allowed = S - L => S - L - 1 ; weights = _.masked_fill(~allowed, 0.0)
+    mask-one-off  allowed = S - L => S - L - 1 ; hidden = -torch.inf => -1000000000.0
 A token may always see itself, so no row is empty. Print your mask for one token without a cache:
 may the token look? And what does True mean to the function that receives it?
     mask-inverted  allowed = ~_ ; weights = _.masked_fill(~allowed, 0.0)
+A token may always see itself. Print the scores of the first token after you have hidden some: is any
+of them still finite? If not, which step of yours took it away?
     mask-inverted  allowed = ~_
 What dtype has your cache, and what dtype have k and v?
     cache-in-half-precision  k = _.half().to(q.dtype) ; v = _.half().to(q.dtype)
     cache-in-half-precision  k = _.bfloat16().to(q.dtype) ; v = _.bfloat16().to(q.dtype)
-From which score on is exp no longer a finite number? What may you subtract first?
+Let scores be hundreds apart, and print what you divide, and by what: is a number there infinite, or
+are all of them 0?
+    exp-overflows  hidden = scores ; weights = _ * allowed / (_ * allowed).sum(-1, keepdim=True)
     exp-overflows  weights = hidden.exp() / hidden.exp().sum(-1, keepdim=True)
 A chunk of three tokens: how many outputs should come back?
     only-the-last-token  output = _[:, :, -1:]
+The output has the shape of q. Which of your steps moves or joins axes that it should not?
+    output-in-another-layout  output = _.transpose(1, 2)
+    output-in-another-layout  output = _.transpose(1, 2).flatten(2)
+What should come back first: the weights, or what they make of the values?
+    weights-returned  output = weights
 """)
 
 
@@ -173,6 +206,9 @@ cached_attention.wrong(
     "cache-of-another-length",
     "How many tokens are in your cache after one call with one token, and how many after four?",
     dict(following="(k[:, :, -L:], v[:, :, -L:])"),
+    dict(following="(k[:, :, :S - L + 1], v[:, :, :S - L + 1])"),
+    dict(following="(k[:, :, :-1], v[:, :, :-1])"),
+    dict(following="(k[:, :, 1:], v[:, :, 1:])"),
     dict(following="cache or _"),
     dict(following="_ if cache is None else [torch.cat([x, x[:, :, -L:]], 2) for x in _]"),
     {x: f"torch.cat([{x} if cache is None else past_{x}, {x}], dim=2)" for x in "kv"},
@@ -183,6 +219,9 @@ cached_attention.wrong(
     joined("dim=2", "dim=0"),
     joined("dim=2", "dim=1"),
     joined("dim=2", "dim=-1"),
+    joined("torch.cat", "torch.stack"),
+    joined("torch.cat([past_*, *], dim=2)", "past_* + *"),
+    dict(following="(k.mT, v)"),
     joined("dim=2", "dim=-1") | dict(products="torch.einsum('bhld,bhsd->bhls', q, k)"),
 )
 cached_attention.wrong(
@@ -204,18 +243,6 @@ for room in (64, 100, 128, 1024):
         dict(weights=f"({padded} + {causal}).softmax(-1)[..., :S]"),
         dict(weights=f"{padded}.softmax(-1)[..., :S] if L == 1 else _"),
     )
-
-
-@cached_attention.mistake(
-    "queries-cached-too",
-    "Who needs the queries of old tokens? Their outputs were returned long ago: how many does this "
-    "call ask for?",
-)
-def _(q, k, v, cache):
-    new = torch.stack([q, k, v])
-    new = new if cache is None else torch.cat([cache, new], dim=3)
-    q, k, v = new
-    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), new
 
 
 @cached_attention.mistake(
