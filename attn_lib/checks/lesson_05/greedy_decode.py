@@ -121,6 +121,9 @@ The axes of the logits are (B, L, V). Which of all logits say what follows the n
 which do you take?
     another-position  last = logits[:, 0]
     another-position  last = logits[-1]
+    another-position  last = logits.mean(1)
+    another-position  last = logits.sum(1)
+    another-position  last = logits.amax(1)
 A token is one of V, for each row. Along which axis of the logits, (B, L, V), does your argmax look?
     argmax-over-another-axis  chosen = logits.argmax(1)[:, -1]
     argmax-over-another-axis  column = logits.argmax(1)
@@ -147,6 +150,20 @@ Which column of your ids holds bos_id, and which was written last? Which ones do
 What does the model say about a row that has ended? Who remembers that, and stops the row?
     ended-rows-go-on  newest = chosen
     ended-rows-go-on  newest = chosen ; done = (newest == eos_id).all()
+Some rows have ended. How many rows do you give to `step` then, and how many does it know?
+    fewer-rows-shown  shown = ids[~ended]
+Before the first call of `step`, which rows have ended? And which rows are filled up in your code?
+    all-have-ended  nobody = zeros => ones
+    all-have-ended  newest = chosen.masked_fill(~ended, filler)
+    all-have-ended  over = ended | (newest != eos_id)
+Which id ends a row, and with which one do you compare?
+    ends-at-another-id  over = eos_id => bos_id
+    ends-at-another-id  over = eos_id => 0
+    ends-at-another-id  over = ended | (ids[:, -1] == bos_id)
+A row that ended three steps ago: how often does eos_id stand in it? And what do you count before you
+stop?
+    eos-counted-again  done = (grown == eos_id).sum() >= batch_size
+    eos-counted-again  done = (grown == eos_id).sum() == batch_size
 The model writes eos_id when a row is done. Where does your loop notice it?
     eos-ignored  newest = chosen ; done = False
     eos-ignored  newest = chosen ; done = False ; rounds = max_len - 1 ; written = ids
@@ -158,7 +175,16 @@ A row writes its eos. What does your loop append in the very next step?
 What stands after the end of a row in your result, and what should?
     filled-with-zeros  filler = 0
     filled-with-zeros  filler = bos_id
+    filled-with-zeros  filler = -1
+    filled-with-zeros  written = _.masked_fill((_ == eos_id).cumsum(1) > 1, 0)
+    filled-with-zeros  written = F.pad(_.masked_fill((_ == eos_id).cumsum(1) > 1, 0), (0, max_len - _.shape[1]))
     filled-with-zeros  written = F.pad(_, (0, max_len - _.shape[1]))
+    filled-with-zeros  written = F.pad(_, (0, max_len - _.shape[1]), value=bos_id)
+A row ends with an eos_id. How many of your rows have one?
+    eos-itself-replaced  written = _.masked_fill(_ == eos_id, 0)
+    eos-itself-replaced  written = F.pad(_.masked_fill(_ == eos_id, 0), (0, max_len - _.shape[1]))
+    eos-itself-replaced  written = _.masked_fill(_ == eos_id, bos_id)
+    eos-itself-replaced  written = _.masked_fill(_ == eos_id, -1)
 One row has ended. Have the others? Which of them does your loop ask before it stops?
     stops-when-any-row-ends  done = over.any()
     stops-when-any-row-ends  done = over[0]
@@ -179,4 +205,12 @@ The column of bos_id counts. How many columns do you return: max_len, or one mor
 How many tokens has your loop written when max_len is 1?
     one-token-off  rounds = max_len + 1
     one-token-off  rounds = max_len - 1
+What do you return: one tensor of integers, with a row for each sentence?
+    other-than-ids  written = _.tolist()
+    other-than-ids  written = list(_)
+    other-than-ids  written = _.float()
+    other-than-ids  written = _.flatten()
+    other-than-ids  written = _.T
+    other-than-ids  written = (_, over)
+    other-than-ids  written = logits
 """)
