@@ -12,37 +12,17 @@ answers = Answers(
     spelled=dict(
         k_proj=["nn.Linear(d_model, kv_width)"],
         keys=["x @ self.k_proj.weight.T"],
-        q=["queries.view(*x.shape[:2], H, self.head_dim).transpose(1, 2)"],
         few_v=["torch.stack(values.chunk(self.num_kv_heads, -1), 1)"],
         k=["few_k.repeat_interleave(H // self.num_kv_heads, 1)"],
-        scores=["products * self.head_dim**-0.5"],
         allowed=["everything if mask is None else mask == 1"],
         hidden=["torch.where(allowed, scores, torch.finfo(scores.dtype).min)"],
         heads=["F.scaled_dot_product_attention(q, k, v, attn_mask=mask)"],
-        merged=["heads.movedim(1, 2).reshape(x.shape)", "torch.cat(heads.unbind(1), -1)"],
-        output=["merged @ self.o_proj.weight.T"],
+        merged=["torch.cat(heads.unbind(1), -1)"],
     ),
     # softmax ignores a key bias
-    survivors=[
-        dict(k_proj="nn.Linear(d_model, kv_width)"),
-        dict(k_proj="nn.Linear(d_model, kv_width, bias=True)"),
-    ],
-)
+    survivors=[dict(k_proj=f"nn.Linear(d_model, kv_width{more})") for more in ("", ", bias=True")],
+)  # fmt: skip
 Grouped = find_task("GroupedQueryAttention").reference
-
-
-@answers.right
-class RowsOfTheProjectionsRepeated(Grouped):
-    def forward(self, x, mask=None):
-        group, D = self.num_heads // self.num_kv_heads, self.head_dim
-        k, v = (
-            x @ p.weight.unflatten(0, (-1, D)).repeat_interleave(group, 0).flatten(0, 1).T
-            for p in (self.k_proj, self.v_proj)
-        )
-        qkv = (t.unflatten(2, (-1, D)).transpose(1, 2) for t in (self.q_proj(x), k, v))
-        heads = F.scaled_dot_product_attention(*qkv, attn_mask=mask)
-        parts = self.o_proj.weight.split(D, dim=1)
-        return sum(heads[:, i] @ part.T for i, part in enumerate(parts))
 
 
 @answers.right
@@ -78,9 +58,7 @@ class WithSettings(Grouped):
         return self.dropout(super().forward(x, mask=mask))
 
 
-@answers.right
-def a_factory(d_model, num_heads, num_kv_heads):
-    return Grouped(d_model, num_heads, num_kv_heads)
+answers.right(lambda d_model, H, Hkv: WithSettings(d_model, H, Hkv))
 
 
 @answers.wrong
@@ -99,33 +77,9 @@ class TiedKeysAndValues(Grouped):
 
 
 @answers.wrong
-class FrozenKeys(Grouped):
-    def __init__(self, d_model, num_heads, num_kv_heads):
-        super().__init__(d_model, num_heads, num_kv_heads)
-        self.k_proj.requires_grad_(False)
-
-
-@answers.wrong
-class RoomForFourWords(Grouped):
-    def __init__(self, d_model, num_heads, num_kv_heads):
-        super().__init__(d_model, num_heads, num_kv_heads)
-        self.register_buffer("all", torch.ones(4, 4) > 0)
-
-    def forward(self, x, mask=None):
-        all = self.all[: x.shape[1], : x.shape[1]]
-        return super().forward(x, all if mask is None else mask & all)
-
-
-@answers.wrong
 class CountsInAnotherOrder(Grouped):
     def __init__(self, d_model, num_kv_heads, num_heads):
         super().__init__(d_model, num_heads, num_kv_heads)
-
-
-@answers.wrong
-class MaskByAnotherName(Grouped):
-    def forward(self, x, attn_mask=None):
-        return super().forward(x, attn_mask)
 
 
 @answers.wrong

@@ -9,16 +9,12 @@ answers = Answers(
     "SelfAttention",
     spelled=dict(
         q=["x @ self.q_proj.weight.T"],
-        k=["nn.functional.linear(x, self.k_proj.weight)"],
-        products=["torch.einsum('bqd,bkd->bqk', q, k)", "(k @ q.mT).mT"],
+        products=["torch.einsum('bqd,bkd->bqk', q, k)"],
         scores=["products * D**-0.5", "_ - _.amax(-1, keepdim=True)"],
         weights=["scores.mT.softmax(1).mT"],
         # The softmax ignores a key bias.
         k_proj=["nn.Linear(d_model, head_dim)"],
-        output=[
-            "nn.functional.scaled_dot_product_attention(q, k, v)",
-            "self.v_proj(weights @ x)",
-        ],
+        output=["F.scaled_dot_product_attention(q, k, v)", "self.v_proj(weights @ x)"],
     ),
     survivors=[dict(k_proj="nn.Linear(d_model, head_dim, bias=True)")],
 )
@@ -40,11 +36,7 @@ class Head(nn.Module):
 
 
 answers.right(Head)
-
-
-@answers.right
-def made_by_a_function(d_model, head_dim):
-    return Head(d_model, head_dim)
+answers.right(lambda d_model, head_dim: Head(d_model, head_dim))
 
 
 @answers.wrong
@@ -54,30 +46,6 @@ class CachesKeys(Head):
             self.k = self.k_proj(x)
         weights = (self.q_proj(x) * self.scale @ self.k.mT).softmax(-1)
         return weights @ self.v_proj(x)
-
-
-@answers.wrong
-class FrozenKeys(Head):
-    def __init__(self, d_model, head_dim):
-        super().__init__(d_model, head_dim)
-        self.k_proj.requires_grad_(False)
-
-
-@answers.wrong
-class Unregistered(nn.Module):
-    def __init__(self, d_model, head_dim):
-        super().__init__()
-        self.layers = [nn.Linear(d_model, head_dim, bias=False) for _ in range(3)]
-
-    def forward(self, x):
-        q, k, v = (layer(x) for layer in self.layers)
-        return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
-
-
-@answers.wrong
-class ChangesX(Head):
-    def forward(self, x):
-        return super().forward(x.mul_(1.1))
 
 
 @answers.wrong

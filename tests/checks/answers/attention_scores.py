@@ -11,22 +11,15 @@ answers = Answers(
     spelled=dict(
         D=["k.size(2)"],
         products=[
-            "q @ k.mT",
             "torch.bmm(q, k.permute(0, 2, 1))",
             "(k @ q.mT).mT",
             "(q[:, :, None] * k[:, None]).sum(-1)",
             "torch.stack([a @ b.T for a, b in zip(q, k, strict=True)])",
         ],
-        scores=["products * D**-0.5", "products / torch.tensor(D).sqrt().to(q.dtype)"],
+        scores=["products * D**-0.5", "(q * D**-0.25) @ (k * D**-0.25).mT"],
     ),
     survivors=[dict(D="k.shape[-1]")],
 )
-
-
-@answers.right
-def with_the_scale_on_both(q, k):
-    s = q.shape[-1] ** -0.25
-    return (q * s) @ (k * s).mT
 
 
 @answers.right
@@ -40,26 +33,10 @@ def scores(q, k):
     return q @ k.mT / math.sqrt(q.shape[-1])
 
 
-@answers.wrong
-def root_of_ten_at_most(q, k):
-    return q @ k.mT / min(q.shape[-1], 10) ** 0.5
-
-
-@answers.wrong
-def zero_scores_hidden(q, k):
-    return scores(q, k).masked_fill(q @ k.mT == 0, -torch.inf)
-
-
-@answers.wrong
-def scaled_in_place(q, k):
-    return q.div_(q.shape[-1] ** 0.5) @ k.mT
-
-
-@answers.wrong
-def keys_cut_off(q, k):
-    return scores(q, k.detach())
-
-
-@answers.wrong
-def centered(q, k):
-    return scores(q, k - k.mean(1, keepdim=True))
+# A root of ten at most, zero scores hidden, keys centered.
+for wrong in (
+    lambda q, k: q @ k.mT / min(q.shape[-1], 10) ** 0.5,
+    lambda q, k: scores(q, k).masked_fill(q @ k.mT == 0, -torch.inf),
+    lambda q, k: scores(q, k - k.mean(1, keepdim=True)),
+):
+    answers.wrong(wrong)

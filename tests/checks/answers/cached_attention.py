@@ -3,7 +3,6 @@
 import torch
 import torch.nn.functional as F
 
-from attn_lib import causal_mask
 from attn_lib.checks.task import find_task
 from tests.checks.answers import Answers
 
@@ -12,57 +11,27 @@ answers = Answers(
     spelled=dict(
         k=["k if past_k is None else torch.cat((past_k, k), -2)"],
         v=["torch.cat([x for x in (past_v, v) if x is not None], 2)"],
-        products=["q @ k.transpose(-2, -1)", "torch.einsum('bhld,bhsd->bhls', q, k)"],
         scores=["products * D**-0.5"],
-        allowed=[
-            "torch.arange(S) <= torch.arange(S - L, S)[:, None]",
-            "attn_lib.causal_mask(L, S)",
-        ],
-        hidden=[
-            "scores.where(allowed, -torch.inf)",
-            "scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)",
-        ],
-        weights=["F.softmax(hidden, dim=-1)", "hidden.double().softmax(-1).to(q.dtype)"],
+        allowed=["torch.arange(S) <= torch.arange(S - L, S)[:, None]", "attn_lib.causal_mask(L, S)"],
+        hidden=["scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)"],
+        weights=["hidden.double().softmax(-1).to(q.dtype)"],
         output=["F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)"],
         following=["[k, v]", "torch.stack([k, v])"],
     ),
     # All three have the same D, and k and v the same length.
-    survivors=[
-        {"D": "k.shape[-1]"},
-        {"D": "v.shape[-1]"},
-        {"(L, S)": "(q.shape[2], v.shape[2])"},
-    ],
-)
+    survivors=[{"D": "k.shape[-1]"}, {"D": "v.shape[-1]"}, {"(L, S)": "(q.shape[2], v.shape[2])"}],
+)  # fmt: skip
 right = find_task("cached_attention").reference
 
 
 @answers.right
 def in_a_full_buffer(q, k, v, cache):
     """Attends over the whole buffer, the empty part hidden."""
-    cache = cache or [torch.zeros_like(x[:, :, :1]).repeat(1, 1, 64, 1) for x in (k, v)] + [
-        0
-    ]
+    cache = cache or [x.new_zeros(*x.shape[:2], 64, x.shape[3]) for x in (k, v)] + [0]
     start, end = cache[2], cache[2] + k.shape[2]
     cache[0][:, :, start:end], cache[1][:, :, start:end], cache[2] = k, v, end
     mask = torch.arange(64) <= torch.arange(start, end)[:, None]
     return F.scaled_dot_product_attention(q, *cache[:2], attn_mask=mask), cache
-
-
-@answers.right
-def as_a_generator(q, k, v, cache):
-    def session(output=None):
-        kept = []
-        while True:
-            q, *new = yield output
-            kept.append(new)
-            k, v = (torch.cat(parts, 2) for parts in zip(*kept, strict=True))
-            mask = causal_mask(q.shape[2], k.shape[2])
-            output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-
-    if cache is None:
-        cache = session()
-        next(cache)
-    return cache.send((q, k, v)), cache
 
 
 @answers.right
@@ -76,17 +45,6 @@ def by_ticket(q, k, v, ticket, sessions=[]):  # noqa: B006
 
 
 @answers.wrong
-def position_counts_calls(q, k, v, cache):
-    """Right as long as each chunk after the first has one token."""
-    output, kept = right(q, k, v, cache and cache[:2])
-    L, S = q.shape[2], kept[0].shape[2]
-    start = cache[2] if cache else 0
-    mask = torch.arange(S) <= torch.arange(start, start + L)[:, None]
-    output = F.scaled_dot_product_attention(q, *kept, attn_mask=mask)
-    return output, (*kept, start + (1 if cache else L))
-
-
-@answers.wrong
 def one_for_each_shape(q, k, v, cache, kept={}):  # noqa: B006
     key = (*q.shape[:2], q.shape[3], q.dtype)
     output, kept[key] = right(q, k, v, None if cache is None else kept[key])
@@ -97,8 +55,3 @@ def one_for_each_shape(q, k, v, cache, kept={}):  # noqa: B006
 def a_buffer_of_32(q, k, v, cache):
     output, kept = right(q, k, v, cache)
     return output, tuple(x[:, :, -32:] for x in kept)
-
-
-@answers.wrong
-def writes_into_k(q, k, v, cache):
-    return right(q, k.mul_(0.5) * 2, v, cache)

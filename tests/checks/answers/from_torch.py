@@ -1,7 +1,5 @@
 """Answers to from_torch that no row makes."""
 
-import copy
-
 import torch
 from torch import nn
 
@@ -11,20 +9,14 @@ from tests.checks.answers import Answers
 answers = Answers(
     "from_torch",
     spelled=dict(
-        E=["mha.in_proj_weight.shape[1]", "mha.out_proj.out_features"],
+        E=["mha.out_proj.out_features"],
         H=["mha.embed_dim // mha.head_dim"],
         matrices=[
-            "mha.in_proj_weight.view(3, E, E).unbind(0)",
             "[mha.in_proj_weight[i * E : (i + 1) * E] for i in range(3)]",
             "mha.state_dict()['in_proj_weight'].tensor_split(3)",
         ],
-        biases=[
-            "mha.in_proj_bias.view(3, -1)",
-            "mha.in_proj_bias.detach().clone().split(E)",
-        ],
-        matrix=["mha.state_dict()['out_proj.weight']"],
+        biases=["mha.in_proj_bias.detach().clone().split(E)"],
         q_weight=[
-            "module.q_proj.weight.zero_().add_(matrices[0])",
             "module.q_proj.weight.data.copy_(matrices[0])",
             "setattr(module.q_proj, 'weight', nn.Parameter(matrices[0].clone()))",
             "setattr(module.q_proj.weight, 'data', matrices[0].clone())",
@@ -58,19 +50,10 @@ def by_names(mha):
 
 
 @answers.right
-def with_a_layer_of_a_copy(mha):
-    module = carried_over(mha)
-    module.o_proj = copy.deepcopy(mha).out_proj
-    return module
-
-
-@answers.right
 def as_one_vector(mha):
     """All parameters of the new module lie in one place in memory, but not in that of `mha`."""
-    module = attn_lib.MultiHeadAttention(mha.embed_dim, mha.num_heads)
-    parts = zip(mha.in_proj_weight.chunk(3), mha.in_proj_bias.chunk(3), strict=True)
-    parts = [*parts, (mha.out_proj.weight, mha.out_proj.bias)]
-    numbers = torch.cat([t.detach().reshape(-1) for part in parts for t in part])
+    module = carried_over(mha)
+    numbers = nn.utils.parameters_to_vector(module.parameters()).detach()
     nn.utils.vector_to_parameters(numbers, module.parameters())
     return module
 
@@ -81,16 +64,6 @@ def in_float64_and_back_in_eval_mode(mha):
     return carried_over(mha).double().float().eval()
 
 
-first: list = []
-
-
-@answers.wrong
-def remembers_the_first(mha):
-    if not first or first[0].q_proj.in_features != mha.embed_dim:
-        first[:] = [carried_over(mha)]
-    return first[0]
-
-
 @answers.wrong
 def shares_the_bias_of_the_keys_only(mha):
     module = carried_over(mha)
@@ -99,34 +72,6 @@ def shares_the_bias_of_the_keys_only(mha):
 
 
 @answers.wrong
-def takes_the_output_layer_away(mha):
-    module = carried_over(mha)
-    module.o_proj = mha.out_proj
-    del mha.out_proj
-    return module
-
-
-@answers.wrong
 def cannot_be_trained(mha):
     with torch.inference_mode():
         return carried_over(mha)
-
-
-@answers.wrong
-def frozen(mha):
-    return carried_over(mha).requires_grad_(False)
-
-
-@answers.wrong
-def rounded(mha):
-    module = carried_over(mha)
-    module.v_proj.weight.data.mul_(100).round_().div_(100)
-    return module
-
-
-@answers.wrong
-def with_the_parameters_of_the_given(mha):
-    """It hands them to another module, which then trains them."""
-    module = carried_over(mha)
-    module.load_state_dict({"o_proj.bias": mha.out_proj.bias}, strict=False, assign=True)
-    return module

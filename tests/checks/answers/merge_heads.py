@@ -8,25 +8,14 @@ from tests.checks.answers import Answers
 answers = Answers(
     "merge_heads",
     spelled=dict(
-        turned=[
-            "x.permute(0, 2, 1, 3).contiguous()",
-            "x.movedim(1, 2)",
-            "torch.einsum('bhld->blhd', x)",
-        ],
+        turned=["x.permute(0, 2, 1, 3).contiguous()", "torch.einsum('bhld->blhd', x)"],
         merged=[
-            "turned.flatten(2)",
-            "turned.contiguous().view(x.shape[0], L, -1)",
-            "torch.cat(x.unbind(1), dim=-1)",
             "torch.cat([x[:, h] for h in range(x.shape[1])], -1)",
             "x.mT.flatten(1, 2).mT",
             "torch.stack([x[:, :, i].flatten(1) for i in range(L)], dim=1)",
         ],
     ),
 )
-
-
-def merge(x):
-    return x.transpose(1, 2).flatten(2)
 
 
 @answers.right
@@ -51,16 +40,8 @@ def by_index(x):
     return x[:, channel // D, :, channel % D].permute(1, 2, 0)
 
 
-@answers.wrong
-def changes_x(x):
-    y = merge(x)
-    x.zero_()
-    return y
-
-
-@answers.wrong
-def the_fewer_of_two_are_heads(x):
-    return merge(x) if x.shape[1] <= x.shape[2] else x.flatten(2)
+def merge(x):
+    return x.transpose(1, 2).flatten(2)
 
 
 @answers.wrong
@@ -69,17 +50,10 @@ def strides_of_a_split(x):
     return x.as_strided((B, L, H * D), (L * H * D, H * D, 1))
 
 
-@answers.wrong
-def half_the_gradient(x):
-    y = merge(x)
-    return y.detach() + (y - y.detach()) / 2
-
-
-@answers.wrong
-def float32_in_between(x):
-    return merge(x.float()).to(x.dtype)
-
-
-@answers.wrong
-def untransposed_if_contiguous(x):
-    return x.reshape(x.shape[0], x.shape[2], -1) if x.is_contiguous() else merge(x)
+# The fewer of two are heads, half the gradient, not transposed if contiguous.
+for wrong in (
+    lambda x: merge(x) if x.shape[1] <= x.shape[2] else x.flatten(2),
+    lambda x: (merge(x) + merge(x).detach()) / 2,
+    lambda x: x.reshape(len(x), x.shape[2], -1) if x.is_contiguous() else merge(x),
+):
+    answers.wrong(wrong)

@@ -3,34 +3,26 @@
 import torch
 import torch.nn.functional as F
 
-import attn_lib
+from attn_lib import causal_mask as causal
+from attn_lib import sliding_window_mask as right
 from tests.checks.answers import Answers
 
 answers = Answers(
     "sliding_window_mask",
     spelled=dict(
-        i=["torch.arange(q_len).unsqueeze(1)", "torch.arange(1, q_len + 1).view(-1, 1) - 1"],
-        j=["torch.arange(kv_len)[None]", "torch.arange(kv_len).float()"],
+        i=["torch.arange(1, q_len + 1).view(-1, 1) - 1"],
+        j=["torch.arange(kv_len).float()"],
         last=["torch.arange(kv_len - q_len, kv_len)[:, None]"],
-        steps=["-(j - i - offset)"],
-        is_past=["j <= last", "~(steps < 0)", "attn_lib.causal_mask(q_len, kv_len)"],
-        is_near=["j > last - window", "steps + 1 <= window", "steps.abs() < window"],
+        is_past=["~(steps < 0)", "attn_lib.causal_mask(q_len, kv_len)"],
+        is_near=["j > last - window", "steps.abs() < window"],
         mask=[
-            "torch.logical_and(is_past, is_near)",
-            "is_past * is_near",
-            "is_past & ~is_past.tril(offset - window)",
             "is_past ^ is_past.tril(offset - window)",
-            "torch.where(steps < 0, False, is_near)",
             "steps.clamp(0, window - 1) == steps",
-            "(2 * steps - (window - 1)).abs() < window",
-            "torch.div(steps, window, rounding_mode='floor') == 0",
             "torch.stack([steps == w for w in range(window)]).any(0)",
-            "torch.ones(q_len, kv_len).tril(offset).triu(offset - window + 1).bool()",
             "torch.ones(q_len, kv_len).triu().tril(window - 1).flip(0, 1) == 1",
-            "torch.ones(q_len + kv_len, q_len + kv_len).tril().triu(1 - window)[kv_len:, q_len:] > 0",
         ],
     ),
-)  # fmt: skip
+)
 
 
 @answers.right
@@ -45,12 +37,9 @@ def row_by_row(q_len, kv_len, window):
 @answers.right
 def by_shifting_the_causal_mask(q_len, kv_len, window):
     """A key is too old if the key W places after it may be seen as well."""
-    causal = attn_lib.causal_mask(q_len, kv_len)
-    shift = min(window, kv_len)
-    return causal & ~F.pad(causal[:, shift:], (0, shift))
+    shift, mask = min(window, kv_len), causal(q_len, kv_len)
+    return mask & ~F.pad(mask[:, shift:], (0, shift))
 
-
-causal, right = attn_lib.causal_mask, attn_lib.sliding_window_mask
 
 # Clipped to the queries, causal when decoding, the first key stays, strict for short keys, own key hidden
 # if the window is long, a buffer that ends, even windows one longer.

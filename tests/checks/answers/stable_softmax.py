@@ -7,18 +7,10 @@ from tests.checks.answers import Answers
 answers = Answers(
     "stable_softmax",
     spelled=dict(
-        largest=[
-            "x.max(dim, keepdim=True).values",
-            "x.max(dim, True)[0].detach()",
-            "x.logsumexp(dim, keepdim=True)",
-        ],
-        exponentials=["torch.exp(shifted)", "2.0 ** (shifted * math.log2(math.e))"],
+        largest=["x.max(dim, True)[0].detach()", "x.logsumexp(dim, keepdim=True)"],
+        exponentials=["2.0 ** (shifted * math.log2(math.e))"],
         total=["_ + 1e-12", "torch.sum(exponentials, dim=dim).unsqueeze(dim)"],
-        shares=[
-            "exponentials * total.reciprocal()",
-            "x.log_softmax(dim).exp()",
-            "F.softmax(x.float(), dim=dim).to(x.dtype)",
-        ],
+        shares=["x.log_softmax(dim).exp()"],
     ),
 )
 
@@ -30,31 +22,13 @@ def in_place_on_its_own(x, dim=-1):
     return y.div(y.sum(dim, keepdim=True))
 
 
-@answers.right
-def with_another_name_for_dim(x, axis=-1):
-    return x.softmax(axis)
-
-
 class SoftmaxModule(nn.Module):
     def forward(self, x, dim=-1):
         return x.log_softmax(dim).exp()
 
 
 answers.right(SoftmaxModule())
-
-
-@answers.wrong
-def in_place(x, dim=-1):
-    x -= x.amax(dim, keepdim=True)
-    return x.softmax(dim)
-
-
-_remembered: dict = {}
-
-
-@answers.wrong
-def remembers_by_shape(x, dim=-1):
-    return _remembered.setdefault((x.shape, dim, x.dtype), x.softmax(dim))
+answers.right(lambda x, axis=-1: x.softmax(axis))  # another name for dim
 
 
 @answers.wrong
@@ -64,16 +38,17 @@ def shifts_only_large_numbers(x, dim=-1):
 
 
 @answers.wrong
-def never_quite_zero(x, dim=-1):
-    return x.softmax(dim).clamp(1e-7, 1)
-
-
-@answers.wrong
 def denominator_cut_off(x, dim=-1):
     e = (x - x.amax(dim, keepdim=True)).exp()
     return e / e.sum(dim, keepdim=True).detach()
 
 
-@answers.wrong
-def hard_where_sharp(x, dim=-1):
-    return x.clamp(min=-50).softmax(dim)
+remembered: dict = {}
+
+# Remembers by shape, never quite zero, hard where sharp.
+for wrong in (
+    lambda x, dim=-1: remembered.setdefault((x.shape, dim, x.dtype), x.softmax(dim)),
+    lambda x, dim=-1: x.softmax(dim).clamp(1e-7, 1),
+    lambda x, dim=-1: x.clamp(min=-50).softmax(dim),
+):
+    answers.wrong(wrong)
