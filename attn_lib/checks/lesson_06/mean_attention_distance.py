@@ -99,6 +99,13 @@ does your result change?
     only-the-largest-weight  given = weights.where(weights == weights.amax(-1, keepdim=True), 0.0)
 You keep the largest product of each row. Which part do the other keys have in a mean distance?
     the-largest-distance  per_query = terms.amax(-1)
+    the-largest-distance  per_query = (distance * (given > 0)).amax(-1).to(given.dtype)
+The weights of a row add up to 1 already. Over its keys, do you add up, or is something divided by
+their number?
+    mean-over-keys  per_query = terms.mean(-1)
+    mean-over-keys  per_query = _ / given.count_nonzero(-1).clamp_min(1)
+A token that looks at itself looks 0 tokens far, and that counts. By what do you divide?
+    itself-left-out  per_query = _ / (1 - given.diagonal(dim1=-2, dim2=-1))
 You return where a head looks, counted from the first token. From where should you count?
     the-key-not-the-distance  distance = positions
 Does your result depend on the weights? With which share should a key of weight 0.9 count?
