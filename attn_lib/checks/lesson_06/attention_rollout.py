@@ -52,6 +52,8 @@ def _(rng):
     yield case("two layers, one head, two tokens", [first, second])
     heads = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]]])
     yield case("one layer, two heads, two tokens", [heads])
+    other = torch.tensor([[[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.5, 0.5]]]])
+    yield case("two layers, two heads, two tokens", [heads, other])
     samples = [torch.cat([first, second]), torch.cat([second, first])]
     yield case("two layers, two samples, two tokens", samples)
     yield case("three layers, all sizes different", several(3, 2, 4, 5, 5))
@@ -75,11 +77,16 @@ first: must the last one stand on the left of the product, or on the right?
     order-reversed  path = layers[::-1]
 Beside what it gathers, each token keeps itself: the residual connection. Where is it in yours?
     residual-forgotten  step = together
+The residual connection is a part of the layer. Where do you take it away again?
+    residual-taken-away  output = _ - identity
 Which of the two is halved in yours: A, I, both, or neither? What do the rows of one layer add up
 to?
     not-halved  step = added
     not-halved  step = together / 2 + identity
     not-halved  step = together + identity / 2
+A layer is half the mean of its heads, half the identity. Which share has the identity in yours?
+    another-share-than-half  step = (weights.sum(1) + identity) / (weights.shape[1] + 1)
+    another-share-than-half  step = (2 * together + identity) / 3
 Every layer has a residual connection of its own. Which layers of yours are without?
     residual-not-in-every-layer  step = together ; output = (_ + identity) / 2
     residual-not-in-every-layer  step = added / 2 if len(reached) == 1 else together
@@ -115,9 +122,13 @@ You keep the largest of the heads. Which number does the task make of them?
 Change one head of a layer after the other. Does your result change each time?
     first-head-only  together = weights[:, 0]
     first-head-only  together = weights[:, -1]
+The rows of a layer's map add up to 1 already. What does a softmax make of its zeros?
+    softmax-once-more  step = added.softmax(-1)
+    softmax-once-more  together = _.softmax(-1)
 A row is a query, and its shares of the keys add up to 1. Over which axis of (B, L, L) do you take
 the sum by which you divide?
     columns-made-to-add-up-to-one  step = added / added.sum(1, keepdim=True)
+    columns-made-to-add-up-to-one  step = added / added.sum((1, 2), keepdim=True)
 Change one layer after the other. Does your result change each time? Where does your loop begin, and
 where does it end?
     layer-left-out  path = layers[1:]
@@ -126,6 +137,13 @@ where does it end?
     layer-left-out  path = layers[:-1] ; start = identity.expand(len(layers[0]), -1, -1)
     layer-left-out  path = layers[-1:]
     layer-left-out  path = layers[:1]
+    layer-left-out  path = layers[:2]
+    layer-left-out  path = [layers[0], layers[1]]
+    layer-left-out  path = layers[-2:]
+Which layers does your loop multiply: each one once, or the same one again and again?
+    the-same-layer-again  path = [layers[-1]] * len(layers)
+    the-same-layer-again  path = [layers[0]] * len(layers)
+    the-same-layer-again  path = [sum(layers) / len(layers)] * len(layers)
 Your product begins with the first layer. Does the loop after it begin with the first or with the
 second one?
     first-layer-counted-twice  path = [layers[0], *layers]
@@ -137,6 +155,11 @@ A token's attention to itself belongs to the map as well. Where did you take it 
 Which axis of (B, H, L, L) is that of the heads? Axes are counted from 0.
     wrong-axis-averaged  together = weights.mean(0)
     wrong-axis-averaged  together = weights.mean((0, 1))
+    wrong-axis-averaged  together = weights.mean(2)
+    wrong-axis-averaged  together = weights.mean(-1)
+The result holds a map for each sentence. Which axis of (B, L, L) have you taken away?
+    an-axis-lost  output = _.mean(0)
+    an-axis-lost  output = _[:, -1]
 Change the second sample. Does your result change?
     first-sample-only  together = _[0]
 You return the result after every layer. Which of them is asked for?
