@@ -80,6 +80,7 @@ def _(rng):
 induction_score.rows("""
 You look at the earlier copy of the token itself. Where is the token that came after it?
     the-same-token  offset = -period
+    the-same-token  per_query = given[:, :, torch.arange(period - 1, weights.shape[-1]), torch.arange(-1, weights.shape[-1] - period)]
 You look one place before the earlier copy. Is what you want before it or after it?
     the-token-before-the-copy  offset = -period - 1
 You look two places after the earlier copy. Where is the token that came right after it?
@@ -96,16 +97,31 @@ You score a head that looks at itself. Where do you use the period?
 The first query that has such a key is i = period - 1: its key is 0. Does your range begin there?
 The task counts it.
     first-query-left-out  per_query = _[..., 1:]
+    first-query-left-out  per_query = given[:, :, torch.arange(period, weights.shape[-1]), torch.arange(period, weights.shape[-1]) + offset]
+    first-query-left-out  per_query = given[:, :, torch.arange(period, weights.shape[-1]), (torch.arange(period, weights.shape[-1]) + offset).clamp_min(0)]
 Which is the last query, L - 1 or L - 2? Where does your range end?
     last-query-left-out  per_query = _[..., :-1]
 The sequence may have three copies or more. Where does your range end?
     second-copy-only  per_query = _[..., :period + 1]
     second-copy-only  per_query = _[..., 1:period + 1]
+    second-copy-only  per_query = _[..., :period]
+Which queries have a part in your result? From one of them to the next, how far do you step?
+    one-query-of-each-copy  per_query = _[..., ::period]
 The last copy may be cut off, and its queries count too. At which query does yours stop?
     cut-off-copy-left-out  per_query = _[..., :weights.shape[-1] // period * period - period + 1]
 For the first queries, i - period + 1 is negative. What does an index of -1 mean to PyTorch? Which
 queries have such a key?
     around-the-end  per_query = given[:, :, torch.arange(weights.shape[-1]), torch.arange(weights.shape[-1]) + offset]
+For the first queries, i - period + 1 is negative, and you make it 0. Which queries have such a key
+at all?
+    first-queries-at-key-zero  per_query = given[:, :, torch.arange(weights.shape[-1]), (torch.arange(weights.shape[-1]) + offset).clamp_min(0)]
+With three copies, the last query has two earlier ones. Which of them do you look at: the last one?
+    the-first-copy  per_query = given[:, :, torch.arange(period - 1, weights.shape[-1]), torch.arange(period, weights.shape[-1] + 1) % period]
+Two lists of n numbers, taken one after the other, give a block of n * n weights. Which n of them
+are the pairs of a query and its key?
+    block-for-pairs  per_query = given[:, :, period - 1:, :weights.shape[-1] + offset].flatten(2)
+    block-for-pairs  per_query = given[:, :, period - 1:, :weights.shape[-1] + offset].sum(-1)
+    block-for-pairs  per_query = given[:, :, period:, :weights.shape[-1] - period].flatten(2)
 With period 1, your slice ends at -0. Where does `[:0]` end? Count from the front instead.
     slice-to-minus-zero  per_query = given[:, :, period - 1:, :1 - period].diagonal(dim1=-2, dim2=-1)
 Which two axes does `diagonal` take if you do not name them? Which two hold queries and keys?
@@ -114,6 +130,7 @@ Which two axes does `diagonal` take if you do not name them? Which two hold quer
     axes-of-the-diagonal  per_query = given.diagonal(offset) ; per_head = per_query.mean(-1)
 You count how often the largest weight of a query lies there. The task takes the mean of the weights
 themselves.
+    hits-counted  per_query = (_ > 0.5).to(given.dtype)
     hits-counted  per_query = (given.argmax(-1) == torch.arange(weights.shape[-1]) + offset)[..., period - 1:].to(given.dtype)
 You add up what followed all earlier copies. The task asks for the last one only.
     all-earlier-copies  per_query = sum(F.pad(given.diagonal(o, dim1=-2, dim2=-1), (offset - o, 0)) for o in range(offset, -weights.shape[-1], -period))
@@ -124,7 +141,11 @@ the mean?
     zeros-in-the-mean  per_head = per_query.sum(-1).mean(0) / weights.shape[-1] ** 2
 By how many do you divide: by all queries, or by those that have such a key?
     divided-by-the-length  per_head = per_query.sum(-1).mean(0) / weights.shape[-1]
+A pair whose weight is 0 is a pair like every other. By how many do you divide?
+    zeros-not-counted  per_head = per_query.sum((0, 2)) / per_query.count_nonzero((0, 2)).clamp_min(1)
+    zeros-not-counted  per_head = per_query.where(per_query != 0, torch.nan).nanmean((0, 2))
 How many numbers has the diagonal: which size does its last axis have? By how many do you divide?
     divided-by-the-wrong-number  per_head = per_query.sum(-1).mean(0) / (weights.shape[-1] - period)
     divided-by-the-wrong-number  per_head = per_query.sum(-1).mean(0) / period
+    divided-by-the-wrong-number  per_head = per_query.sum(-1).mean(0) / (weights.shape[-1] - period + 2)
 """)
