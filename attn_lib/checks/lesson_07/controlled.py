@@ -53,6 +53,7 @@ def random_attention(rng, H, D, dtype=torch.float32):
 
 # ------------------------------------------------------------------------------- mistakes
 
+# The first questions stand above rows of each task itself, too.
 SCORES = (
     "With a factor of 0, what should a head say: nothing, or the mean of all values? What does "
     "softmax make of a row of equal scores?"
@@ -63,57 +64,35 @@ AFTER_O_PROJ = (
 INPUT = (
     "Which heads read channel 0 of x? Does it belong to one head before the projections?"
 )
+CUT = ".unflatten(-1, (H, -1)).transpose(1, 2) => .reshape(len(x), H, x.shape[1], -1)"
+# What does not depend on where the factors come from.
+ROWS = f"""
+{SCORES}
+    scores-scaled  scaled = (scores * factor).softmax(-1) @ v
+How often is a head multiplied on its way to o_proj?
+    scaled-twice  factor = _.square()
+With a factor of 0, a head is silent. What does a 0 leave of it in your code?
+    factor-added  scaled = heads + factor
+With all heads silent, what should be left: nothing, or the bias of o_proj, once?
+    o-proj-bias-not-once  output = merged @ attn.o_proj.weight.T
+    o-proj-bias-not-once  output = _ + (H - 1) * attn.o_proj.bias
+    o-proj-bias-not-once  output = _ + (factor.sum(-3) - 1) * attn.o_proj.bias
+Your result has four axes. Which two of them together are the E channels that o_proj reads?
+    heads-not-merged  output = scaled
+With all heads silent, what does your function return? Does it add x, which the task does not ask
+for?
+    input-added  output = x + _
+Which numbers of token 0 end up in head 0? Does a `view` to (B, H, L, D) move tokens, too?
+    split-without-transpose  q = {CUT} ; k = {CUT} ; v = {CUT}
+Compare with `attn(x)`, every factor being 1. How long are the vectors in the dot product of one
+head: E, or D?
+    scale-of-the-whole-width  D = x.shape[-1]
+"""
 
 
 def add_mistakes(task: Task, argument: str) -> None:
-    """Add the mistakes that do not depend on where the factors come from: from `argument`."""
-    task.wrong(
-        "scores-scaled",
-        SCORES,
-        dict(scaled="(scores * factor).softmax(-1) @ v"),
-    )
-    task.wrong(
-        "scaled-twice",
-        "How often is a head multiplied on its way to o_proj?",
-        dict(factor="_.square()"),
-    )
-    task.wrong(
-        "factor-added",
-        "With a factor of 0, a head is silent. What does a 0 leave of it in your code?",
-        dict(scaled="heads + factor"),
-    )
-    task.wrong(
-        "o-proj-bias-not-once",
-        "With all heads silent, what should be left: nothing, or the bias of o_proj, once?",
-        dict(output="merged @ attn.o_proj.weight.T"),
-        dict(output="_ + (H - 1) * attn.o_proj.bias"),
-        dict(output="_ + (factor.sum(-3) - 1) * attn.o_proj.bias"),
-    )
-    task.wrong(
-        "heads-not-merged",
-        "Your result has four axes. Which two of them together are the E channels that o_proj reads?",
-        dict(output="scaled"),
-    )
-    task.wrong(
-        "input-added",
-        "With all heads silent, what does your function return? Does it add x, which the task does "
-        "not ask for?",
-        dict(output="x + _"),
-    )
-    reshaped = (
-        ".unflatten(-1, (H, -1)).transpose(1, 2) => .reshape(len(x), H, x.shape[1], -1)"
-    )
-    task.wrong(
-        "split-without-transpose",
-        "Which numbers of token 0 end up in head 0? Does a `view` to (B, H, L, D) move tokens, too?",
-        dict(q=reshaped, k=reshaped, v=reshaped),
-    )
-    task.wrong(
-        "scale-of-the-whole-width",
-        "Compare with `attn(x)`, every factor being 1. How long are the vectors in the dot product "
-        "of one head: E, or D?",
-        dict(D="x.shape[-1]"),
-    )
+    """Add the mistakes that both tasks share; the factors come from `argument`."""
+    task.rows(ROWS)
     # With these it is an error, whatever comes out.
     hook_left = (
         "Your hook is still there after the call. Which object did `register_...` return, and what "
