@@ -7,9 +7,9 @@ from _pytest.nodes import Item
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--deep",
-        choices=("never", "changed", "all"),
-        default="never",
-        help="twenty seeds, machine-made mutants and pairs of mistakes: for which tasks",
+        choices=("never", "changed", "always", "all"),
+        default="changed",
+        help="twenty seeds, machine-made mutants, pairs of mistakes (all: every pair): for which tasks",
     )
 
     parser.addoption("--task", help="of the tests of tasks, run those of this one only")

@@ -7,9 +7,9 @@ from tests.checks.deep import is_changed
 
 @pytest.fixture
 def deep(request):
-    """Whether this test's task is tested deeply: if its sources have changed, with --deep=all always."""
+    """Whether this test's task is tested deeply: always, never, or if its sources changed."""
     wanted = request.config.getoption("deep")
-    return wanted == "all" or (
+    return wanted in ("always", "all") or (
         wanted == "changed" and is_changed(request.getfixturevalue("name"))
     )
 

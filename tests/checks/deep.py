@@ -1,16 +1,16 @@
 """Which tasks have had their deep run: a hash of each task's sources, committed beside this file.
 
 A task whose sources have another hash is tested deeply by every run of its tests. `make deep` does that
-for these tasks only, `make deep TASKS=all` for every task, and writes the hashes down when all is well.
+for these tasks only, `make deep TASKS="attention split_heads"` for some, `make deep TASKS=all` for every
+task, with all pairs of mistakes. It writes down which are well.
 """
 
 import hashlib
 import inspect
 import json
+import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from attn_lib.checks import tasks
 from attn_lib.checks.mistakes import known
@@ -43,8 +43,11 @@ def is_changed(name: str) -> bool:
 
 def main() -> int:
     """Run the deep tests, task by task, and write down which passed: a run can be broken off."""
-    every = sys.argv[1:] == ["all"]
-    wanted = [task.name for task in tasks() if every or is_changed(task.name)]
+    named = sys.argv[1:]
+    every = named == ["all"]
+    wanted = [find_task(name).name for name in named if not every]
+    if not wanted:
+        wanted = [task.name for task in tasks() if every or is_changed(task.name)]
     failed = []
     for number, name in enumerate(wanted, start=1):
         print(f"{number} of {len(wanted)}: {name}", flush=True)
@@ -58,11 +61,11 @@ def main() -> int:
 
 
 def run(name: str, *, every: bool) -> int:
-    """Run the deep tests of one task."""
-    tests = [str(Path(__file__).with_name("test_tasks.py")), "-q", "-n", "2"]
-    return int(
-        pytest.main([*tests, f"--deep={'all' if every else 'changed'}", "--task", name])
-    )
+    """Run the deep tests of one task, in a process of their own; return its exit status."""
+    tests = Path(__file__).with_name("test_tasks.py")
+    deep = f"--deep={'all' if every else 'always'}"
+    command = [sys.executable, "-m", "pytest", tests, "-q", "-n", "2", deep, "--task", name]
+    return subprocess.run(command).returncode
 
 
 def keep(name: str, of_sources: str) -> None:
