@@ -94,6 +94,10 @@ them matter? Which sign can an importance have?
     sign-matters  importance = gradient
     sign-matters  importance = -gradient
     sign-matters  importance = gradient.relu()
+    sign-matters  importance = (-gradient).relu()
+Of what do you take the absolute value: of the loss, or of how it changes?
+    absolute-loss  loss = _.abs() ; importance = gradient
+    absolute-loss  importance = loss.abs()
 For a loss of 2 m0 - 3 m1, what comes out: 2 and 3, or 4 and 9?
     squared  importance = _.square()
 The question is what the heads do in the model as it is. With which factors does every head work as
@@ -101,12 +105,14 @@ usual? At which factors do you take the gradient?
     gradient-elsewhere  start = torch.zeros(num_heads)
     gradient-elsewhere  start = torch.full((num_heads,), 0.5)
     gradient-elsewhere  start = torch.full((num_heads,), 1 / num_heads)
+    gradient-elsewhere  start = torch.full((num_heads,), 2.0)
     gradient-elsewhere  start = torch.rand(num_heads)
     gradient-elsewhere  start = torch.randn(num_heads)
     gradient-elsewhere  factors = head_mask.sigmoid()
     gradient-elsewhere  factors = head_mask.softmax(0)
 How often does your function call loss_fn for H heads? One gradient holds the derivative by every
 one of H numbers.
+    more-than-one-call  loss = [loss_fn(factors) for h in range(num_heads)][0]
     more-than-one-call  importance = torch.stack([(loss_fn(1 - one) - loss).abs() for one in torch.eye(num_heads)])
 For how many tensors does `backward()` compute a gradient? Which function returns the gradient of
 one tensor only, and writes it nowhere?
@@ -127,6 +133,10 @@ the one that loss_fn received, and is nothing inside `torch.no_grad()`?
 Of which dtype are your ones? Can a whole number change by a little?
     whole-numbers  start = torch.ones(num_heads, dtype=torch.long)
     whole-numbers  head_mask = torch.ones(num_heads, dtype=torch.long, requires_grad=True)
+Which dtype do the model's numbers have, and which one have your factors?
+    factors-of-another-dtype  start = torch.ones(num_heads, dtype=torch.float64)
+    factors-of-another-dtype  start = torch.ones(num_heads, dtype=torch.float16)
+    factors-of-another-dtype  factors = head_mask.double()
 One factor for each head: which shape has head_mask then, and which has yours?
     mask-of-another-shape  start = torch.ones(1, num_heads)
     mask-of-another-shape  start = torch.ones(num_heads, 1)
@@ -142,6 +152,8 @@ up to something?
     normalized  importance = _ / _.norm()
     normalized  importance = _ / num_heads
     normalized  importance = _.softmax(0)
+    normalized  importance = (_ - _.min()) / (_.max() - _.min())
+    normalized  importance = _ / loss
 Entry h of the result belongs to head h. Which head does your first entry belong to?
     sorted  importance = _.sort(descending=True).values
     sorted  importance = _.sort().values
@@ -151,6 +163,9 @@ How many numbers come out of your function for H heads?
     one-number-for-all-heads  importance = _.sum()
     one-number-for-all-heads  importance = _.mean()
     one-number-for-all-heads  importance = _.max()
+    one-number-for-all-heads  importance = _.norm()
+You return a list. What makes one tensor of its numbers?
+    a-list-of-numbers  importance = _.tolist()
 `torch.autograd.grad` returns a tuple, with one gradient for each tensor asked about. Which do you
 need?
     tuple-not-opened  gradient = gradients
