@@ -102,6 +102,7 @@ By which number do you divide, and how many similarities did you add up? Count t
     divided-by-another-number  mean = pairs.sum() / (similarity.shape[0] * similarity.shape[1])
     divided-by-another-number  mean = pairs.sum() / similarity[0].numel()
     divided-by-another-number  mean = pairs.sum()
+    divided-by-another-number  mean = pairs.sum() / len(similarity)
     divided-by-another-number  mean = similarity.triu(1).sum()
     divided-by-another-number  mean = _ * len(similarity)
     divided-by-another-number  mean = _ * 2
@@ -115,9 +116,11 @@ An optimizer makes the loss smaller. What becomes of the heads if it makes yours
 more different, or more alike?
     sign-turned  mean = -_
     sign-turned  mean = 1 - _
+    sign-turned  similarity = 1 - _
 What do squares make of a cosine of 0.6? And what is the mean of the similarities themselves?
     squared  pairs = _.square()
     squared  mean = pairs.norm(dim=-1).mean()
+    squared  similarity = _.square()
     squared  mean = pairs.square().sum(-1).mean()
 Which pairs of heads have a part in your result? Write them down for H = 4: there are six.
     not-every-pair  mean = pairs.amax(-1).mean()
@@ -139,6 +142,7 @@ counts the L * S numbers of a map?
     cosine-along-another-axis  pairs = F.cosine_similarity(*maps[:, torch.triu_indices(*different.shape, 1)].unbind(1))
 Here a head is one vector, its whole map in a sentence. Which numbers do your vectors hold?
     not-the-whole-map  maps = given.transpose(1, 2)
+    not-the-whole-map  maps = given.transpose(1, 2) ; similarity = _.mean(1)
     not-the-whole-map  maps = given.permute(0, 3, 1, 2)
     not-the-whole-map  maps = given.permute(0, 3, 1, 2) ; divisor = length
     not-the-whole-map  pairs = F.cosine_similarity(*given[:, torch.triu_indices(*different.shape, 1)].unbind(1), dim=2)
