@@ -23,16 +23,18 @@ from attn_lib.checks.task import task
     ],
 )
 def encoder_decoder_masks(src_ids, tgt_ids, pad_id):
-    L = tgt_ids.shape[1]
+    seen = True  # what an entry says of a key that may be seen
     src_real = src_ids != pad_id  # (B, S)
-    tgt_real = tgt_ids != pad_id
     src = src_real[:, None, None, :]
+    encoder = src
+    L = tgt_ids.shape[1]
+    tgt_real = tgt_ids != pad_id
     tgt = tgt_real[:, None, None, :]
     causal = torch.ones(L, L, dtype=torch.bool).tril()
-    encoder = src
     decoder = tgt & causal
     cross = src
-    masks = encoder, decoder, cross
+    order = encoder, decoder, cross
+    masks = tuple(mask if seen else ~mask for mask in order)
     return masks
 
 
@@ -83,9 +85,20 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 encoder_decoder_masks.rows("""
+In which order are the three masks asked for?
+    results-out-of-order  order = decoder, encoder, cross
+    results-out-of-order  order = encoder, cross, decoder
+Which id stands for a pad? Is it 0 in every vocabulary?
+    pad-id-is-always-0  src_real = pad_id => 0
+    pad-id-is-always-0  tgt_real = pad_id => 0
+    pad-id-is-always-0  src_real = pad_id => 0 ; tgt_real = pad_id => 0
 What does True promise in this course: 'may attend', or 'hide this'?
-    inverted  encoder = ~_ ; decoder = ~_ ; cross = ~_
+    inverted  seen = False
+    inverted  decoder = ~_
+    inverted  cross = ~_
 Is `ids == pad_id` True for the tokens that may be seen, or for the others?
+    padding-inverted  src_real = != => ==
+    padding-inverted  tgt_real = != => ==
     padding-inverted  src_real = != => == ; tgt_real = != => ==
 While the decoder learns, the whole output lies before it. Which words may word 0 not see?
     decoder-not-causal  decoder = tgt
@@ -106,11 +119,22 @@ The input is complete before anything is written. May its first word see its las
     encoder-causal  encoder = _ & attn_lib.causal_mask(src_ids.shape[1], src_ids.shape[1])
 Which keys does the encoder read: also the pads of the input?
     encoder-pads-seen  encoder = torch.ones_like(_)
+    encoder-pads-seen  src = torch.ones_like(_)
+Which sentences does the encoder read? Whose pads has it to hide?
+    encoder-hides-pads-of-the-output  encoder = (tgt_ids != pad_id)[:, None, None, :]
+Which of the two batches does the encoder read, and which one does the decoder write?
+    sentences-swapped  src_real = tgt_ids != pad_id ; tgt_real = src_ids != pad_id ; L = src_ids.shape[1]
+Change the pads of the second sentence. Do your masks change?
+    only-the-first-sentence  src_real = _[:1] ; tgt_real = _[:1]
 The decoder reads the input too. Whose pads does it meet there?
     cross-pads-seen  cross = torch.ones_like(_)
 In cross-attention, which sequence gives the keys? Whose pads must be hidden, then?
     cross-hides-pads-of-the-output  cross = tgt
-Must the first word of the output wait for the last one of the input, or is that there already?
+    cross-hides-pads-of-the-output  cross = tgt.mT
+    cross-hides-pads-of-the-output  cross = src & tgt
+    cross-hides-pads-of-the-output  cross = decoder
+How much of the input is there when the first word of the output is written? How much of it may
+that word see in your cross mask?
     cross-causal  cross = _ & attn_lib.causal_mask(L, src_ids.shape[1])
     cross-causal  cross = _ & torch.ones(L, src_ids.shape[1], dtype=torch.bool).tril()
 Does the output of a pad query matter to anyone?
@@ -124,15 +148,17 @@ Should a pad not ask, or should it not be read? Is the last axis of a mask queri
     hides-queries-instead-of-keys  encoder = src.mT ; decoder = tgt => tgt.mT ; cross = tgt.mT & torch.ones_like(src)
     hides-queries-instead-of-keys  decoder = tgt => tgt.mT
     hides-queries-instead-of-keys  encoder = src.mT
-Which id stands for a pad? Is it 0 in every vocabulary?
-    pad-id-is-always-0  src_real = pad_id => 0 ; tgt_real = pad_id => 0
-Are all other ids larger than `pad_id`? Which comparison asks for 'another id'?
+Are all other ids larger than `pad_id`, or all smaller? Which comparison asks for 'another id'?
     compares-by-size  src_real = != => > ; tgt_real = != => >
+    compares-by-size  src_real = != => < ; tgt_real = != => <
 A count says how many tokens are real. Does it say which, if a pad stands in front?
     assumes-pads-at-the-end  src_real = torch.arange(src_ids.shape[1]) < _.sum(1, keepdim=True) ; tgt_real = torch.arange(L) < _.sum(1, keepdim=True)
 Where all is padding, a row may see nothing. Is that up to the mask, or to your attention?
     opens-empty-rows  encoder = _ | ~_.any(-1, keepdim=True) ; decoder = _ | ~_.any(-1, keepdim=True) ; cross = _ | ~_.any(-1, keepdim=True)
     opens-empty-rows  decoder = _ | torch.eye(L, dtype=torch.bool)
+    opens-empty-rows  decoder = _ | ~_.any(-1, keepdim=True)
+    opens-empty-rows  src = _ | ~_.any(-1, keepdim=True)
+    opens-empty-rows  encoder = _ | ~_.any(-1, keepdim=True)
 A mask of this course is made of True and False. Print the dtype of all that yours are made from.
     not-boolean  masks = tuple(mask.float() for mask in _)
     not-boolean  masks = tuple(mask.long() for mask in _)
@@ -140,14 +166,17 @@ A mask of this course is made of True and False. Print the dtype of all that you
     not-boolean  decoder = tgt * causal.float()
 Write the shape of your masks below (B, H, L, S), lined up from the right. What stands below B?
     head-axis-missing  masks = tuple(mask[:, 0] for mask in _)
-    two-axes-missing   encoder = src_real ; cross = src_real
+    head-axis-missing  src = src_real[:, None]
+    head-axis-missing  tgt = tgt_real[:, None]
+    two-axes-missing   src = src_real
+    two-axes-missing   tgt = tgt_real
     two-axes-missing   src = src_real ; tgt = tgt_real
 In the decoder's own attention, which sequence gives the queries, and which the keys?
     decoder-mask-as-long-as-the-input  L = tgt_ids => src_ids
     decoder-mask-as-long-as-the-input  decoder = tgt => src
-In which order are the three masks asked for?
-    results-out-of-order  masks = decoder, encoder, cross
-    results-out-of-order  masks = encoder, cross, decoder
 Nobody asked you to shift the output. How many columns has tgt_ids, and how many your mask?
     last-target-dropped  decoder = _[..., :-1, :-1]
+    last-target-dropped  decoder = _[..., 1:, 1:]
+The decoder attends twice: once to what is written, and then to what? Which mask belongs to that?
+    cross-mask-missing  order = encoder, decoder
 """)
