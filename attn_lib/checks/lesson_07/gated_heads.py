@@ -59,7 +59,7 @@ def _(rng):
         )
         return Case(about, args, run, **kwargs)
 
-    w_gate = [[-2.0, 1.0], [1.0, 0.0]]
+    w_gate = [[-2.0, 1.0], [0.5, 0.0]]
     yield controlled.by_hand(0, [[2.0, 3.0]], w_gate)
     yield controlled.by_hand(1, [[2.0, 3.0]], w_gate)
     yield controlled.by_hand(2, [[1.0, 4.0], [2.0, 1.0]], w_gate)
@@ -68,7 +68,7 @@ def _(rng):
     # A sigmoid by way of abs() is right, but has no gradient at 0.
     yield case("all gates half open (w_gate is zero)", 2, 3, 5, 4, spread=0.0, grad=False)
     yield case("eight heads, seven tokens, gates almost open or closed", 1, 8, 7, 2, 15.0)
-    yield case("gates as far open and closed as float32 can tell", 2, 3, 5, 4, 150.0)
+    yield case("logits as large as a few hundred", 2, 3, 5, 4, 150.0)
     yield case("one head", 2, 1, 5, 4, grad=False)
     yield case("B = H = L = D", 3, 3, 3, 3, grad=False)
     yield case("D = 1, and L = H", 2, 4, 4, 1, grad=False)
@@ -96,7 +96,7 @@ counts tokens, which counts heads, and do they meet?
     gate-on-the-wrong-axis  scaled = heads ; merged = _ * gate
 In the merged vector, which channels belong to head 0? Which gates do its D channels get from you?
 `repeat` and `repeat_interleave` are not the same.
-    gates-tiled  scaled = heads ; merged = _ * gate.repeat(1, 1, D)
+    gates-tiled  scaled = heads ; merged = _ * gate.repeat(1, 1, v.shape[-1])
 Can two tokens of one sentence open the same head differently in your code?
     one-gate-for-the-sentence  reads = x.mean(1, keepdim=True)
     one-gate-for-the-sentence  gate = _.mean(1, keepdim=True)
@@ -105,6 +105,9 @@ Can two tokens of one sentence open the same head differently in your code?
     one-gate-for-the-sentence  reads = x[:, -1:]
 How many gates has each token in your code: one, or one for each head?
     one-gate-for-all-heads  gate = _.mean(-1, keepdim=True)
+Can two sentences open the same head differently in your code?
+    one-gate-for-all-sentences  gate = _.mean(0, keepdim=True)
+    one-gate-for-all-sentences  gate = _[:1]
 A gate belongs to the token that asks. If token 0 closes its gate, may token 1 still read token 0?
 Is it the values that you multiply, or what the head says?
     gate-of-the-token-that-is-read  scaled = weights @ (v * factor)
@@ -118,6 +121,8 @@ to 0? Which one do you use?
     another-function-than-sigmoid  gate = logits.tanh()
     another-function-than-sigmoid  gate = logits.relu()
     another-function-than-sigmoid  gate = F.silu(logits)
+    another-function-than-sigmoid  gate = F.logsigmoid(logits)
+    another-function-than-sigmoid  gate = F.hardsigmoid(logits)
     another-function-than-sigmoid  gate = _.sigmoid()
     another-function-than-sigmoid  gate = 2 * _
 A gate can be half open, or it could not be learned: what is the gradient of a comparison, or of
@@ -128,6 +133,8 @@ Which gate lets a head through: 0 or 1? What is yours for a large positive dot p
     upside-down  gate = 1 - _
 w_gate is (H, E), one row for each head. Which of its axes must meet the E numbers of a token?
     w-gate-not-transposed  logits = reads @ w_gate
+A reshape moves no number. Which numbers stand in column 0 of yours, and which belong to head 0?
+    w-gate-reshaped  logits = reads @ w_gate.reshape(-1, H)
 The gate is computed from x, the input. From what do you compute it?
     gate-from-something-else  reads = heads.transpose(1, 2).flatten(2)
     gate-from-something-else  reads = attn.o_proj(heads.transpose(1, 2).flatten(2))
@@ -141,13 +148,17 @@ The gate is the sigmoid of the dot product. By what do you divide it? Nothing is
 What is exp(1000) in float32? And what is that number divided by itself plus 1? Which function of
 PyTorch has thought of it?
     exp-too-large  gate = logits.exp() / (1 + logits.exp())
+A layer is more than its weight. What does `attn.q_proj(x)` add that yours leaves out?
+    projection-bias-forgotten  queries = x @ attn.q_proj.weight.T ; keys = x @ attn.k_proj.weight.T ; values = x @ attn.v_proj.weight.T
+Which layer makes the queries, and which the keys? Read your projections once more.
+    the-same-layer-twice  keys = attn.q_proj(x)
 Which line of yours uses w_gate? What changes if it is all zero?
     w-gate-ignored  scaled = heads
 """)
 gated_heads.wrong(
     "gated-after-o-proj",
     controlled.AFTER_O_PROJ,
-    dict(scaled="heads", output="_ * gate.repeat_interleave(D, -1)"),
+    dict(scaled="heads", output="_ * gate.repeat_interleave(v.shape[-1], -1)"),
     dict(scaled="heads", output="_ * gate"),
 )
 gated_heads.wrong(
