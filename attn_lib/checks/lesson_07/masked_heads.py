@@ -100,7 +100,7 @@ axis does the H of head_mask meet?
     factor-on-the-wrong-axis  scaled = heads ; merged = _ * head_mask
 In the merged vector, which channels belong to head 0? Which factors do the first D channels get
 from you? `repeat` and `repeat_interleave` are not the same.
-    factors-tiled  scaled = heads ; merged = _ * head_mask.repeat(D)
+    factors-tiled  scaled = heads ; merged = _ * head_mask.repeat(v.shape[-1])
 Which columns of o_proj's weight read head 2? What do they read in your code once head 1 is left
 out? Zeros keep a place, too.
     heads-left-out  scaled = torch.cat([_[:, head_mask != 0], _[:, head_mask == 0]], 1)
@@ -116,18 +116,22 @@ Which factor silences a head: 0 or 1? What does yours do with a head whose facto
 Each head is multiplied by its own number. Does your number for head 0 depend on that of head 1?
     factors-normalized  factor = _.softmax(0)
     factors-normalized  factor = _ * H / _.sum()
+A layer is more than its weight. What does `attn.q_proj(x)` add that yours leaves out?
+    projection-bias-forgotten  queries = x @ attn.q_proj.weight.T ; keys = x @ attn.k_proj.weight.T ; values = x @ attn.v_proj.weight.T
+Which layer makes the queries, and which the keys? Read your projections once more.
+    the-same-layer-twice  keys = attn.q_proj(x)
 Which line of yours uses head_mask? What changes if it is all zero?
     head-mask-ignored  scaled = heads
 """)
 masked_heads.wrong(
     "scaled-after-o-proj",
     controlled.AFTER_O_PROJ,
-    dict(scaled="heads", output="_ * head_mask.repeat_interleave(D)"),
+    dict(scaled="heads", output="_ * head_mask.repeat_interleave(v.shape[-1])"),
     dict(scaled="heads", output="_ * head_mask"),
     dict(scaled="heads", output="_ * head_mask[:, None]"),
     dict(
         scaled="heads",
-        output="merged @ attn.o_proj.weight.T * head_mask.repeat_interleave(D) + attn.o_proj.bias",
+        output="merged @ attn.o_proj.weight.T * head_mask.repeat_interleave(v.shape[-1]) + attn.o_proj.bias",
     ),
 )
 masked_heads.wrong(
