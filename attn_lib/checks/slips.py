@@ -32,8 +32,15 @@ If D grows from 16 to 1024, what happens to the spread of q·k? What is done abo
     scale-missing  scores = products
 Does your factor make the scores larger or smaller?
     scale-multiplied  scores = / => *
-By what are the scores divided altogether: by D, or by its square root?
+    scale-multiplied  scores = products * D
+Which power of D are the scores divided by altogether, and which one should it be?
     scale-twice  scores = products / D
+    scale-twice  scores = products / D**2
+    scale-twice  scores = products / D**0.25
+What does Python take first in `a ** b / c`: the power or the division? Print your factor.
+    scale-without-parentheses  scores = products / D / 2
+Are your scores whole numbers? What does `//` do that `/` does not?
+    scale-floored  scores = / => //
 After your last step, what does one row of the weights add up to?
     scale-after-softmax  scores = products ; weights = _ / math.sqrt(D)
 Print `q.shape`. Which of its sizes is the length of one query vector? Which one do you read?
@@ -67,6 +74,8 @@ Each query of each head hands out a total of 1 among its keys. Which axis holds 
     softmax-over-the-wrong-axis  weights = softmax(-1) => softmax(0)
 How often does a softmax run over your scores? What does the second one make of weights?
     softmax-twice  weights = _.softmax(-1)
+Can a weight be negative? Is what you call a softmax, or its logarithm?
+    log-of-the-weights  weights = softmax => log_softmax
 """)
 
 # ----------------------------------------------------------------------------------------- mask
