@@ -21,10 +21,11 @@ from attn_lib.checks.task import task
     ],
 )
 def stable_softmax(x, dim=-1):
-    largest = x.amax(dim, keepdim=True)
+    axis = dim
+    largest = x.amax(axis, keepdim=True)
     shifted = x - largest
     exponentials = shifted.exp()
-    total = exponentials.sum(dim, keepdim=True)
+    total = exponentials.sum(axis, keepdim=True)
     shares = exponentials / total
     return shares
 
@@ -80,38 +81,64 @@ subtracted your maximum?
     one-maximum-for-all  largest = x.amax()
 Call it with dim=0. Along which axis does your code take the maximum, along which does it add up?
 Where is `dim` used?
-    dim-ignored  largest = dim, => -1, ; total = dim, => -1,
-    dim-ignored  largest = dim, => -1,
-    dim-ignored  total = dim, => -1,
+    dim-ignored  axis = -1
+    dim-ignored  axis = 1
+    dim-ignored  largest = axis, => -1,
+    dim-ignored  total = axis, => -1,
+    dim-ignored  total = axis, => 1,
 With dim=-1, which axis should add up to 1: first or last?
-    first-axis  largest = dim, => 0, ; total = dim, => 0,
-    first-axis  total = dim, => 0,
+    first-axis  axis = 0
+    first-axis  total = axis, => 0,
+Where is the axis `dim` in your result? If you move it to the end, what must you do last?
+    axis-not-moved-back  shares = _.movedim(dim, -1)
 What do all your numbers add up to together? And what should one row?
     sum-over-everything  largest = x.amax() ; total = exponentials.sum()
     sum-over-everything  total = exponentials.sum()
 Print the shapes of x, of the sum, and of the maximum if you take one. Counted from the right, which
 axes line up? Which argument keeps the axis that was reduced?
-    keepdim-forgotten  largest = , keepdim=True =>  ; total = , keepdim=True =>
-    keepdim-forgotten  largest = , keepdim=True =>
-    keepdim-forgotten  total = , keepdim=True =>
+    keepdim-forgotten  largest = _.squeeze(axis) ; total = _.squeeze(axis)
+    keepdim-forgotten  largest = _.squeeze(axis)
+    keepdim-forgotten  total = _.squeeze(axis)
+    keepdim-forgotten  largest = _.squeeze(axis)[..., None] ; total = _.squeeze(axis)[..., None]
+    keepdim-forgotten  total = _.squeeze(axis)[..., None]
+    keepdim-forgotten  total = _.squeeze(axis)[:, None]
 `x.max(dim)` returns two things, the values and where they stand. Which of them do you need?
     maximum-with-its-index  largest = amax => max
+    maximum-with-its-index  largest = amax => argmax
+Which number is the largest in a row of negative ones? After your shift, how large is the largest
+exponent there?
+    largest-without-its-sign  largest = x.abs().amax(axis, keepdim=True)
+Do you take the largest number away from the others, or do you add it to them?
+    maximum-added  shifted = x + largest
 Let every number be near -30. How large is the sum of the exponentials beside your epsilon? After
 the right shift, how small can that sum get at all?
     epsilon-in-denominator  shifted = x ; total = _ + 1e-6
+    epsilon-in-denominator  shifted = x ; total = _ + 1e-9
 After your shift, how large can the largest entry still be? Try the row [1e4, 0, 0].
     mean-subtracted  largest = amax => mean
 After your shift, is the largest exponent 0 or the smallest?
     minimum-subtracted  largest = amax => amin
 What stands above the line of your fraction, and what below? Are both shifted by the same number?
-    shifted-only-once  shares = exponentials / x.exp().sum(dim, keepdim=True)
+    shifted-only-once  shares = exponentials / x.exp().sum(axis, keepdim=True)
     shifted-only-once  shares = x.exp() / total
 Compare the rows [1, 2] and [2, 4]: should they have the same softmax? Which operation leaves the
 softmax as it is, subtracting or dividing?
     divided-by-maximum  shifted = x / largest
-    divided-by-maximum  shifted = x / largest - (x / largest).amax(dim, keepdim=True)
-Which of 1e4 and 9999 should get more weight? What does your code make of the two?
+    divided-by-maximum  shifted = x / largest - (x / largest).amax(axis, keepdim=True)
+    divided-by-maximum  shifted = _ / x.std(axis, keepdim=True)
+    divided-by-maximum  shifted = _ / (largest - x.amin(axis, keepdim=True))
+Two numbers beyond your limit become one and the same. Should they get the same share? Which shift
+keeps their distance?
+    clamped  shifted = x.clamp(max=20.0)
+    clamped  shifted = x.clamp(-10.0, 10.0)
     clamped  shifted = x.clamp(max=50.0)
+    clamped  shifted = x.clamp(-50.0, 50.0)
+    clamped  shifted = x.clamp(max=80.0)
+    clamped  shifted = x.clamp(max=88.0)
+    clamped  shifted = x.clamp(-80.0, 80.0)
+    clamped  shifted = x ; exponentials = _.clamp(max=torch.finfo(x.dtype).max)
+You put a number where nan was. Which shares should stand there, and where does the nan come from?
+    nan-replaced  shifted = x ; shares = torch.nan_to_num(_)
 Which entry should get the largest share: the largest?
     sign-flipped  shifted = -_
     sign-flipped  largest = amax => amin ; shifted = -_
@@ -126,10 +153,19 @@ Your numbers do not come from exponentials. What does exp do to a negative score
     no-softmax  exponentials = x
     no-softmax  exponentials = shifted
 What stands below the line of your fraction: the sum of the scores, or of their exponentials?
-    sum-of-scores  shares = exponentials / x.sum(dim, keepdim=True)
+    sum-of-scores  shares = exponentials / x.sum(axis, keepdim=True)
 All your numbers are positive. What do those of one row add up to, and what should they?
     not-divided  shares = exponentials
     not-divided  shifted = x ; shares = exponentials
 What do the numbers of one row add up to in your result? What do you divide by?
     divided-by-the-mean  total = sum => mean
+    divided-by-the-mean  total = x.shape[axis]
+    divided-by-the-mean  total = exponentials.norm(dim=axis, keepdim=True)
+Which is larger, one exponential or the sum of all? Which of them stands above the line?
+    fraction-upside-down  shares = total / exponentials
+One softmax makes shares of the scores. Does something make shares of your shares?
+    softmax-twice  shares = _.softmax(axis)
+Which dtype goes in, and which one comes out?
+    dtype-changed  shares = _.float()
+    dtype-changed  shares = _.double()
 """)
