@@ -29,7 +29,8 @@ def attention(q, k, v):
     products = torch.einsum("bld,bsd->bls", q, k)
     scores = products / math.sqrt(D)
     weights = scores.softmax(-1)
-    output = weights @ v
+    used = weights
+    output = used @ v
     return output, weights
 
 
@@ -93,12 +94,15 @@ Is it the scores that grow with D, or the values? Which of them do you divide?
     scale-on-output  scores = products ; output = _ / math.sqrt(D)
 Entry (i, j): is i a query or a key in your matrix?
     transposed-scores  products = k @ q.mT
-    transposed-scores  products = k @ q.mT ; output = torch.einsum('bls,bsd->bld', weights, v)
+    transposed-scores  products = k @ q.mT ; output = torch.einsum('bls,bsd->bld', used, v)
 Which axis of the weights has to meet the key axis of v?
-    transposed-weights  output = weights => weights.mT
+    transposed-weights  used = _.mT
 What is being mixed: what a word asks, or what it passes on?
     weights-times-q  output = @ v => @ q
-    weights-times-q  output = torch.einsum('bls,bsd->bld', weights, q)
+    weights-times-q  output = torch.einsum('bls,bsd->bld', used, q)
+Which two of your three arguments meet in the scores?
+    wrong-pair-compared  products = q @ q.mT
+    wrong-pair-compared  products = q @ v.mT
 Where do the weights meet the values in your code? What is a query's output a mixture of?
     weights-not-used  output = v
     weights-not-used  output = v.mean(1, keepdim=True).expand(-1, q.shape[1], -1)
@@ -107,17 +111,36 @@ Which of the two is asked for first: output or weights?
     results-swapped  return = weights, output
 The second result should be shares. Do the rows of yours add up to 1?
     scores-returned  return = output, scores
+    scores-returned  return = output, products
+    scores-returned  return = output, output
+Is the output made of the very weights that you return: from the same scores, in the same way?
+    other-weights-returned  return = output, products.softmax(-1)
+    other-weights-returned  return = output, (products / D).softmax(-1)
+    other-weights-returned  return = output, weights.mT
+    other-weights-returned  used = products.softmax(-1)
+    other-weights-returned  used = scores
 How many things should be returned, and which?
     output-only  return = output
 What is exp(20000)? Which number may you subtract from a row beforehand?
     softmax-overflows  weights = scores.exp() / scores.exp().sum(-1, keepdim=True)
+You take one maximum away from all rows. What is left of a row that is far below it?
+    one-maximum-for-all  weights = (e := (scores - scores.amax()).exp()) / e.sum(-1, keepdim=True)
+Print the shapes of the exponentials and of their sum. Counted from the right, which axes line up?
+    keepdim-forgotten  weights = (e := scores.exp()) / e.sum(-1)
+    keepdim-forgotten  weights = (e := (scores - scores.amax(-1, keepdim=True)).exp()) / e.sum(-1)
+What makes a positive number of every score, and what must it be divided by?
+    no-softmax  weights = scores / scores.sum(-1, keepdim=True)
+    no-softmax  weights = scores.exp()
 What do your rows sum to, to 4 digits? Try small scores.
     softmax-eps-denominator  weights = scores.exp() / (scores.exp().sum(-1, keepdim=True) + 1e-6)
 Nobody asked for a mask. May query 0 see key 1 here?
     causal  scores = _ + torch.full_like(_, -torch.inf).triu(1)
+    causal  weights = _.tril()
 Call it twice with the same input. Is the answer the same?
     dropout-left-in  weights = F.dropout(_, 0.1)
     dropout-left-in  weights = F.dropout(_)
+    dropout-left-in  used = F.dropout(_, 0.1)
+    dropout-left-in  output = F.dropout(_, 0.1)
 Is it a look-up of one value, or a mixture of all?
     only-the-best-key  weights = F.one_hot(scores.argmax(-1), scores.shape[-1]).to(q.dtype)
     only-the-best-key  output = F.one_hot(scores.argmax(-1), scores.shape[-1]).to(q.dtype) @ v
@@ -130,8 +153,32 @@ How many axes has each tensor in your einsum, and how many letters do you give i
 The output should be (B, L, Dv). In which order do your axes stand?
     output-transposed  output = _.mT
 The output should be (B, L, Dv). Which of its axes is lost in yours, and which one is summed?
-    wrong-letter-summed  output = torch.einsum('bls,bsd->bsd', weights, v)
-    wrong-letter-summed  output = torch.einsum('bls,bsd->bls', weights, v)
+    wrong-letter-summed  output = torch.einsum('bls,bsd->bsd', used, v)
+    wrong-letter-summed  output = torch.einsum('bls,bsd->bls', used, v)
+    wrong-letter-summed  output = torch.einsum('bls,bld->bld', used, v)
+    wrong-letter-summed  output = _.mean(1)
 Weights and values share one axis: has it the same letter in both?
-    values-not-paired  output = torch.einsum('bls,btd->bld', weights, v)
+    values-not-paired  output = torch.einsum('bls,btd->bld', used, v)
+Which axis do weights and values share? In which order must the two stand, so that it meets itself?
+    factors-swapped  output = v @ used
+    factors-swapped  output = used * v
+How wide is a row of v, and how wide is a row of the output? Where does the width in your code come
+from?
+    output-like-q  output = _.reshape(q.shape)
+    output-like-q  output = _.expand_as(q)
+    output-like-q  output = torch.stack([o.expand_as(x) for o, x in zip(_, q)])
+Change sample 1. Should the result of sample 0 move? Do all samples have a result of their own?
+    samples-mixed  products = torch.einsum('bld,csd->bls', q, k)
+    samples-mixed  output = torch.einsum('bls,csd->bld', used, v)
+    samples-mixed  products = q @ k[:1].mT
+    samples-mixed  products = q[0] @ k[0].T
+    samples-mixed  output = used @ v[:1]
+    samples-mixed  return = output[0], weights[0]
+Three axes are asked for, even if one of them has size 1. Which line of yours drops it?
+    axes-of-size-1-lost  output = _.squeeze()
+    axes-of-size-1-lost  return = output.squeeze(), weights.squeeze()
+Which dtype goes in, and which one comes out, of both results?
+    dtype-changed  output = _.float()
+    dtype-changed  output = _.float() ; weights = _.float()
+    dtype-changed  output = _.double() ; weights = _.double() ; used = _.to(v.dtype)
 """)
