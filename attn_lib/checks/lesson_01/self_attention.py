@@ -85,17 +85,22 @@ How long are the vectors inside the dot product?
     scale-by-d-model  D = x.shape[-1]
 D need not be a square number. Which type has the root of such a D in your code?
     scale-int-sqrt  scores = sqrt => isqrt
+    scale-int-sqrt  scores = products / round(math.sqrt(D))
 Change sample 1. Does the output of sample 0 move?
     softmax-over-batch  weights = softmax(-1) => softmax(0)
-Where does `forward` use `v_proj`?
+How many different layers are there in your module? Does `a = b = nn.Linear(...)` make two?
+    one-layer-for-all  q = self.v_proj(x) ; k = self.v_proj(x)
+    one-layer-for-all  k = self.q_proj(x) ; v = self.q_proj(x)
+    one-layer-for-all  q = self.k_proj(x) ; v = self.k_proj(x)
+Where does `forward` use `v_proj`, and is it a layer of its own?
     keys-as-values  v = self.k_proj(x)
     keys-as-values  v = self.q_proj(x)
 What should be compared with the query, and what be mixed?
     keys-and-values-swapped  k = self.v_proj(x) ; v = self.k_proj(x)
-Where does `forward` use `k_proj`?
+Where does `forward` use `k_proj`, and is it a layer of its own?
     queries-as-keys  k = self.q_proj(x)
     queries-as-keys  k = self.v_proj(x)
-Where does `forward` use `q_proj`?
+Where does `forward` use `q_proj`, and is it a layer of its own?
     keys-as-queries  q = self.k_proj(x)
     keys-as-queries  q = self.v_proj(x)
 What is mixed: x itself, or what `v_proj` makes of it?
@@ -117,6 +122,7 @@ What does `forward` promise: one thing, or two?
     weights-returned-too  return = output, weights
 `forward` should return the mixture. Which one do you return?
     weights-returned  return = weights
+    weights-returned  return = scores
 Nobody asked to add x here. What shape would it need to have?
     residual-added  output = _ + x
 Nobody asked for a mask. May word 0 see word 1 here?
@@ -124,8 +130,53 @@ Nobody asked for a mask. May word 0 see word 1 here?
 Call the module twice with the same input. Is the answer the same?
     dropout-left-in  weights = nn.functional.dropout(_, 0.1)
     dropout-left-in  weights = nn.functional.dropout(_)
+    dropout-left-in  output = nn.functional.dropout(_, 0.1)
 Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?
     bias-left-in  q_proj = False => True ; k_proj = False => True ; v_proj = False => True
     bias-left-in  q_proj = False => True
     bias-left-in  v_proj = False => True
+From which width to which does each of your layers lead? What goes in: x, or what another layer made
+of it?
+    layer-sizes  q_proj = nn.Linear(head_dim, d_model, bias=False)
+    layer-sizes  q_proj = nn.Linear(d_model, d_model, bias=False)
+    layer-sizes  k_proj = nn.Linear(head_dim, head_dim, bias=False)
+    layer-sizes  v_proj = nn.Linear(head_dim, head_dim, bias=False)
+    layer-sizes  v_proj = nn.Linear(d_model, d_model, bias=False)
+    layer-sizes  k = self.k_proj(q)
+    layer-sizes  v = self.v_proj(k)
+    layer-sizes  v = self.v_proj(q)
+Print `list(module.parameters())` before any call. In which method are the layers made, what stands
+before their names, and is each one a layer?
+    layers-not-kept  q_proj = [_] ; k_proj = [_] ; v_proj = [_]
+    layers-not-kept  q_proj = nn.Parameter(torch.randn(d_model, head_dim)) ; k_proj = nn.Parameter(torch.randn(d_model, head_dim)) ; v_proj = nn.Parameter(torch.randn(d_model, head_dim))
+Write down all that happens to x, from the first layer to the output. Which step did nobody ask for?
+    extra-step  q = _.relu() ; k = _.relu() ; v = _.relu()
+    extra-step  q = _.relu() ; k = _.relu()
+    extra-step  q = _.tanh() ; k = _.tanh() ; v = _.tanh()
+    extra-step  q = _.tanh() ; k = _.tanh()
+    extra-step  v = _.relu()
+    extra-step  output = nn.functional.layer_norm(_, _.shape[-1:])
+    extra-step  v_proj = (_, setattr(self, 'o_proj', nn.Linear(head_dim, head_dim, bias=False)))[0] ; output = self.o_proj(_)
+    extra-step  v_proj = (_, setattr(self, 'o_proj', nn.Linear(head_dim, head_dim)))[0] ; output = self.o_proj(_)
+    extra-step  v_proj = (_, setattr(self, 'o_proj', nn.Linear(head_dim, d_model, bias=False)))[0] ; output = self.o_proj(_)
+    extra-step  v_proj = (_, setattr(self, 'out_proj', nn.Linear(head_dim, head_dim)))[0] ; output = self.out_proj(_)
+What makes a positive number of every score, and what must it be divided by?
+    no-softmax  weights = scores / scores.sum(-1, keepdim=True)
+    no-softmax  weights = scores.exp()
+Three axes are asked for: (B, L, D). Which one is missing in your result?
+    axis-lost  output = _.mean(1)
+    axis-lost  output = _.squeeze()
+    axis-lost  output = _[0]
+Which dtype goes in, and which one comes out?
+    dtype-changed  output = _.float()
+    dtype-changed  output = _.double()
 """)
+
+
+@self_attention.mistake(
+    "super-forgotten",
+    "A module keeps its layers in places that `nn.Module` makes first. Which line calls its `__init__`?",
+)
+class WithoutSuper(nn.Module):
+    def __init__(self, d_model, head_dim):
+        self.q_proj = nn.Linear(d_model, head_dim, bias=False)
