@@ -79,25 +79,31 @@ those?
     head-dim-is-a-float  D = // => /
 Do the channels of head 0 stand side by side in x? Yours are every H-th one. Which comes first when
 you cut the last axis: heads, or places within a head?
-    split-interleaved-channels  cut = x.reshape(B, L, D, num_heads) ; heads = cut.permute(0, 3, 1, 2)
+    split-interleaved-channels  cut = x.reshape(B, L, D, num_heads).mT
+    split-interleaved-channels  cut = x.reshape(B, L, D, num_heads).mT ; heads = cut
+    split-interleaved-channels  cut = x.reshape(B, L, D, num_heads).mT ; heads = cut.permute(0, 2, 3, 1)
 How wide is one head? Is `num_heads` a number of pieces, or their width?
     num-heads-as-head-dim  cut = x.reshape(B, L, D, num_heads)
+    num-heads-as-head-dim  cut = torch.stack([x[..., h * num_heads:(h + 1) * num_heads] for h in range(num_heads)], 2)
 The cut is right. In which order should the four axes stand, and in which do yours?
     transpose-forgotten  heads = cut
 Your last two axes are D and L. Which one do q·k and the softmax expect last?
-    head-dim-before-tokens  heads = cut.permute(0, 2, 3, 1)
+    head-dim-before-tokens  heads = _.mT
 Which axis comes first: the sample or the head?
-    heads-before-batch  heads = cut.permute(2, 0, 1, 3)
+    heads-before-batch  heads = _.transpose(0, 1)
 Which two of the four axes does your transpose exchange? Count from 0.
     wrong-axes-transposed  heads = cut.transpose(0, 1)
     wrong-axes-transposed  heads = cut.transpose(2, 3)
     wrong-axes-transposed  heads = cut.transpose(1, 3)
 What does the first axis of x count here: samples or tokens? The task says (B, L, H*D).
-    sequence-first  heads = cut.permute(1, 2, 0, 3)
+    sequence-first  heads = _.transpose(0, 2)
 Four axes are asked for. Which two of them have you folded into one?
-    batch-folded-in  heads = _.flatten(0, 1)
+    batch-folded-in  return = _.flatten(0, 1)
 Does every head see all L tokens in your result? Which axis have you cut into pieces?
     tokens-cut  heads = x.unflatten(1, (num_heads, -1))
+    tokens-cut  heads = torch.stack(x.chunk(num_heads, dim=1), dim=1)
+    tokens-cut  heads = torch.cat(x.chunk(num_heads, dim=1), dim=-1)
+    tokens-cut  heads = torch.cat(x.chunk(num_heads, dim=1), dim=-1)[:, None]
 After `x.transpose(1, 2)` the channels are rows. Does your cut keep the numbers of one token
 together?
     transposed-then-cut  heads = x.mT.reshape(B, num_heads, L, D)
@@ -106,6 +112,25 @@ How wide should one head be? Yours are as wide as x. Is that a split?
     every-head-gets-everything  D = x.shape[2]
 Change the last channel of x. Which head should notice?
     first-head-repeated  heads = x[:, None, :, :D].repeat(1, num_heads, 1, 1)
+    first-head-repeated  return = _[:, 0]
+    first-head-repeated  return = _[:, :1]
+Should the first channels of x be in head 0, or in the last head?
+    heads-reversed  cut = _.flip(2)
+Within a head, do the channels stand in the order they had in x?
+    channels-reversed  cut = _.flip(3)
+In which order do the three sizes of x stand? What do you call `x.shape[0]`?
+    axes-misnamed  B = x.shape[1] ; L = x.shape[0]
+The channels of a token are dealt out to the heads. Which size of x do you divide?
+    width-from-another-axis  D = x.shape[1] // num_heads
+    width-from-another-axis  D = x.shape[0] // num_heads
+How many samples go in, and how many come out?
+    first-sample-only  return = _[:1]
+    first-sample-only  return = _[0]
+Where does your function cut anything? Each head should have its own piece of the channels.
+    nothing-cut  heads = x
+    nothing-cut  heads = x[:, None]
+A slice stops before its end: how many channels has `x[..., 0:3]`, and how many has a head?
+    last-channel-lost  heads = _[..., :-1]
 At which channel does head 1 begin in your code: at 1, or at D?
     heads-overlap  heads = torch.stack([x[..., h:h + D] for h in range(num_heads)], dim=1)
 One tensor with an axis for the heads is asked for. Which function puts tensors of one shape side by
@@ -118,9 +143,9 @@ of sample 0, or head 0 of all samples? And how do you part them?
     heads-before-samples-in-one-axis  heads = torch.cat(x.chunk(num_heads, dim=-1), dim=0).reshape(B, num_heads, L, D)
 x may be float16 or float64. Of which dtype is a new `torch.zeros(...)`, and what does `.float()`
 make? Moving numbers needs neither.
-    dtype-not-kept  heads = _.float()
+    dtype-not-kept  return = _.float()
 Four axes are asked for, even if one of them has size 1. Which line of yours drops it?
-    axes-of-size-1-lost  heads = _.squeeze()
+    axes-of-size-1-lost  return = _.squeeze()
 Does your result change when `num_heads` does?
     num-heads-ignored  cut = x.unflatten(-1, (2, -1))
     num-heads-ignored  cut = x.unflatten(-1, (-1, 4))
