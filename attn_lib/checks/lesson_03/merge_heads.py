@@ -74,12 +74,14 @@ Where should channel 0 of head 1 land: right after channel 0 of head 0, or after
 Which two of the four axes does your transpose exchange, counted from 0? Which ones count heads and
 tokens?
     wrong-axes-transposed  turned = x.transpose(2, 3)
-    wrong-axes-transposed  turned = x.transpose(2, 3) ; merged = turned.flatten(1, 2)
+    wrong-axes-transposed  return = _.mT
     wrong-axes-transposed  turned = x.transpose(2, 3) ; merged = turned.flatten(2)
     wrong-axes-transposed  turned = x.transpose(0, 1)
 Heads and tokens have changed places. At which numbers, counted from 0, do H and D stand now, and
 which two axes do you join?
     wrong-axes-joined  merged = turned.flatten(1, 2)
+    wrong-axes-joined  merged = turned.flatten(1)
+    wrong-axes-joined  merged = x.flatten(1)
 Heads and tokens have changed places. How many axes should the result have, and how many has yours?
     flatten-forgotten  merged = turned
 `view` never moves a number, and after a transpose the numbers of a token are not side by side in
@@ -88,32 +90,46 @@ memory. Which other method may copy?
     view-after-transpose  turned = x.contiguous().transpose(1, 2) ; merged = reshape => view
 How many rows should a sentence of L tokens have afterwards? Along which axis do the heads stand
 side by side?
+    heads-joined-along-tokens  merged = torch.cat(turned.unbind(2), 1)
     heads-joined-along-tokens  merged = x.flatten(1, 2)
+Should there be more samples afterwards, or more channels? Along which axis do you put the heads?
+    heads-joined-along-samples  merged = torch.cat(turned.unbind(2), 0)
+    heads-joined-along-samples  merged = torch.cat(turned.unbind(2))[None]
+One tensor is asked for, and you return its pieces. Which function joins them?
+    list-of-heads  merged = turned.unbind(2)
 Which two axes do you join? In the last axis of the result, the channels of all heads of one token
 should stand, not those of one head's tokens.
     transpose-forgotten  merged = x.flatten(2)
 How wide is the result: D, or H times D? If two heads find different things, should they be added
 up?
-    heads-added  merged = x.sum(1)
+    heads-added  merged = turned.sum(2)
+How wide is the result: D, or H times D? How many numbers go in, and how many fit into yours?
+    as-wide-as-one-head  merged = turned.reshape(x.shape[0], L, x.shape[3])
+    as-wide-as-one-head  merged = turned.reshape(x.shape[0], L, x.shape[1])
 How wide is the result: D, or H times D? Could you get the single heads back out of their mean?
-    heads-averaged  merged = x.mean(1)
+    heads-averaged  merged = turned.mean(2)
+    heads-averaged  merged = turned.amax(2)
 Change a number in the last head. Should the result change?
-    only-the-first-head  merged = x[:, 0]
+    only-the-first-head  merged = turned[:, :, 0]
 What do you put side by side: the heads of a token, or the samples? Which axis of x counts heads?
     samples-side-by-side  merged = torch.cat(list(x), -1)
 Three axes are asked for: (B, L, H*D). Which two of them have you folded into one?
-    batch-folded-in  merged = _.flatten(0, 1)
+    batch-folded-in  return = _.flatten(0, 1)
 What should the first axis of the result count: samples or tokens?
-    sequence-first  merged = _.transpose(0, 1)
-In which order do the sizes of x stand: (B, H, L, D) or (B, L, H, D)? What do you call `x.shape[1]`?
+    sequence-first  return = _.transpose(0, 1)
+How many samples go in, and how many come out?
+    first-sample-only  return = _[:1]
+    first-sample-only  return = _[0]
+In which order do the sizes of x stand: (B, H, L, D) or (B, L, H, D)? Which one do you call L?
     axes-misnamed  L = x.shape[1]
+    axes-misnamed  L = x.shape[3]
 Your result has one row for each place within a head. Which axis should survive besides B?
     head-dim-before-heads  merged = x.permute(0, 3, 1, 2).flatten(2)
 Which head's channels should come first in the result?
     heads-reversed  turned = _.flip(2)
 x may be float16 or float64. Of which dtype is a new `torch.zeros(...)`, and what does `.float()`
 make? Moving numbers needs neither.
-    dtype-not-kept  merged = _.float()
+    dtype-not-kept  return = _.float()
 Three axes are asked for, even if one of them has size 1. Which line of yours drops it?
-    axes-of-size-1-lost  merged = _.squeeze()
+    axes-of-size-1-lost  return = _.squeeze()
 """)
