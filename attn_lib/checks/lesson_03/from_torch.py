@@ -113,6 +113,7 @@ What is the shape of `nn.Linear(3, 5).weight`? Does PyTorch store its own the ot
 How many heads has `mha`, and how many has yours? `head_dim` is the width of one head.
     num-heads-wrong  H = mha.head_dim
     num-heads-wrong  H = 1
+    num-heads-wrong  H = E
 In which order does your `MultiHeadAttention` take its two sizes: the width first, or the number of
 heads?
     sizes-swapped  module = attn_lib.MultiHeadAttention(H, H)
@@ -131,7 +132,7 @@ Set all numbers of the module that you return to zero. What is `mha` then? Does 
 ones?
     shares-memory  q_weight = setattr(module.q_proj, 'weight', nn.Parameter(matrices[0]))
     shares-memory  q_bias = setattr(module.q_proj, 'bias', nn.Parameter(biases[0]))
-    shares-memory  o_weight = setattr(module, 'o_proj', mha.out_proj)
+    shares-memory  o_weight = setattr(module, 'o_proj', mha.out_proj) ; o_bias = None
     shares-memory  o_bias = setattr(module.o_proj, 'bias', mha.out_proj.bias)
 The given module should only be read. Which line of yours writes into it? In `a.copy_(b)`, which of
 the two receives the numbers? And what do `eval()`, `double()`, `requires_grad_()` do to a module?
@@ -167,6 +168,11 @@ from_torch.wrong(
     *(dict(biases=order) for order in ORDERS),
 )
 from_torch.wrong(
+    "weight-order-mixed-up",
+    "The biases are in their places. In which order does `in_proj_weight` hold the three matrices?",
+    *(dict(matrices=order) for order in ORDERS),
+)
+from_torch.wrong(
     "layers-forgotten",
     "Four layers need new numbers. Which of yours still have the random ones they were made with? With "
     "`strict=False`, names that do not match are skipped in silence.",
@@ -174,12 +180,13 @@ from_torch.wrong(
         left(letters, "weight", "bias")
         for letters in ("o", "k", "v", "kv", "qkv", "kvo", "qkvo")
     ),
+    *(left(letter, "weight") for letter in "oqkv"),
 )
 from_torch.wrong(
     "biases-forgotten",
     "How many parameters has each of your layers: a weight only? What becomes of `mha.in_proj_bias` and "
     "`mha.out_proj.bias`?",
-    *(left(letters, "bias") for letters in ("qkvo", "qkv", "o", "q", "v")),
+    *(left(letters, "bias") for letters in ("qkvo", "qkv", "o", "q", "v", "kv")),
     *(
         {f"{letter}_bias": f"module.{letter}_proj.bias.zero_()" for letter in letters}
         for letters in ("qkvo", "qkv", "o")
