@@ -59,9 +59,25 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 repeat_kv.rows("""
-Print the list of K/V heads that query heads 0, 1, 2, 3 get from you. Neighbors should share one: 0
-0 1 1. Where must the copies stand, side by side or one round after the other?
+Print the list of K/V heads that your query heads get, one after the other. Do neighbors share one?
+Where must the copies stand, side by side or one round after the other?
     heads-tiled  output = x.repeat(1, group, 1, 1)
+How many query heads share one K/V head, and which number do you take a remainder of?
+    remainder  output = x[:, [i % group for i in range(num_heads)]]
+Should the first query heads read the first K/V head, or the last one?
+    heads-reversed  output = _.flip(1)
+Which axis comes first in your result: the sample or the head?
+    heads-before-batch  return = _.transpose(0, 1)
+Nothing is copied by `expand`, so the copies are not apart in memory. Can `view` join such axes? Which
+other method may copy?
+    view-needs-one-piece  output = x[:, :, None].expand(-1, -1, group, -1, -1).view(len(x), num_heads, *x.shape[2:])
+    view-needs-one-piece  output = x.view(*x.shape[:2], 1, -1).repeat(1, 1, group, 1).view(len(x), num_heads, *x.shape[2:])
+Which axes can `expand` make longer: all, or those of size 1?
+    several-heads-expanded  output = x.expand(-1, num_heads, -1, -1)
+    several-heads-expanded  output = x.expand(len(x), num_heads, *x.shape[2:])
+How often should each K/V head stand in the result altogether, the original among its copies?
+    one-copy-off  group = _ - 1
+    one-copy-off  group = _ + 1
 How many query heads share one K/V head: Hkv, or H / Hkv? By which of the two do you divide i?
     divided-by-num-kv-heads  output = x[:, [i // Hkv for i in range(num_heads)]]
     divided-by-num-kv-heads  output = x[:, [min(i // Hkv, Hkv - 1) for i in range(num_heads)]]
@@ -72,8 +88,10 @@ Every K/V head should serve equally many query heads. How many does your head 0 
     last-head-fills-up  output = x[:, [min(i, Hkv - 1) for i in range(num_heads)]]
 Your heads are as many as before, but the sentence got longer. Which axis is 1, which is 2?
     tokens-repeated  output = dim=1 => dim=2
+    tokens-repeated  output = x.repeat(1, 1, group, 1)
 Should the vectors get longer, or the heads more numerous?
     channels-repeated  output = dim=1 => dim=-1
+    channels-repeated  output = x.repeat(1, 1, 1, group)
 Are there more sentences after the call, or more heads? Which axis counts heads?
     batch-repeated  output = dim=1 => dim=0
     batch-repeated  output = torch.cat([x] * group)
@@ -86,20 +104,28 @@ What type is 8 / 2 in Python? How do you divide to get a whole number?
     ratio-is-a-float  group = num_heads / Hkv
     ratio-is-a-float  group = num_heads / Hkv ; output = torch.repeat_interleave(x, repeats=group, dim=1)
     ratio-is-a-float  group = num_heads / Hkv ; output = x[:, :, None].expand(-1, -1, group, -1, -1)
-What is 2 // 8? Which of the two numbers of heads is larger?
+How many copies does your division give? Which of the two numbers of heads is larger, and which one
+stands below?
     ratio-upside-down  group = Hkv // num_heads
-Where does the number of copies come from? Try H = 8 and Hkv = 2.
+Where does the number of copies come from? Does it change with `num_heads`, and with x?
     ratio-fixed-at-2  group = 2
+    ratio-fixed-at-2  group = 4
+    ratio-fixed-at-2  group = num_heads - Hkv
 By which size do you divide `num_heads`: by the number of K/V heads, or by another size?
     ratio-from-another-axis  Hkv = x.shape[2]
-Two heads, each copied 8 times: how many are that? How many copies make 8 heads out of 2?
+    ratio-from-another-axis  Hkv = x.shape[0]
+    ratio-from-another-axis  Hkv = x.shape[3]
+How many heads come out if each head of x is copied `num_heads` times? How many should there be?
     repeated-h-times  group = num_heads
 How many heads come out if each of Hkv heads is copied Hkv times? How many should there be?
     repeated-hkv-times  group = Hkv
 How many heads come out of your function, and how many should?
     nothing-repeated  output = x
 How many sentences go in, and how many come out? Which axis does your index cut?
-    first-sentence-only  output = _[:1]
+    first-sentence-only  return = _[:1]
+    first-sentence-only  return = _[0]
+Which dtype goes in, and which one comes out?
+    dtype-changed  return = _.float()
 """)
 AMONG = (
     "The shape is right, the cells are not. In your tensor before the reshape, does the copy axis "
