@@ -54,6 +54,14 @@ class Known:
             return whole
         return self._variants[build].variant(*(self._place[n] for n in numbers))
 
+    def template(self, *numbers: int) -> int | None:
+        """Return the number of the right class whose `__init__` a wrong one with these mistakes has."""
+        build = self._build[numbers[0]]
+        if build is None:
+            return None
+        places = (self._place[n] for n in numbers)
+        return build if self._variants[build].is_built_alike(*places) else None
+
     def source(self, *numbers: int) -> str:
         """Return the text of the wrong answer with these mistakes, which are rows."""
         build = self._build[numbers[0]]

@@ -95,6 +95,10 @@ class Variants:
         exec(self._code, namespace)
         return namespace[self.answer.__name__]
 
+    def is_built_alike(self, *numbers: int) -> bool:
+        """Say whether a class with these edits has an `__init__` without any."""
+        return not any(self._of_init & self.edits[number].keys() for number in numbers)
+
     def compose(self, a: int, b: int) -> bool:
         """Say whether two edits can stand in one answer: nowhere do they write the same line."""
         one, other = self._slots[a], self._slots[b]
@@ -104,6 +108,14 @@ class Variants:
         """Return the place, among the answer's lines, of the first one that an edit changes."""
         names = list(self.lines)
         return min(names.index(name) for name in self.edits[number])
+
+    @cached_property
+    def _of_init(self) -> set[str]:
+        """The names of the lines in `__init__`."""
+        functions = [
+            n for n in ast.walk(_tree(self.answer)) if isinstance(n, ast.FunctionDef)
+        ]
+        return {name for f in functions if f.name == "__init__" for name, _ in _named(f)}
 
     @cached_property
     def _code(self) -> CodeType:
@@ -207,7 +219,7 @@ def _tree(answer: Callable) -> ast.Module:
     raise ValueError(f"{answer.__name__} is not defined at the top level of its module")
 
 
-def _named(tree: ast.Module) -> Iterator[tuple[str, Any]]:
+def _named(tree: ast.AST) -> Iterator[tuple[str, Any]]:
     """Yield the statements that have a name: "scores", "q_proj" of `self.q_proj`, and "return"."""
     statements = [
         node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.Return)

@@ -8,9 +8,16 @@ from dataclasses import replace
 from functools import cache, lru_cache
 
 import torch
+from torch import nn
 
 from attn_lib.checks.case import run_known
 from attn_lib.checks.mistakes import known
+from attn_lib.checks.module_runs import (
+    built,
+    inputs_and_options,
+    known_run,
+    run_known_module,
+)
 from attn_lib.checks.observe import Outcome, attempt, observe, walled_off
 from attn_lib.checks.task import Task, find_task
 
@@ -25,6 +32,7 @@ class Trial:
             self.cases = list(task.make_cases(torch.Generator().manual_seed(seed)))
         self.expected = cache(self._expected)
         self.mistaken = cache(self._mistaken)
+        self.module = cache(self._new_module)
 
     def _expected(self, case: int, *, gradients: bool = False) -> Outcome:
         """What the reference does."""
@@ -34,10 +42,20 @@ class Trial:
         self, mistakes: tuple[int, ...], case: int, gradients: bool = False
     ) -> Outcome:
         """What a known mistake does, or two in one answer; to be called within `walled_off`."""
-        how = self.cases[case]
-        if self.known.mistakes[mistakes[0]].lines:
+        how, answer = self.cases[case], self.known.answer(*mistakes)
+        if self.known.mistakes[mistakes[0]].lines and not gradients:
             how = replace(how, run=run_known(how.run))
-        return attempt(self.known.answer(*mistakes), how, gradients=gradients)
+            template = self.known.template(*mistakes)
+            if how.run is run_known_module and template is not None:
+                module = self.module(case, template)
+                how = replace(how, args=((), {}, *how.args[2:]), run=known_run(module))
+        return attempt(answer, how, gradients=gradients, is_ours=True)
+
+    def _new_module(self, case: int, template: int) -> nn.Module:
+        """A module of a right class, with the parameters of a case."""
+        init, parameters, *arguments = self.cases[case].args
+        right = (self.task.reference, *self.task.others)[template]
+        return built(right, init, parameters, *inputs_and_options(tuple(arguments)))[0]
 
 
 @lru_cache(maxsize=32)
