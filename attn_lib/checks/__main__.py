@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attn_lib.checks.judge import judge
+from attn_lib.checks.mistakes import known
 from attn_lib.checks.rows import NAMES
+from attn_lib.checks.slips import SHARED
 from attn_lib.checks.task import find_task
 
 
@@ -33,10 +35,15 @@ def main(arguments: list[str]) -> int:
         description=doc,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", type=Path, help="the answers")
+    parser.add_argument("file", type=Path, nargs="?", help="the answers")
     parser.add_argument("--task", help="the task that they answer; else each by its name")
     parser.add_argument("--seed", type=int, default=0, help="of the inputs (0)")
+    parser.add_argument("--rows", metavar="TASK", help="judge this task's own rows instead")
     options = parser.parse_args(arguments)
+    if options.rows:
+        return judge_rows(options.rows, options.seed)
+    if options.file is None:
+        parser.error("expected a file with answers, or --rows TASK")
     try:
         text = options.file.read_text(encoding="utf-8")
         if options.task:
@@ -60,6 +67,24 @@ def main(arguments: list[str]) -> int:
             print("  " + verdict.message.replace("\n", "\n  "))
     print(f"\n{total} answers judged, a mistake named in {named}.")
     return 0
+
+
+def judge_rows(name: str, seed: int) -> int:
+    """Judge a task's known mistakes; say which are accepted, or taken for another one."""
+    mistakes = known(find_task(name).name).mistakes
+    wrong = 0
+    for number, mistake in enumerate(mistakes):
+        verdict = judge(name, known(name).answer(number), seed=seed)
+        if verdict.mistake != mistake.id:
+            wrong += 1
+            lines = " ; ".join(f"{line} = {text}" for line, text in mistake.lines.items())
+            named = verdict.mistake or verdict.status
+            print(f"{mistake.id}: {named}\n    {lines or '(a whole answer)'}")
+    shared = sum(mistake in SHARED for mistake in mistakes)
+    print(
+        f"{len(mistakes)} rows, {shared} of them shared; {wrong} not recognized as themselves."
+    )
+    return bool(wrong)
 
 
 def snippets(text: str) -> list[Snippet]:

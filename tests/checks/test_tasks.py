@@ -37,8 +37,9 @@ def test_every_mistake_is_rejected_and_recognized_as_itself(name, seeds):
     for seed in seeds:
         for number, mistake in enumerate(mistakes):
             verdict = judge(name, known(name).answer(number), seed=seed)
-            assert verdict.status in ("wrong", "error"), (seed, mistake)
-            assert verdict.mistake == mistake.id, (seed, mistake, str(verdict))
+            what = f"{mistake.id} {mistake.lines or mistake.answer}, seed {seed}"
+            assert verdict.status in ("wrong", "error"), f"{what} is accepted"
+            assert verdict.mistake == mistake.id, f"{what} is taken for {verdict.mistake}"
             assert verdict.points == 0
             assert verdict.question in {m.question for m in mistakes if m.id == mistake.id}
 
