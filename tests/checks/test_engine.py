@@ -529,7 +529,12 @@ def test_a_right_value_of_numpy_is_told_from_a_wrong_one():
 
 def test_a_class_without_a_name_is_told_like_any_other():
     nameless = type("", (), {})
-    for answer in (nameless, nameless(), lambda q, k, v: nameless(), lambda q, k, v: nameless):
+    for answer in (
+        nameless,
+        nameless(),
+        lambda q, k, v: nameless(),
+        lambda q, k, v: nameless,
+    ):
         assert judge("attention", answer).status in ("wrong", "error")
 
 
