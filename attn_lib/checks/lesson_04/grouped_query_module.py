@@ -62,6 +62,7 @@ grouped_query_module = task(
         "zero-times-inf",
         "maximum-not-subtracted",
         "epsilon-in-denominator",
+        "weights-times-k",
     ),
     hints=[
         "It is your `MultiHeadAttention` of lesson 03, with two projections that are narrower. How "
@@ -141,6 +142,23 @@ How many matrices stand between the merged heads and the result?
     o-proj-twice  output = self.o_proj(_)
 How long are the vectors inside one head's dot product?
     scale-by-d-model  D = x.shape[-1]
+    scale-by-d-model  D = keys.shape[-1]
+    scale-by-d-model  D = x.shape[-1] // self.num_kv_heads
+Change the weight of each of your four layers in turn. Does the result notice every one?
+    another-layer-called  values = self.k_proj(x)
+    another-layer-called  keys = self.v_proj(x)
+    another-layer-called  output = self.q_proj(merged)
+    another-layer-called  output = self.o_proj(x)
+Neighboring channels belong to one head. In which order do you give `view` its two sizes?
+    head-as-the-fast-axis  q = (H, -1)).transpose(1, 2) => (-1, H)).permute(0, 3, 1, 2)
+    head-as-the-fast-axis  few_k = (self.num_kv_heads, -1)).transpose(1, 2) => (-1, self.num_kv_heads)).permute(0, 3, 1, 2) ; few_v = (self.num_kv_heads, -1)).transpose(1, 2) => (-1, self.num_kv_heads)).permute(0, 3, 1, 2)
+    head-as-the-fast-axis  few_k = (self.num_kv_heads, -1)).transpose(1, 2) => (-1, self.num_kv_heads)).permute(0, 3, 1, 2)
+    head-as-the-fast-axis  few_v = (self.num_kv_heads, -1)).transpose(1, 2) => (-1, self.num_kv_heads)).permute(0, 3, 1, 2)
+Does each query head read one K/V head in yours, or a mean of several?
+    kv-heads-averaged  k = few_k.mean(1, keepdim=True) ; v = few_v.mean(1, keepdim=True)
+k and v have fewer heads than q. What makes them as many, before heads meet heads?
+    heads-not-shared  k = few_k ; v = few_v
+    heads-not-shared  k = few_k.repeat_interleave(Hkv, 1) ; v = few_v.repeat_interleave(Hkv, 1)
 Call it twice with the same input. Is the answer the same?
     dropout-left-in  kept = F.dropout(_, 0.1)
     dropout-left-in  output = F.dropout(_, 0.1)
