@@ -141,6 +141,7 @@ masked_attention.rows("""
 `mask[b, h]` needs a mask of four axes, none of them of size 1. What is `mask[0, 0]` if the mask is
 (L, S)? Which function gives any mask the shape (B, H, L, S), without a copy?
     mask-indexed-without-expanding  allowed = everything if mask is None else torch.stack([torch.stack([mask[b, h].expand(scores.shape[2:]) for h in range(q.shape[1])]) for b in range(len(q))])
+    mask-indexed-without-expanding  allowed = everything if mask is None else torch.stack([torch.stack([(mask if mask.ndim < 4 else mask[b, h]).expand(scores.shape[2:]) for h in range(q.shape[1])]) for b in range(len(q))])
 Inside your loop over heads the scores have three axes, (B, L, S). Which axes has the mask there?
 Give it all four before the loop, then take its part for the head.
     mask-not-cut-by-head  heads = _ if mask is None else torch.stack([scores[:, h].masked_fill(forbidden, -torch.inf).softmax(-1).masked_fill(forbidden, 0.0) @ v[:, h] for h in range(q.shape[1])], 1)
@@ -159,13 +160,15 @@ In lesson 01 the axes 1 and 2 of k changed places. What are they now? Count from
     wrong-axes-transposed  products = q @ k.transpose(1, 2)
 How many axes has q now, and how many letters do you give it?
     head-axis-forgotten  products = torch.einsum('bld,bsd->bls', q, k)
-Does a head read the values of other heads in yours? Which letter stands for the head in each
-operand?
+Does a head read anything of the other heads in yours? Which letter stands for the head in each
+operand, and which axis do you add up or average?
+    heads-mixed  products = _.sum(1, keepdim=True)
+    heads-mixed  kept = _.mean(1, keepdim=True)
     heads-mixed  heads = torch.einsum('bhls,bgsd->bhld', kept, v)
 Where do the weights meet the values in your code? What is a query's output a mixture of?
     weights-not-used  heads = v
     weights-not-used  heads = v.mean(2, keepdim=True).expand(*q.shape[:-1], -1)
-The output should be (B, H, L, Dv). In which order are its axes in yours?
+The output should be (B, H, L, Dv). How many axes has yours, and in which order?
     output-in-another-layout  heads = _.transpose(1, 2)
     output-in-another-layout  heads = _.transpose(1, 2).flatten(2)
 Give it float16, then float64: which dtype comes out? If you write the output into a tensor that you
