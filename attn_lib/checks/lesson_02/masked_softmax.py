@@ -109,6 +109,9 @@ What should one row of the result add up to? Which line of yours sees to it?
     softmax-missing  weights = hidden ; kept = weights
     softmax-missing  weights = hidden
     softmax-missing  weights = hidden.sigmoid()
+After the softmax, what should a forbidden key have: a score, or a share? How large is it?
+    forbidden-shares-not-zero  kept = weights.masked_fill(forbidden, -torch.inf)
+    forbidden-shares-not-zero  kept = weights.masked_fill(forbidden, -1000000000.0)
 Give it float16, float32 and float64: which dtype comes out? Which one should?
     dtype-changed  hidden = scores => scores.float()
     dtype-changed  hidden = scores => scores.double()
