@@ -195,6 +195,12 @@ What score does a hidden key have in your code, and what is exp of it? How low m
 of the allowed keys are low too?
     fill-not-low-enough  hidden = -torch.inf => -100.0 ; kept = weights * allowed.any(-1, keepdim=True)
     fill-not-low-enough  hidden = -torch.inf => -100.0
+With three heads, how many sets of weights should a query have? How many has it in your code?
+    one-head-only  products = _.sum(1, keepdim=True)
+    one-head-only  products = _.mean(1, keepdim=True)
+    one-head-only  kept = _.mean(1, keepdim=True)
+You call `o_proj`, or add its bias, how many times? What does its bias count for then?
+    bias-of-o-proj-for-every-head  output = _ + (H - 1) * self.o_proj.bias
 Nobody asked to add x here. Does the formula add it?
     residual-added  output = x + _
 Which axis of the weights has to meet the keys' axis of v?
@@ -287,7 +293,8 @@ multi_head_attention.wrong(
 )
 multi_head_attention.wrong(
     "bias-left-out",
-    "The four layers have a bias here. Which argument of `nn.Linear` did you set?",
+    "Each of the four layers has a bias here. Which argument of `nn.Linear` did you set?",
     layers("nn.Linear(d_model, d_model, bias=False)"),
+    {f"{letter}_proj": "nn.Linear(d_model, d_model, bias=False)" for letter in "qkv"},
     dict(o_proj="nn.Linear(d_model, d_model, bias=False)"),
 )
