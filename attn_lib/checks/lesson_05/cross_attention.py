@@ -101,6 +101,8 @@ def _(rng):
     yield Case("one query, two context tokens, one head", args, run_module, **light)
     about = "the second context token is padding"
     yield Case(about, (*args, {"context_mask": mask_of("x.")}), run_module)
+    about = "the first context token is padding"
+    yield Case(about, (*args, {"context_mask": mask_of(".x")}), run_module, **light)
     about = "all of the context is padding"
     yield Case(about, (*args, {"context_mask": mask_of("..")}), run_module)
 
@@ -167,6 +169,7 @@ How long is one query inside ONE head? Is what you divide by exactly the root of
 With three heads, how many sets of weights should a query have? How many has it in your code?
     one-head-only  H = 1
     one-head-only  kept = _.mean(1, keepdim=True)
+    one-head-only  products = _.sum(1, keepdim=True)
 `context_mask` may be None, or have many entries. What does your line make of either?
     none-not-handled  mask = context_mask
     none-not-handled  mask = ~~context_mask
@@ -178,6 +181,9 @@ What does True promise here: 'may look' or 'hide'? Which cells does `masked_fill
     inverted  mask = _ if context_mask is None else ~_ ; kept = weights
 A context vector of zeros still gets a key and a value from the biases. Which score does it get?
     context-zeroed-instead  keys = context => context.masked_fill(~mask[..., None], 0) ; values = context => context.masked_fill(~mask[..., None], 0) ; hidden = scores ; kept = weights
+How many pads has a sentence, and where do they stand? Put one in front: which token does yours hide?
+    pads-assumed-at-the-end  mask = torch.arange(context.shape[1]) < _.expand(len(x), context.shape[1]).sum(-1, keepdim=True)
+    pads-assumed-at-the-end  mask = torch.arange(context.shape[1]) < _.expand(len(x), context.shape[1]).sum(-1).amax()
 Each head gives zero where all is padding. What does `o_proj` make of zeros?
     bias-of-o-proj-hidden-too  output = _.masked_fill(~mask.any(-1)[:, None, None], 0)
 Line your mask up from the right with the scores, (B, H, L, S). Which axis does its B meet?
@@ -220,6 +226,9 @@ cross_attention.wrong(
     "bias-left-out",
     "The task asks for biases. Which argument of `nn.Linear` switches them off?",
     {f"{letter}_proj": ") => , bias=False)" for letter in "qkvo"},
+    {f"{letter}_proj": ") => , bias=False)" for letter in "qkv"},
+    {f"{letter}_proj": ") => , bias=False)" for letter in "kv"},
+    dict(o_proj=") => , bias=False)"),
 )
 
 
