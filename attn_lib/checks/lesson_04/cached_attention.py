@@ -146,7 +146,7 @@ Compare the lengths of the two parts of your cache after three calls. Do both gr
     values-not-cached  following = (k, v[:, :, -L:])
     values-not-cached  following = (k, v if cache is None else cache[1])
     values-not-cached  following = (k[:, :, -L:], v)
-Two new tokens, six in the cache. Which shape has your mask, and which rows of the full 8 x 8 mask
+Two new tokens, six in the cache. Which shape has the mask that is used, and which rows of the full 8 x 8 mask
 are its rows?
     mask-top-left  allowed = S - L => 0
     mask-top-left  allowed = S - L => 0 if L > 1 else S
