@@ -85,14 +85,18 @@ def _beside(
     """Return what an answer does beside the mistake that was recognized, and no value shows."""
     if changed is not None:
         return Mistake(*wording.changes_input(tried.task, changed), {})
-    if not tried.cases[found.case].grad:
+    with_gradients = [i for i, case in enumerate(tried.cases) if case.grad]
+    if not with_gradients:
         return None
-    theirs = tried.mistaken((tried.known.mistakes.index(found.mistake),), found.case, True)
-    mine = observed(found.case, True)
-    flows = any(g is not None for g in theirs.gradients.values())
-    if flows and not mine.error and all(g is None for g in mine.gradients.values()):
-        return Mistake(*wording.NO_GRADIENT, {})
-    return None
+    place = found.case if found.case in with_gradients else with_gradients[0]
+    theirs = tried.mistaken((tried.known.mistakes.index(found.mistake),), place, True)
+    mine = observed(place, True)
+    lost = [
+        name
+        for name, gradient in theirs.gradients.items()
+        if gradient is not None and gradient.any() and mine.gradients.get(name) is None
+    ]
+    return Mistake(*wording.NO_GRADIENT, {}) if lost and not mine.error else None
 
 
 def _is_half(case: Case) -> bool:
