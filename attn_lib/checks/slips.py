@@ -30,6 +30,8 @@ def rows(text: str) -> list[Mistake]:
 SHARED += rows("""
 If D grows from 16 to 1024, what happens to the spread of q·k? What is done about it?
     scale-missing  scores = products
+Is a dot product the sum of D products, or their mean?
+    mean-instead-of-sum  products = _ / D
 Does your factor make the scores larger or smaller?
     scale-multiplied  scores = / => *
     scale-multiplied  scores = products * D
@@ -119,6 +121,7 @@ its shapes does your line misread?
     mask-axes-changed  allowed = _ if mask is None else _.unsqueeze(1)
     mask-axes-changed  allowed = _ if mask is None else _[None, None]
     mask-axes-changed  allowed = _ if mask is None or _.ndim != 2 else _[:, None, None, :]
+    mask-axes-changed  allowed = _ if mask is None or _.ndim != 3 else _[:, None]
 `tensor[mask] = ...` needs a mask of the very shape of the tensor, and overwrites what the way back
 may still need. Which function makes a new tensor, of a mask that is broadcast?
     mask-as-index  hidden = scores if mask is None else scores.index_put((forbidden,), scores.new_tensor(-torch.inf))

@@ -232,7 +232,7 @@ cached_attention.wrong(
     dict(v="[past_v, v] => [v, past_v]"),
     dict(past="_ if cache is None else cache[::-1]"),
 )
-for room in (64, 100, 128, 1024):
+for room in (32, 40, 64, 100, 128, 1024):
     padded = f"F.pad(scores, (0, {room} - S))"
     causal = f"torch.full((L, {room}), -torch.inf).triu({room} - L + 1)"
     cached_attention.wrong(

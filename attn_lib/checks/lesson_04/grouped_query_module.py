@@ -115,6 +115,9 @@ def _(rng):
     per_head = torch.rand(2, 6, 5, 5, generator=rng) < 0.5
     per_head |= torch.eye(5) > 0
     yield case("a mask for each head", 2, 5, 24, 6, 3, mask=per_head)
+    three_axes = torch.rand(4, 3, 3, generator=rng) < 0.5
+    three_axes |= torch.eye(3) > 0
+    yield case("B = H, a mask (H, L, L)", 4, 3, 8, 4, 2, mask=three_axes)
     left = (torch.arange(5) >= torch.tensor([[0], [2]]))[:, None, None] & causal_mask(5, 5)
     yield case("words that see nothing", 2, 5, 12, 4, 2, mask=left)
     yield case("float64", 2, 5, 24, 8, 2, torch.float64)
