@@ -121,7 +121,6 @@ its shapes does your line misread?
     mask-axes-changed  allowed = _ if mask is None else _.unsqueeze(1)
     mask-axes-changed  allowed = _ if mask is None else _[None, None]
     mask-axes-changed  allowed = _ if mask is None or _.ndim != 2 else _[:, None, None, :]
-    mask-axes-changed  allowed = _ if mask is None or _.ndim != 3 else _[:, None]
 `tensor[mask] = ...` needs a mask of the very shape of the tensor, and overwrites what the way back
 may still need. Which function makes a new tensor, of a mask that is broadcast?
     mask-as-index  hidden = scores if mask is None else scores.index_put((forbidden,), scores.new_tensor(-torch.inf))

@@ -90,7 +90,6 @@ def _(rng):
         ("B = L, a mask (L, S)", (*random(4, 2, 4, 6), allowed(4, 6)), False),
         ("B = H, padding", (*random(3, 3, 5, 4), padding(1, 3, 4, S=4)), False),
         ("B = H, a mask (B, 1, L, S)", (*random(3, 3, 2, 4), allowed(3, 1, 2, 4)), False),
-        ("B = H, a mask (H, L, S)", (*random(3, 3, 2, 4), allowed(3, 2, 4)), False),
         (
             "every size 3, padding",
             (*random(3, 3, 3, 3, 3, 3), padding(2, 3, 1, S=3)),

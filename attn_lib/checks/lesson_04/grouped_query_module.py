@@ -128,6 +128,8 @@ def _(rng):
 
 grouped_query_module.rows(GROUPS)
 grouped_query_module.rows("""
+Lined up from the right with (B, H, L, L), what does the first of three axes of a mask count?
+    heads-of-the-mask-for-sentences  allowed = _ if mask is None or _.ndim != 3 else _[:, None]
 How many heads does `k_proj` make, and how many channels has each of them?
     kv-width  kv_width = d_model
     kv-width  kv_width = num_kv_heads
