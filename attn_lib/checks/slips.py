@@ -129,6 +129,7 @@ may still need. Which function makes a new tensor, of a mask that is broadcast?
 A mask (B, H, L, S) may differ from head to head. Change the mask of head 1: does the output of head
 1 move?
     one-mask-for-all-heads  forbidden = _[..., :1, :, :] if _.ndim > 2 else _
+    one-mask-for-all-heads  forbidden = _[:, :1] if _.ndim == 4 else _
 You remove weights after the softmax. What do the others add up to, in one row?
     not-renormalized  hidden = scores ; kept = weights.masked_fill(forbidden, 0.0)
 A forbidden score becomes 0 in yours, or nearly 0. What is exp(0), and is it smaller than the exp of

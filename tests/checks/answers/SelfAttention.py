@@ -16,7 +16,10 @@ answers = Answers(
         k_proj=["nn.Linear(d_model, head_dim)"],
         output=["F.scaled_dot_product_attention(q, k, v)", "self.v_proj(weights @ x)"],
     ),
-    survivors=[dict(k_proj="nn.Linear(d_model, head_dim, bias=True)")],
+    survivors=[
+        dict(k_proj="nn.Linear(d_model, head_dim, bias=True)"),
+        dict(k_proj="nn.Linear(d_model, head_dim)"),
+    ],
 )
 
 
