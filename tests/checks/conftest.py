@@ -1,5 +1,7 @@
 """How deeply a task is tested: see deep.py."""
 
+import sys
+
 import pytest
 
 from tests.checks.deep import is_changed
@@ -23,4 +25,5 @@ def seeds(deep):
 @pytest.fixture
 def without_search(monkeypatch):
     """Leave out the search for the mistake, where only the status counts: most of the time."""
-    monkeypatch.setattr("attn_lib.checks.judge.recognize", lambda *args: None)
+    module = sys.modules["attn_lib.checks.judge"]  # the package's own `judge` is the function
+    monkeypatch.setattr(module, "recognize", lambda *args: None)
