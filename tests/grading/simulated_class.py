@@ -5,10 +5,7 @@ whenever it is made.
 """
 
 import argparse
-import builtins
 import csv
-import dis
-import inspect
 import json
 import random
 import re
@@ -16,7 +13,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +21,7 @@ from itertools import islice
 from pathlib import Path
 
 from attn_lib.checks import tasks
+from attn_lib.checks.mistakes import known
 from attn_lib.grading.grade import worth_points
 from tests.grading.hostile import HONEST, HOSTILE, KEEPS_IT
 
@@ -173,40 +170,22 @@ def partly(rng: random.Random) -> Iterator[Learner]:
         yield Learner("partly right", files, lesson, points, points)
 
 
-GIVEN = {"math", "torch", "F", "nn", "Tensor"}
 HEAD = "import math, torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn"
-
-
-def free_names(answer) -> set[str]:
-    """Return the module-level names that an answer uses, those of its inner functions included."""
-    codes, names = [answer.__code__], set()
-    while codes:
-        code = codes.pop()
-        names |= {n.argval for n in dis.get_instructions(code) if n.opname == "LOAD_GLOBAL"}
-        codes += [inner for inner in code.co_consts if inspect.iscode(inner)]
-    return {name for name in names if not hasattr(builtins, name)}
 
 
 def mistaken(rng: random.Random) -> Iterator[Learner]:
     """One known mistake in a whole solution; it costs its task, and is named."""
-    known = []
+    found = []
     for task in tasks():
-        for mistake in task.mistakes if task.points else ():
-            if not inspect.isfunction(mistake.answer):
-                continue
-            source = textwrap.dedent(inspect.getsource(mistake.answer))
-            names: dict = {}
-            alone = source.find("\ndef _(") if source.startswith("@") else -1
-            if alone > 0 and free_names(mistake.answer) <= GIVEN:
-                code = f"{HEAD}\n{source[alone:].replace('def _(', f'def {task.name}(', 1)}"
-                try:
-                    exec(code, names)
-                except NameError:  # an annotation that is explained elsewhere
-                    continue
-                known.append((task, mistake.id, code))
-    rng.shuffle(known)
+        for number, mistake in enumerate(known(task.name).mistakes if task.points else ()):
+            # What the library has to this lesson's tasks is not there while it is graded.
+            if mistake.lines and "attn_lib" not in known(task.name).source(number):
+                found.append(
+                    (task, mistake.id, f"{HEAD}\n{known(task.name).source(number)}")
+                )
+    rng.shuffle(found)
     while True:
-        for task, mistake, code in known:
+        for task, mistake, code in found:
             points = most_of(task.lesson) - task.points
             named = {task.name: mistake}
             files = {"x.ipynb": spoiled(task.lesson, {task.name: code})}

@@ -39,7 +39,7 @@ def packed(content, encoding="utf-8"):
 def test_the_code_cells_of_a_solution_come_in_order():
     cells = read_cells(SOLUTION.read_bytes())
     assert cells[0].startswith("import math")
-    assert cells[-1] == "progress()"
+    assert cells[-1] == "progress(lesson=1)"
     assert not any("Four tasks" in source for source in cells)
 
 
