@@ -29,7 +29,7 @@ test:  ## set up what is missing, then run every test (some minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
 	$(ISOLATED) $(VENV) -m mypy
-	$(ISOLATED) $(PYTEST) tests
+	$(ISOLATED) $(PYTEST) tests $(if $(DEEP),--deep=$(DEEP))
 	$(NBVAL) --nbval notebooks solutions
 	$(NBVAL) --nbval-lax exercises
 	@echo "All tests passed."
