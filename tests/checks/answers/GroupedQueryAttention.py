@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_lib.checks.task import find_task
-from tests.checks.answers import Answers
+from tests.checks.answers import ALL_ALLOWED, Answers
 
 answers = Answers(
     "GroupedQueryAttention",
@@ -20,7 +20,10 @@ answers = Answers(
         merged=["torch.cat(heads.unbind(1), -1)"],
     ),
     # softmax ignores a key bias
-    survivors=[dict(k_proj=f"nn.Linear(d_model, kv_width{more})") for more in ("", ", bias=True")],
+    survivors=[
+        *(dict(k_proj=f"nn.Linear(d_model, kv_width{more})") for more in ("", ", bias=True")),
+        *ALL_ALLOWED,
+    ],
 )  # fmt: skip
 Grouped = find_task("GroupedQueryAttention").reference
 

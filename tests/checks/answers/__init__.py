@@ -10,6 +10,12 @@ from attn_lib.checks.mistakes import known
 from attn_lib.checks.rows import Edits, Variants, lines_of
 from attn_lib.checks.task import find_task
 
+# A mask that allows everything may have any shape that broadcasts to the scores.
+ALL_ALLOWED = [
+    {"everything": f"torch.ones(scores.shape{cut}, dtype=torch.bool)"}
+    for cut in ("", "[2:]", "[-3:]", "[-1:]")
+]
+
 
 class Answers:
     """Right and wrong answers to one task that no row makes.
