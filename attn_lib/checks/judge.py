@@ -10,7 +10,7 @@ from torch import nn
 from attn_lib.checks import wording
 from attn_lib.checks.case import Case
 from attn_lib.checks.gradients import Observed, judge_inputs_and_gradients
-from attn_lib.checks.observe import Outcome, observe
+from attn_lib.checks.observe import Outcome, observe, walled_off
 from attn_lib.checks.recognize import Recognized, float_dtypes, recognize
 from attn_lib.checks.task import Mistake, find_task
 from attn_lib.checks.trial import Trial, trial_of
@@ -89,7 +89,8 @@ def _beside(
     if not with_gradients:
         return None
     place = found.case if found.case in with_gradients else with_gradients[0]
-    theirs = tried.mistaken((tried.known.mistakes.index(found.mistake),), place, True)
+    with walled_off():
+        theirs = tried.mistaken((tried.known.mistakes.index(found.mistake),), place, True)
     mine = observed(place, True)
     lost = [
         name

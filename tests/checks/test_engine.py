@@ -543,3 +543,10 @@ def test_what_is_its_own_transpose_is_not_called_transposed():
         return torch.full_like(x.transpose(1, 2).flatten(2), 2.0)
 
     assert "transposed" not in judge("merge_heads", answer).message
+
+
+def test_a_mistake_that_is_recognized_leaves_the_sessions_randomness_alone():
+    before = torch.get_rng_state()
+    assert judge("attention", lambda q, k, v: (q @ k.mT, q @ k.mT)).status == "wrong"
+    assert judge("attention_scores", lambda q, k: q @ k.mT).mistake == "scale-missing"
+    assert torch.equal(torch.get_rng_state(), before)

@@ -2,11 +2,9 @@
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
-from attn_lib.checks.mistakes import known
 from attn_lib.checks.rows import Edits, Variants, lines_of
 from attn_lib.checks.task import find_task
 
@@ -72,11 +70,6 @@ class Answers:
         builds = (task.reference, *task.others)
         fits = (b for b in builds if self.spelled.keys() <= lines_of(b).keys())
         return Variants(next(fits), edits)
-
-    @cached_property
-    def mistakes(self) -> int:
-        """How many mistakes are known."""
-        return len(known(self.name).mistakes)
 
 
 def answers_to(name: str) -> Answers:
