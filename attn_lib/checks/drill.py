@@ -87,7 +87,7 @@ def drills(name: str) -> list[Drill]:
     found: dict[str, Drill] = {}
     for lines, group in ((1, one), (2, two_or_pairs)):
         for mistakes in rng.sample(group, len(group)):
-            code = _renamed(name, mine.source(*mistakes))
+            code = _renamed(mine.source(*mistakes))
             key = hashlib.sha256(code.encode()).hexdigest()[:6]
             found.setdefault(key, Drill(key, mistakes, lines, code))
     return list(found.values())
@@ -107,9 +107,9 @@ def cell_of(task: Task, drill: Drill) -> str:
     )
 
 
-def _renamed(name: str, code: str) -> str:
+def _renamed(code: str) -> str:
     """Return the code under another name: a learner's own answer is to stay what it is."""
-    return re.sub(rf"^(def|class) {name}\b", r"\1 drilled", code)
+    return re.sub(r"^(def|class) \w+", r"\1 drilled", code)
 
 
 def _choose(lesson: int | None) -> Task:
@@ -174,7 +174,11 @@ def _judge_mended(task: Task, answer: Any, key: str) -> Verdict:
     verdict = judge(task.name, answer)
     if verdict.status == "passed":
         verdict = replace(verdict, points=0, max_points=0)
-        verdict = verdict.with_note(_keep(task, _find(task, key)) if key else "Mended.")
+        try:
+            note = _keep(task, _find(task, key)) if key else "Mended."
+        except (ValueError, CannotKeep) as error:  # the verdict is shown all the same
+            note = str(error)
+        verdict = verdict.with_note(note)
     verdict.show()
     return verdict
 
