@@ -63,6 +63,9 @@ def test_wrong_answers_that_no_row_makes_are_rejected(name, seeds, without_searc
         for seed in seeds:
             verdict = judge(name, answer, seed=seed)
             assert verdict.status in ("wrong", "error"), (seed, answer)
+            # Rejected for what it is, not for a slip of ours in writing it.
+            assert "NameError" not in verdict.message, (answer, verdict.message)
+            assert "AttributeError" not in verdict.message, (answer, verdict.message)
 
 
 @every_task
