@@ -37,11 +37,14 @@ def table(text: str) -> Iterator[tuple[str, str, Edits]]:
     """Yield the id, the question and the edits of each mistake in a table of them.
 
     A question begins in the first column, and can go on in the next lines. Then comes a line for each
-    mistake that it leads out of, indented: its id, and its edits. One id may have several lines.
+    mistake that it leads out of, indented: its id, and its edits. One id may have several lines, and
+    one edit may stand for several lines of the answer.
 
         Which gate lets a head through: 0 or 1?
             upside-down     gate = 1 - _
             closed-instead  gate = torch.sigmoid(-logits) ; logits = _.abs()
+        Print the shapes of q and k. Where are the heads?
+            untransposed    q, k = .transpose(1, 2) =>
 
     Raises:
         ValueError: a line is neither, or there is no question above it.
@@ -54,9 +57,12 @@ def table(text: str) -> Iterator[tuple[str, str, Edits]]:
             continue
         is_open = False
         id, _, rest = line.strip().partition(" ")
-        edits = dict(
-            edit.strip().split(" = ", 1) for edit in rest.split(";") if " = " in edit
-        )
+        sides = (edit.split(" = ", 1) for edit in rest.split(";") if " = " in edit)
+        edits = {
+            name: text.strip()
+            for names, text in sides
+            for name in names.strip().split(", ")
+        }
         if not question or not edits:
             raise ValueError(
                 f"expected a question, and then `id  line = text`, got {line!r}"

@@ -105,7 +105,7 @@ def test_a_table_has_questions_and_under_each_the_lines_it_leads_out_of():
 Which gate lets a head through:
 0 or 1?
     upside-down  gate = 1 - _
-    both         gate = 2 * _ ; x = , dim=1 =>
+    both         gate = 2 * _ ; x, y = , dim=1 =>
 What is left out?
     nothing      return = x == 1
 """)
@@ -115,7 +115,7 @@ What is left out?
         (
             "both",
             "Which gate lets a head through: 0 or 1?",
-            {"gate": "2 * _", "x": ", dim=1 =>"},
+            {"gate": "2 * _", "x": ", dim=1 =>", "y": ", dim=1 =>"},
         ),
         ("nothing", "What is left out?", {"return": "x == 1"}),
     ]
