@@ -205,7 +205,9 @@ class _Search:
         """Say whether agreement on this input is no accident."""
         theirs, got = self.tried.mistaken(numbers, i), self.outcomes[i]
         if got.error is not None:
-            return theirs.error is not None and theirs.error.text == got.error.text
+            return theirs.error is not None and _same_words(
+                theirs.error.text, got.error.text
+            )
         return i in self.failing and got.is_sequence == theirs.is_sequence
 
     def _is_visible(self, m: int, i: int) -> bool:
@@ -229,6 +231,11 @@ class _Search:
         """Say whether the answer is right somewhere where the mistake would be seen."""
         right = (i for i in self.all if i not in self.failing)
         return any(self._is_visible(m, i) for i in right)
+
+
+def _same_words(one: str, other: str) -> bool:
+    """Say whether two errors are one: to the word, or both that of a None where a tensor should be."""
+    return one == other or ("NoneType" in one and "NoneType" in other)
 
 
 def _outline(outcome: Outcome) -> list[Any]:

@@ -15,6 +15,7 @@ import ast
 import builtins
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -61,7 +62,7 @@ def table(text: str) -> Iterator[tuple[str, str, Edits]]:
         edits = {
             name: text.strip()
             for names, text in sides
-            for name in names.strip().split(", ")
+            for name in re.split(r", (?![^(]*\))", names.strip())  # "(L, S)" is one
         }
         if not question or not edits:
             raise ValueError(

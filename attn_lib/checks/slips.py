@@ -153,9 +153,10 @@ see to every such row?
 In a row that may see nothing, your fill makes all scores equal: what does that query get? And what
 is the largest number float16 can hold?
     fill-1e9  hidden = -torch.inf => -1000000000.0 ; kept = weights
-What is the largest number float16 can hold, and what do you fill in? Which fill fits into every
-float type?
+What is the largest number float16 can hold, and which number hides a key in yours? Which one fits
+into every float type?
     fill-too-large-for-float16  hidden = -torch.inf => -1000000000.0
+    fill-too-large-for-float16  hidden = torch.where(allowed, scores, torch.tensor(-1e9).to(scores)) ; kept = weights * allowed
 In a row that may see nothing, your fill makes all scores equal. What does the softmax make of equal
 scores, and to whom does that row attend now?
     full-row-uniform  hidden = -torch.inf => torch.finfo(scores.dtype).min ; kept = weights

@@ -25,7 +25,5 @@ def seeds(deep):
 @pytest.fixture
 def without_search(monkeypatch):
     """Leave out the search for the mistake, where only the status counts: most of the time."""
-    module = sys.modules[
-        "attn_lib.checks.judge"
-    ]  # the package's own `judge` is the function
+    module = sys.modules["attn_lib.checks.judge"]  # the package's `judge` is the function
     monkeypatch.setattr(module, "recognize", lambda *args: None)

@@ -37,12 +37,11 @@ def mutants(answer: Callable) -> Iterator[Edits]:
             continue
         tree = ast.parse(text, mode="eval").body
         seen = {text}
-        for number in range(len(list(ast.walk(tree)))):
-            for change in _changes(list(ast.walk(tree))[number], arguments):
+        for number, node in enumerate(ast.walk(tree)):
+            for change in _changes(node, arguments):
                 copied = ast.Expression(deepcopy(tree))
-                nodes = list(ast.walk(copied.body))
-                changed = change(nodes[number])
-                mutant = ast.unparse(_Replace(nodes[number], changed).visit(copied))
+                old = list(ast.walk(copied.body))[number]
+                mutant = ast.unparse(_Replace(old, change(old)).visit(copied))
                 if mutant not in seen:
                     seen.add(mutant)
                     yield {line: mutant}
@@ -71,13 +70,9 @@ def _changes(node: ast.AST, arguments: list[str]) -> Iterator[Callable[[ast.AST]
             yield lambda n: n.args[0]  # f(x, ...) becomes x
         if node.keywords:
             yield lambda n: ast.Call(n.func, n.args, n.keywords[1:])
-        is_transpose = (
-            isinstance(node.func, ast.Attribute) and node.func.attr == "transpose"
-        )
+        is_transpose = getattr(node.func, "attr", None) == "transpose"
         if len(node.args) > 1 and not is_transpose:  # it does not mind the order
-            yield lambda n: ast.Call(
-                n.func, [n.args[1], n.args[0], *n.args[2:]], n.keywords
-            )
+            yield lambda n: ast.Call(n.func, [*n.args[1::-1], *n.args[2:]], n.keywords)
     if isinstance(node, ast.Subscript):
         yield lambda n: n.value
     if isinstance(node, ast.Constant):
@@ -101,11 +96,8 @@ class _Replace(ast.NodeTransformer):
 
 
 def _arguments(answer: Callable) -> set[str]:
-    functions = (
-        [f for f in vars(answer).values() if inspect.isfunction(f)]
-        if inspect.isclass(answer)
-        else [answer]
-    )
+    values = vars(answer).values() if inspect.isclass(answer) else [answer]
+    functions = filter(inspect.isfunction, values)
     return {name for f in functions for name in inspect.signature(f).parameters} - {"self"}
 
 
@@ -116,9 +108,8 @@ def accepted(name: str, *, seed: int = 0) -> list[Edits]:
     for build in (task.reference, *task.others):
         edits = [edit for edit in mutants(build) if edit not in survivors]
         variants = Variants(build, edits)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # `1[0]`, made from `x[0]`
-            variants.variant()
+        with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+            variants.variant()  # compiles them all: `1[0]`, made from `x[0]`, warns
         for number, edit in enumerate(edits):
             with limited(SECONDS):
                 if judge(name, variants.variant(number), seed=seed).status == "passed":

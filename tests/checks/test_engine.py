@@ -3,8 +3,8 @@
 import random
 import re
 import sys
-import time
 import warnings
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -20,6 +20,11 @@ from attn_lib.checks.task import find_task
 def right(q, k, v):
     weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
     return weights @ v, weights
+
+
+def changed(change):
+    """Return the right answer with both of its results changed."""
+    return lambda q, k, v: tuple(change(t) for t in right(q, k, v))
 
 
 class Hostile(torch.Tensor):
@@ -58,6 +63,8 @@ def recursion(q, k, v):
     return recursion(q, k, v)
 
 
+NAMELESS = type("", (), {})
+
 STRANGE = {
     "a string": "attention",
     "a number": 3,
@@ -75,18 +82,20 @@ STRANGE = {
     "string": returning("attention"),
     "empty tuple": returning(()),
     "scalars": returning((1.0, 2.0)),
-    "nan": lambda q, k, v: tuple(t * float("nan") for t in right(q, k, v)),
     "too few": lambda q, k, v: right(q, k, v)[0],
     "too many": lambda q, k, v: (*right(q, k, v), 1),
-    "float64": lambda q, k, v: tuple(t.double() for t in right(q, k, v)),
-    "complex": lambda q, k, v: tuple(t.to(torch.complex64) for t in right(q, k, v)),
-    "numpy": lambda q, k, v: tuple(t.detach().numpy() for t in right(q, k, v)),
-    "meta device": lambda q, k, v: tuple(t.to("meta") for t in right(q, k, v)),
-    "sparse": lambda q, k, v: tuple(t.to_sparse() for t in right(q, k, v)),
-    "nested": lambda q, k, v: tuple(
-        torch.nested.nested_tensor([t]) for t in right(q, k, v)
-    ),
-    "wrong shape": lambda q, k, v: tuple(t[0] for t in right(q, k, v)),
+    "nan": changed(lambda t: t * float("nan")),
+    "float64": changed(torch.Tensor.double),
+    "complex": changed(lambda t: t.to(torch.complex64)),
+    "numpy": changed(lambda t: t.detach().numpy()),
+    "meta device": changed(lambda t: t.to("meta")),
+    "sparse": changed(torch.Tensor.to_sparse),
+    "nested": changed(lambda t: torch.nested.nested_tensor([t])),
+    "wrong shape": changed(lambda t: t[0]),
+    "a class without a name": NAMELESS,
+    "an object of a class without a name": NAMELESS(),
+    "returns a class without a name": returning(NAMELESS),
+    "returns an object of a class without a name": returning(NAMELESS()),
     "no arguments": lambda: None,
     "syntax of a learner": lambda q, k, v: undefined_name,  # noqa: F821
 }
@@ -98,96 +107,171 @@ def test_no_answer_makes_check_raise_or_pass(answer, capsys):
     assert verdict.status in ("wrong", "error"), str(verdict)
     assert verdict.points == 0
     assert verdict.message
+    assert "The check was cut short" not in verdict.message
     assert verdict.heading in capsys.readouterr().out
     assert verdict._repr_html_().startswith("<div")
 
 
 def test_a_hostile_subclass_is_judged_by_its_numbers():
-    def answer(q, k, v):
-        output, weights = right(q, k, v)
-        return output.as_subclass(Hostile), weights
-
+    answer = changed(lambda t: t.as_subclass(Hostile))
     assert judge("attention", answer).status == "passed"
 
 
-@pytest.mark.parametrize(
-    "answer", [None, ..., raising(NotImplementedError()), returning(None)]
-)
-def test_an_untouched_stub_is_not_attempted(answer):
-    verdict = check("attention", answer)
-    assert verdict.status == "not attempted"
-    assert verdict.points == 0
+class Head(nn.Module):
+    """A SelfAttention without `forward`."""
+
+    def __init__(self, d_model, head_dim):
+        super().__init__()
+        for name in "qkv":
+            setattr(self, f"{name}_proj", nn.Linear(d_model, head_dim, bias=False))
 
 
-def test_a_module_is_not_attempted_until_forward_is_written():
-    class SelfAttention(nn.Module):
-        def __init__(self, d_model, head_dim):
-            super().__init__()
-            raise NotImplementedError
-
-        def forward(self, x):
-            raise NotImplementedError
-
-    class OnlyInit(nn.Module):
-        def __init__(self, d_model, head_dim):
-            super().__init__()
-            self.q_proj = nn.Linear(d_model, head_dim, bias=False)
-
-        def forward(self, x):
-            raise NotImplementedError
-
-    for answer in (SelfAttention, OnlyInit):
-        assert judge("SelfAttention", answer).status == "not attempted"
+class OpenInit(nn.Module):
+    def __init__(self, d_model, head_dim):
+        raise NotImplementedError
 
 
-def unwritten():
-    raise NotImplementedError
+class OpenForward(nn.Identity):  # it takes any arguments, and has no parameters
+    def forward(self, x):
+        raise NotImplementedError
+
+
+class Calling(Head):
+    def forward(self, x):
+        return raising(NotImplementedError())(x, x, x)
 
 
 @pytest.mark.parametrize(
-    ("forward", "message"),
+    ("task", "answer", "message"),
     [
-        (None, "There is no method `forward`"),
-        (lambda self, x: unwritten(), "It calls `unwritten`, which still raises"),
+        ("attention", None, "There is no answer yet"),
+        ("attention", ..., "There is no answer yet"),
+        ("attention", returning(None), "It returned None"),
+        ("attention", raising(NotImplementedError()), "`answer` still raises"),
+        ("attention", attn_lib.einsum_attention, "This is the library's own answer"),
+        ("SelfAttention", Head, "There is no method `forward`"),
+        ("SelfAttention", OpenInit, "`__init__` still raises NotImplementedError (line"),
+        ("SelfAttention", OpenForward, "`forward` still raises NotImplementedError (line"),
+        ("SelfAttention", Calling, "It calls `answer`, which still raises"),
     ],
 )
-def test_what_is_missing_is_named(forward, message):
-    class Head(nn.Module):
-        def __init__(self, d_model, head_dim):
-            super().__init__()
-            for name in "qkv":
-                setattr(self, f"{name}_proj", nn.Linear(d_model, head_dim, bias=False))
-
-    if forward:
-        Head.forward = forward
-    verdict = judge("SelfAttention", Head)
+def test_what_is_not_written_is_not_attempted_and_named(task, answer, message):
+    verdict = check(task, answer)
     assert verdict.status == "not attempted"
+    assert verdict.points == 0
     assert message in verdict.message
 
 
-def test_an_open_forward_is_named_with_its_line():
-    class Head(nn.Module):
-        def __init__(self, d_model, head_dim):
-            super().__init__()
-
-        def forward(self, x):
-            raise NotImplementedError
-
-    assert (
-        "`forward` still raises NotImplementedError (line"
-        in judge("SelfAttention", Head).message
-    )
+TOLD = []
 
 
-def test_an_answer_by_way_of_numpy_is_told_of_its_gradient():
-    def answer(q, k, v):
-        arrays = (t.detach().numpy() for t in (q, k, v))
-        return tuple(
-            torch.from_numpy(t.numpy()) for t in right(*map(torch.from_numpy, arrays))
-        )
+def told(task, mistake, *words, status="wrong", unsaid=None):
+    """Decorate an answer to a task with the verdict on it, and words in its message."""
 
-    verdict = judge("attention", answer)
-    assert verdict.mistake == "no-gradient"
+    def add(answer):
+        TOLD.append((task, answer, status, mistake, words, unsaid))
+        return answer
+
+    return add
+
+
+@told("attention", "no-gradient")
+def an_answer_by_way_of_numpy(q, k, v):
+    return right(*(torch.from_numpy(t.detach().numpy()) for t in (q, k, v)))
+
+
+@told("attention", "no-gradient", "no gradient reaches `k`")
+def a_missing_gradient_is_named(q, k, v):
+    return right(q, k.detach(), v)
+
+
+@told("attention", "nan-gradient", "nan or inf", "paint over it")
+def a_gradient_that_is_not_finite(q, k, v):
+    output, weights = right(q, k, v)
+    hole = (q.sum() * 0 / 0 * v).nan_to_num(0.0)
+    return output + hole.sum(1, keepdim=True), weights
+
+
+@told("attention", "changes-input", "`q`")
+def a_changed_input_is_named(q, k, v):
+    q /= q.shape[-1] ** 0.5
+    weights = (q @ k.mT).softmax(-1)
+    return weights @ v, weights
+
+
+@told("attention_rollout", "changes-input", "`.pop`")
+def an_answer_that_empties_its_list(layers):
+    rollout = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype)
+    while layers:
+        weights = layers.pop(0).mean(1)
+        rollout = (weights + torch.eye(weights.shape[-1]).to(weights)) / 2 @ rollout
+    return rollout
+
+
+@told("attention_rollout", "changes-input")
+def an_answer_that_fills_its_list(layers):
+    layers.append(torch.eye(layers[0].shape[-1]))
+    return find_task("attention_rollout").reference(layers[:-1])
+
+
+@told("attention_rollout", "order-reversed")
+def a_mistake_beside_a_dtype_that_suits_float32_only(layers):
+    B, _, L, _ = layers[0].shape
+    rollout = torch.eye(L).expand(B, L, L)
+    for weights in layers:
+        rollout = rollout @ ((weights.mean(1) + torch.eye(L)) / 2)
+    return rollout
+
+
+@told("attention", "results-swapped", "Think: Which of the two is asked for first")
+def a_recognized_mistake_asks_its_question(q, k, v):
+    return right(q, k, v)[::-1]
+
+
+@told("induction_score", "a-list-of-numbers", unsaid="comma")
+def a_list_of_one_number_is_no_comma_too_many(weights, period):
+    return find_task("induction_score").reference(weights, period).tolist()
+
+
+@told("attention_scores", None, "a comma or a bracket too many")
+def one_value_in_a_tuple_is_not_the_value(q, k):
+    return (q @ k.mT / q.shape[-1] ** 0.5,)
+
+
+@told("kv_cache_bytes", None, "has the right value, but is an int64: it should be an int")
+def a_right_value_of_numpy(*sizes):
+    return np.int64(find_task("kv_cache_bytes").reference(*sizes))
+
+
+@told("merge_heads", None, unsaid="transposed")
+def what_is_its_own_transpose_is_not_called_transposed(x):
+    return torch.full_like(x.transpose(1, 2).flatten(2), 2.0)
+
+
+@told("attention", "keys-not-transposed", "RuntimeError", "q @ k  # this", status="error")
+def an_error_names_the_learners_line(q, k, v):
+    return q @ k  # this line
+
+
+@told("SelfAttention", None, "no parameter `q_proj.weight`", "It has: weight, bias.")
+class Misnamed(nn.Linear):
+    """Its parameters have other names."""
+
+
+@told("MultiHeadAttention", None, "`forward(x, context=None, mask=None)`", status="error")
+class WithoutMask(attn_lib.MultiHeadAttention):
+    def forward(self, x, context=None):
+        return super().forward(x, context)
+
+
+@pytest.mark.parametrize("told", TOLD, ids=lambda told: told[1].__name__)
+def test_what_is_wrong_is_told(told):
+    task, answer, status, mistake, words, unsaid = told
+    verdict = judge(task, answer)
+    assert (verdict.status, verdict.mistake) == (status, mistake)
+    assert all(part in verdict.message for part in words), verdict.message
+    assert unsaid is None or unsaid not in verdict.message
+    assert (f'data-mistake="{mistake}"' in verdict._repr_html_()) == bool(mistake)
 
 
 def test_large_numbers_are_told_apart():
@@ -200,161 +284,23 @@ def test_large_numbers_are_told_apart():
     assert "1 times" not in verdict.message
 
 
-def test_a_default_device_set_by_an_answer_does_not_stay():
-    def answer(q, k, v):
-        torch.set_default_device("meta")
-        return right(q, k, v)
-
-    judge("attention", answer)
-    assert torch.get_default_device() == torch.device("cpu")
-    assert torch.overrides._get_current_function_mode_stack() == []
-    assert torch.zeros(1).device == torch.device("cpu")
-
-
-def test_a_missing_parameter_is_named():
-    class Misnamed(nn.Module):
-        def __init__(self, d_model, head_dim):
-            super().__init__()
-            self.query = nn.Linear(d_model, head_dim, bias=False)
-
-        def forward(self, x):
-            return self.query(x)
-
-    verdict = judge("SelfAttention", Misnamed)
-    assert verdict.status == "wrong"
-    assert "no parameter `q_proj.weight`" in verdict.message
-    assert "query.weight" in verdict.message
-
-
 def test_the_verdict_shows_input_index_and_values():
     def answer(q, k, v):
         output, weights = right(q, k, v)
-        output = output.clone()
         output[0, 0, 1] += 0.5
         return output, weights
 
     verdict = judge("attention", answer)
     assert verdict.status == "wrong"
     assert verdict.mistake is None
-    assert (
-        "Input: One query, two keys: q (1, 1, 4), k (1, 2, 4), v (1, 2, 3)."
-        in verdict.message
-    )
-    assert (
-        "at index [0, 0, 1]: expected 2.1515, got 2.6515. 1 of 3 numbers differs"
-        in verdict.message
-    )
+    one_query = "Input: One query, two keys: q (1, 1, 4), k (1, 2, 4), v (1, 2, 3)."
+    difference = "at index [0, 0, 1]: expected 2.1515, got 2.6515. 1 of 3 numbers differs"
+    assert one_query in verdict.message
+    assert difference in verdict.message
     assert verdict.inputs["q"].tolist() == [[[2.0, 0.0, 0.0, 0.0]]]
     assert "q = torch.tensor([[[2.0, 0.0, 0.0, 0.0]]])" in str(verdict)
     assert 'data-status="wrong"' in verdict._repr_html_()
     assert "<img" in verdict._repr_html_()
-
-
-def test_a_recognized_mistake_asks_its_question():
-    verdict = judge("attention", lambda q, k, v: right(q, k, v)[::-1])
-    assert verdict.mistake == "results-swapped"
-    assert "Think: Which of the two is asked for first" in verdict.message
-    assert 'data-mistake="results-swapped"' in verdict._repr_html_()
-
-
-def test_a_mistake_is_recognized_beside_a_dtype_that_suits_float32_only():
-    def reversed_order(layers):
-        B, _, L, _ = layers[0].shape
-        rollout = torch.eye(L).expand(B, L, L)
-        for weights in layers:
-            rollout = rollout @ ((weights.mean(1) + torch.eye(L)) / 2)
-        return rollout
-
-    verdict = judge("attention_rollout", reversed_order)
-    assert verdict.mistake == "order-reversed"
-
-
-def test_an_answer_that_empties_its_list_is_told_so():
-    def emptying(layers):
-        rollout = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype)
-        while layers:
-            weights = layers.pop(0).mean(1)
-            rollout = (weights + torch.eye(weights.shape[-1]).to(weights)) / 2 @ rollout
-        return rollout
-
-    assert judge("attention_rollout", emptying).mistake == "changes-input"
-    assert "`.pop`" in judge("attention_rollout", emptying).message
-
-
-def test_an_answer_that_fills_its_list_is_told_so():
-    def filling(layers):
-        layers.append(torch.eye(layers[0].shape[-1]))
-        return find_task("attention_rollout").reference(layers[:-1])
-
-    assert judge("attention_rollout", filling).mistake == "changes-input"
-
-
-def test_a_list_of_one_number_is_told_from_a_comma_too_many():
-    def answer(weights, period):
-        return find_task("induction_score").reference(weights, period).tolist()
-
-    verdict = judge("induction_score", answer)
-    assert verdict.mistake == "a-list-of-numbers"
-    assert "comma" not in verdict.message
-
-
-def test_an_error_names_the_learners_line():
-    def answer(q, k, v):
-        return q @ k  # this line
-
-    verdict = judge("attention", answer)
-    assert verdict.status == "error"
-    assert "RuntimeError" in verdict.message
-    assert "return q @ k  # this line" in verdict.message
-
-
-def test_a_changed_input_is_an_error_and_named():
-    def answer(q, k, v):
-        q /= q.shape[-1] ** 0.5
-        weights = (q @ k.mT).softmax(-1)
-        return weights @ v, weights
-
-    verdict = judge("attention", answer)
-    assert verdict.status == "wrong"
-    assert verdict.mistake == "changes-input"
-    assert "`q`" in verdict.message
-
-
-def test_a_missing_gradient_is_an_error_and_named():
-    def answer(q, k, v):
-        return right(q, k.detach(), v)
-
-    verdict = judge("attention", answer)
-    assert verdict.mistake == "no-gradient"
-    assert "no gradient reaches `k`" in verdict.message
-
-
-def test_a_gradient_that_is_not_finite_is_an_error_and_named():
-    def painted(q, k, v):
-        output, weights = right(q, k, v)
-        hole = (q.sum() * 0 / 0 * v).nan_to_num(0.0)
-        return output + hole.sum(1, keepdim=True), weights
-
-    verdict = judge("attention", painted)
-    assert verdict.mistake == "nan-gradient"
-    assert "nan or inf" in verdict.message
-    assert "paint over it" in verdict.message
-
-
-def test_one_value_in_a_tuple_is_not_the_value():
-    verdict = judge("attention_scores", lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5,))
-    assert verdict.status == "wrong"
-    assert "a comma or a bracket too many" in verdict.message
-
-
-def test_a_forward_that_takes_other_arguments_is_told_what_it_is_called_with():
-    class WithoutMask(attn_lib.MultiHeadAttention):
-        def forward(self, x, context=None):
-            return super().forward(x, context)
-
-    verdict = judge("MultiHeadAttention", WithoutMask)
-    assert verdict.status == "error"
-    assert "`forward(x, context=None, mask=None)`" in verdict.message
 
 
 def test_a_layer_with_a_second_name_keeps_its_weights():
@@ -362,9 +308,6 @@ def test_a_layer_with_a_second_name_keeps_its_weights():
         def __init__(self, d_model, num_heads):
             super().__init__(d_model, num_heads)
             self.by_letter = nn.ModuleDict({"q": self.q_proj, "k": self.k_proj})
-
-        def forward(self, x, context=None, mask=None):
-            return super().forward(x, context, mask=mask)
 
     assert judge("MultiHeadAttention", WithNames).status == "passed"
 
@@ -382,22 +325,26 @@ def test_the_inputs_of_a_module_can_be_pasted():
     assert torch.equal(names["x"], verdict.inputs["x"])
 
 
-def test_the_session_is_left_as_it_was():
+@pytest.mark.parametrize("then", [right, lambda q, k, v: (q + 1, k)])
+def test_the_session_is_left_as_it_was(then):
     def answer(q, k, v):
         torch.manual_seed(1), random.seed(1), np.random.seed(1)
         torch.rand(1), random.random(), np.random.rand()
         torch.set_default_dtype(torch.float64)
         torch.set_grad_enabled(False)
+        torch.set_default_device("meta")
         warnings.simplefilter("ignore")
         sys.stdout = None
-        return q + 1, k
+        return then(q, k, v)
 
     torch.manual_seed(5), random.seed(5), np.random.seed(5)
     expected = torch.rand(1), random.random(), np.random.rand()
     torch.manual_seed(5), random.seed(5), np.random.seed(5)
     stdout = sys.stdout
-    assert judge("attention", answer).status == "wrong"
+    assert judge("attention", answer).status in ("wrong", "error")
     assert sys.stdout is stdout
+    assert torch.get_default_device() == torch.device("cpu")
+    assert torch.overrides._get_current_function_mode_stack() == []
     assert (torch.rand(1), random.random(), np.random.rand()) == expected
     assert torch.get_default_dtype() == torch.float32
     assert torch.is_grad_enabled()
@@ -417,7 +364,6 @@ def test_the_sessions_settings_do_not_touch_the_verdict(dtype):
 def test_prints_and_warnings_are_shown_in_the_verdict_and_bounded(capsys):
     def answer(q, k, v):
         print("shape of q:", q.shape)
-        warnings.warn("careful", stacklevel=1)
         print("flood " * 50_000)
         return q, k
 
@@ -438,16 +384,11 @@ def test_html_in_an_answer_is_escaped():
 
 
 def test_an_interrupted_answer_gives_a_verdict_at_once():
-    calls = []
-
-    def answer(q, k, v):
-        calls.append(1)
-        raise KeyboardInterrupt
-
+    answer = Mock(side_effect=KeyboardInterrupt)
     verdict = check("attention", answer)
     assert verdict.status == "error"
     assert "You interrupted it" in verdict.message
-    assert len(calls) == 1
+    assert answer.call_count == 1
 
 
 def test_an_unknown_task_is_a_verdict_not_an_exception(capsys):
@@ -459,14 +400,9 @@ def test_an_unknown_task_is_a_verdict_not_an_exception(capsys):
 
 
 def test_hints_are_graduated_and_end_with_the_last(capsys):
-    for expected in (
-        "Hint 1 of 3",
-        "Hint 2 of 3",
-        "Hint 3 of 3 (the last one)",
-        "Hint 3 of 3",
-    ):
+    for expected in ("1 of 3", "2 of 3", "3 of 3 (the last one)", "3 of 3"):
         hint("attention_scores")
-        assert expected in capsys.readouterr().out
+        assert f"Hint {expected}" in capsys.readouterr().out
 
 
 def test_progress_shows_points(capsys):
@@ -486,63 +422,19 @@ def test_grade_returns_points_all_or_nothing():
     assert grade("attention", lambda q, k, v: right(q, k, v)[::-1]) == 0.0
 
 
-def test_judge_with_a_private_seed_uses_other_inputs():
-    seen = []
+def test_the_same_seed_gives_the_same_inputs_a_private_one_others():
+    def seen(seed):
+        sums = []
+        judge("attention", lambda *x: sums.append(x[0].sum()) or right(*x), seed=seed)
+        return torch.stack(sums).tolist()
 
-    def answer(q, k, v):
-        seen.append(q.sum().item())
-        return right(q, k, v)
-
-    judge("attention", answer, seed=1)
-    first, seen[:] = list(seen), []
-    judge("attention", answer, seed=2)
-    assert first != seen
-
-
-def test_the_librarys_own_answer_earns_nothing():
-    from attn_lib import einsum_attention
-
-    assert check("attention", einsum_attention).status == "not attempted"
-
-
-def test_a_slow_answer_is_not_timed_out():
-    """Slow is not wrong: a learner's loop may take its time."""
-
-    def answer(q, k, v):
-        time.sleep(0.001)
-        return right(q, k, v)
-
-    assert judge("attention", answer).status == "passed"
+    assert seen(1) == seen(1) != seen(2)
 
 
 def test_a_number_of_too_many_digits_is_no_surprise():
     for number in (10**5000, -(10**5000)):
         verdict = judge("kv_cache_bytes", lambda *sizes, number=number: number)
         assert "a number of more than 100 digits" in verdict.message
-
-
-def test_a_right_value_of_numpy_is_told_from_a_wrong_one():
-    right = find_task("kv_cache_bytes").reference
-    verdict = judge("kv_cache_bytes", lambda *sizes: np.int64(right(*sizes)))
-    assert "has the right value, but is an int64: it should be an int" in verdict.message
-
-
-def test_a_class_without_a_name_is_told_like_any_other():
-    nameless = type("", (), {})
-    for answer in (
-        nameless,
-        nameless(),
-        lambda q, k, v: nameless(),
-        lambda q, k, v: nameless,
-    ):
-        assert judge("attention", answer).status in ("wrong", "error")
-
-
-def test_what_is_its_own_transpose_is_not_called_transposed():
-    def answer(x):
-        return torch.full_like(x.transpose(1, 2).flatten(2), 2.0)
-
-    assert "transposed" not in judge("merge_heads", answer).message
 
 
 def test_a_mistake_that_is_recognized_leaves_the_sessions_randomness_alone():

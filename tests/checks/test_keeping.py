@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -53,80 +54,44 @@ class SelfAttention(Base):
         return attention(self.q_proj(x), self.k_proj(x), self.v_proj(x))[0]
 '''
 NAMES = ("attention_scores", "stable_softmax", "attention", "SelfAttention")
+LATER = """
+from attn_lib.checks import mine
+import torch
+SelfAttention = mine("SelfAttention")
+print(SelfAttention(4, 2)(torch.zeros(1, 3, 4)).shape, SelfAttention.__module__)
+"""
 
 
 def in_notebook(*cells, home):
     """Run cells as a notebook does, in a process of its own; return what they print."""
     program = f"""
-        import sys
         from IPython.core.interactiveshell import InteractiveShell
         shell = InteractiveShell.instance()
         for cell in {list(cells)!r}:
-            result = shell.run_cell(cell, store_history=True)
-            if not result.success:
-                sys.exit("cell failed")
+            shell.run_cell(cell, store_history=True).raise_error()
     """
-    environment = {
-        **os.environ,
-        "ATTN_HOME": str(home),
-        "IPYTHONDIR": str(home / "ipython"),
-    }
+    home.mkdir(exist_ok=True)
+    folders = {"ATTN_HOME": str(home), "IPYTHONDIR": str(home / "ipython")}
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True, text=True, env=environment, timeout=120,
+        capture_output=True, text=True, env=os.environ | folders, timeout=120,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout
 
 
 def test_answers_written_in_cells_come_back_in_a_later_notebook(learner_home):
-    learner_home.mkdir()
     checks = "from attn_lib.checks import check\n"
     checks += "\n".join(f"check({name!r}, {name})" for name in NAMES)
     out = in_notebook(CELLS, checks, home=learner_home)
     assert out.count("✓ Passed") == len(NAMES)
     assert "Not kept" not in out
-    later = """
-from attn_lib.checks import mine
-import torch
-SelfAttention = mine("SelfAttention")
-print(SelfAttention(4, 2)(torch.zeros(1, 3, 4)).shape, SelfAttention.__module__)
-"""
-    out = in_notebook(later, home=learner_home)
+    out = in_notebook(LATER, home=learner_home)
     assert "torch.Size([1, 3, 2]) your_SelfAttention" in out
     assert "library's version" not in out
 
 
-def test_a_kept_answer_can_be_used_in_the_next_answer(learner_home):
-    learner_home.mkdir()
-    first = CELLS + "\nfrom attn_lib.checks import check\ncheck('attention', attention);"
-    in_notebook(first, home=learner_home)
-    second = """
-from torch import nn
-from attn_lib.checks import check, mine
-attention = mine("attention")
-
-class SelfAttention(nn.Module):
-    def __init__(self, d_model, head_dim):
-        super().__init__()
-        for name in "qkv":
-            setattr(self, name + "_proj", nn.Linear(d_model, head_dim, bias=False))
-
-    def forward(self, x):
-        return attention(self.q_proj(x), self.k_proj(x), self.v_proj(x))[0]
-
-check("SelfAttention", SelfAttention)
-"""
-    assert "✓ Passed" in in_notebook(second, home=learner_home)
-    third = "from attn_lib.checks import mine\nprint(mine('SelfAttention').__module__)"
-    assert "your_SelfAttention" in in_notebook(third, home=learner_home)
-
-
-def test_an_answer_that_uses_the_librarys_stand_in_is_kept_and_leaves_the_tasks_alone(
-    learner_home,
-):
-    learner_home.mkdir()
-    first = """
+USING = """
 from torch import nn
 from attn_lib.checks import check, judge, mine
 attend = mine("attention")
@@ -143,24 +108,33 @@ class SelfAttention(nn.Module):
 check("SelfAttention", SelfAttention)
 print(judge("attention", lambda q, k, v: (v, q)).status)
 """
-    out = in_notebook(first, home=learner_home)
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own", "stand-in"])
+def test_an_answer_that_uses_another_is_kept_and_leaves_the_tasks_alone(own, learner_home):
+    """The other one is the learner's own, from an earlier notebook, or the library's."""
+    using = USING
+    if own:
+        checks = "from attn_lib.checks import check\ncheck('attention', attention);"
+        in_notebook(CELLS, checks, home=learner_home)
+        using = USING.replace("attend", "attention")
+    out = in_notebook(using, home=learner_home)
+    assert ("library's version" in out) != own
     assert "✓ Passed" in out
     assert "Not kept" not in out
     assert "wrong" in out
-    later = "from attn_lib.checks import mine\nprint(mine('SelfAttention').__module__)"
-    assert "your_SelfAttention" in in_notebook(later, home=learner_home)
+    assert "torch.Size([1, 3, 2]) your_SelfAttention" in in_notebook(
+        LATER, home=learner_home
+    )
 
 
 def test_an_answer_that_cannot_stand_alone_passes_and_says_so(capsys):
     scale = torch.tensor(2.0)
 
-    def make():
-        def attention_scores(q, k):
-            return q @ k.mT / q.shape[-1] ** 0.5 * scale / 2
+    def attention_scores(q, k):
+        return q @ k.mT / q.shape[-1] ** 0.5 * scale / 2
 
-        return attention_scores
-
-    assert check("attention_scores", make()).status == "passed"
+    assert check("attention_scores", attention_scores).status == "passed"
     assert "Not kept for later lessons" in capsys.readouterr().out
     assert mine("attention_scores")(torch.ones(1, 1, 4), torch.ones(1, 1, 4)).item() == 2
     assert "its source could not be kept" in capsys.readouterr().out
@@ -174,65 +148,53 @@ def test_without_an_answer_the_library_stands_in(capsys):
         mine("nothing")
 
 
-def test_a_stale_answer_is_replaced_with_a_message(capsys):
-    store.update(
-        "attention_scores", lambda e: e.update(passed=True, source="attention_scores = 1 /")
-    )
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("attention_scores = 1 /", "version stands in for yours (invalid syntax"),
+        ("def attention_scores(q, k):\n    return q @ k.mT\n", "no longer passes"),
+    ],
+)
+def test_a_stale_answer_is_replaced_with_a_message(source, message, capsys):
+    store.update("attention_scores", lambda e: e.update(passed=True, source=source))
     mine("attention_scores")
-    assert (
-        "the library's version stands in for yours (invalid syntax"
-        in capsys.readouterr().out
-    )
-    wrong = "def attention_scores(q, k):\n    return q @ k.mT\n"
-    store.update("attention_scores", lambda e: e.update(passed=True, source=wrong))
-    mine("attention_scores")
-    assert "no longer passes" in capsys.readouterr().out
+    assert message in capsys.readouterr().out
+
+
+def scores(q, k):
+    return q @ k.mT / q.shape[-1] ** 0.5
 
 
 def test_a_passed_task_stays_passed_after_a_later_mistake():
-    check("attention_scores", lambda q, k: q @ k.mT / q.shape[-1] ** 0.5)
+    verdict = check("attention_scores", lambda q, k: q @ k.mT / q.shape[-1] ** 0.5)
+    assert "not defined at the top level" in verdict.note
     check("attention_scores", lambda q, k: q @ k.mT)
     kept, _ = store.load()
     assert kept["attention_scores"]["passed"]
     assert kept["attention_scores"]["attempts"] == 2
 
 
+NO_TEXT = b"\xff\xfe\x00\x80"
+NO_TASKS = [b'{"tasks": []}', b'{"tasks": {"attention": 3}}', b'{"tasks": {"a": {}}}']
+
+
 @pytest.mark.parametrize(
-    "damage",
-    [
-        "",
-        "{",
-        "[]",
-        "null",
-        '{"tasks": []}',
-        '{"tasks": {"attention": 3}}',
-        '{"tasks": {"a": {}}}',
-        "[" * 9999,
-    ],
+    "damage", [b"", b"{", b"[]", b"null", b"[" * 9999, NO_TEXT, *NO_TASKS]
 )
 def test_a_damaged_file_is_set_aside_not_lost(damage, learner_home, capsys):
     learner_home.mkdir()
-    store.path().write_text(damage)
+    store.path().write_bytes(damage)
     progress()
     assert "It is set aside, not lost" in capsys.readouterr().out
     (aside,) = learner_home.glob("progress.damaged-*.json")
-    assert aside.read_text() == damage
-    check("attention_scores", lambda q, k: q @ k.mT / q.shape[-1] ** 0.5)
+    assert aside.read_bytes() == damage
+    check("attention_scores", scores)
     assert store.load()[0]["attention_scores"]["passed"]
 
 
-def test_bytes_that_are_no_text_are_set_aside(learner_home):
-    learner_home.mkdir()
-    store.path().write_bytes(b"\xff\xfe\x00\x80")
-    assert "set aside" in store.load()[1]
-
-
-def test_a_folder_that_cannot_be_written_gives_a_message(learner_home, monkeypatch, capsys):
+def test_a_folder_that_cannot_be_written_gives_a_message(learner_home, capsys):
     learner_home.write_text("a file where the folder should be")
-    assert (
-        check("attention_scores", lambda q, k: q @ k.mT / q.shape[-1] ** 0.5).status
-        == "passed"
-    )
+    assert check("attention_scores", scores).status == "passed"
     assert "Your progress could not be kept" in capsys.readouterr().out
     progress()
     mine("attention_scores")
@@ -249,11 +211,7 @@ def test_what_a_newer_course_keeps_is_preserved(learner_home):
 def test_an_interrupted_write_leaves_the_old_file(learner_home, monkeypatch):
     store.update("attention", lambda entry: entry.update(attempts=1))
     before = store.path().read_text()
-
-    def fail(*args):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "replace", fail)
+    monkeypatch.setattr(os, "replace", Mock(side_effect=OSError("disk full")))
     with pytest.raises(store.CannotKeep, match="disk full"):
         store.update("attention", lambda entry: entry.update(attempts=2))
     assert store.path().read_text() == before
@@ -270,16 +228,11 @@ for i in range(25):
     store.update("attention", add)
     store.update(sys.argv[1], add)
 """
-    runs = [
-        subprocess.Popen([sys.executable, "-c", program, name]) for name in ("one", "two")
-    ]
+    names = "one", "two"
+    runs = [subprocess.Popen([sys.executable, "-c", program, name]) for name in names]
     assert [run.wait(60) for run in runs] == [0, 0]
-    kept, _ = store.load()
-    assert {name: entry["attempts"] for name, entry in kept.items()} == {
-        "attention": 50,
-        "one": 25,
-        "two": 25,
-    }
+    attempts = {name: entry["attempts"] for name, entry in store.load()[0].items()}
+    assert attempts == {"attention": 50, "one": 25, "two": 25}
 
 
 def test_the_place_is_the_users_data_folder_unless_told(monkeypatch):
@@ -297,19 +250,16 @@ def test_a_kept_answer_is_judged_once_in_a_session(monkeypatch):
 
     check("mixture", mixes)
     assert store.load()[0]["mixture"]["source"]
-    judged = []
-    monkeypatch.setattr(
-        commands, "judge", lambda *a, **k: judged.append(a) or judge(*a, **k)
-    )
+    counting = Mock(wraps=judge)
+    monkeypatch.setattr(commands, "judge", counting)
     monkeypatch.setattr(commands, "_judged", {})
     for _ in range(5):
         assert mine("mixture") is mixes
-    assert len(judged) == 1
+    assert counting.call_count == 1
 
 
-def test_an_answer_that_asks_for_itself_gets_the_librarys(monkeypatch, capsys):
+def test_an_answer_that_asks_for_itself_gets_the_librarys():
     source = "from attn_lib.checks import mine\ndef mixture(w, v):\n    return mine('mixture')(w, v)\n"
-    keep_source = dict(passed=True, status="passed", source=source)
-    store.update("mixture", lambda entry: entry.update(keep_source))
+    store.update("mixture", lambda entry: entry.update(passed=True, source=source))
     weights, values = torch.ones(1, 2), torch.ones(2, 1)
     assert mine("mixture")(weights, values).item() == 2.0

@@ -1,6 +1,5 @@
 """Which question an answer is asked: one slip, two at once, a slip beside something unknown."""
 
-import math
 import time
 
 import pytest
@@ -8,11 +7,6 @@ import torch
 
 from attn_lib.checks import judge
 from attn_lib.checks.task import find_task
-
-
-def scores_of(q, k, *, turned=False, scaled=True):
-    products = k @ q.mT if turned else q @ k.mT
-    return products / math.sqrt(q.shape[-1]) if scaled else products
 
 
 def test_one_slip_is_named_however_it_is_written():
@@ -29,7 +23,7 @@ def test_one_slip_is_named_however_it_is_written():
 
 def test_two_slips_at_once_are_both_named_and_one_is_asked_about():
     def answer(q, k, v):
-        weights = scores_of(q, k, scaled=False).softmax(1)
+        weights = (q @ k.mT).softmax(1)
         return weights @ v, weights
 
     verdict = judge("attention", answer)
@@ -39,7 +33,7 @@ def test_two_slips_at_once_are_both_named_and_one_is_asked_about():
 
 def test_a_slip_beside_something_unknown_is_asked_about_with_a_hedge():
     def answer(q, k, v):
-        weights = scores_of(q, k, scaled=False).softmax(-1)
+        weights = (q @ k.mT).softmax(-1)
         return (weights @ v, weights) if len(q) < 3 else (weights @ v.flip(1), weights + 1)
 
     verdict = judge("attention", answer)
@@ -64,7 +58,7 @@ def test_the_input_shown_has_a_difference_that_can_be_seen():
     """Not the smallest one, if the numbers differ there in the fourth digit only."""
 
     def answer(q, k):
-        exact = q @ k.mT / math.sqrt(q.shape[-1])
+        exact = q @ k.mT / q.shape[-1] ** 0.5
         return exact * (1.0003 if q.numel() < 10 else 1.5)
 
     verdict = judge("attention_scores", answer)

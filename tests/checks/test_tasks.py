@@ -89,15 +89,12 @@ def test_two_mistakes_in_one_answer_are_named(name, deep, pytestconfig):
     for pair in pairs:
         verdict = judge(name, mine.answer(*pair))
         ids = {mine.mistakes[number].id for number in pair}
+        is_hedged = verdict.question.startswith("On this input")
         if verdict.status == "passed":  # two slips may cancel: then they are a right answer
             assert _is_right(name, pair), pair
-        elif verdict.mistake in ids:
-            named_one += 1
-        elif verdict.question.startswith("On this input"):
+        elif is_hedged and verdict.mistake not in ids:
             others.append((ids, verdict.mistake))
-        elif (
-            verdict.mistake is not None
-        ):  # it does the same on every input: that is what it is
+        elif verdict.mistake is not None:  # one of them, or what it is on every input
             named_one += 1
     if deep and pairs:
         assert named_one >= 0.85 * len(pairs), (named_one, len(pairs))
@@ -106,21 +103,20 @@ def test_two_mistakes_in_one_answer_are_named(name, deep, pytestconfig):
 
 def _is_right(name, numbers):
     """Say whether some rows together do what the reference does, on the cases of ten other seeds."""
-    for seed in range(50, 60):
-        tried = trial_of(name, seed)
-        for i, case in enumerate(tried.cases):
-            if not alike(tried.mistaken(numbers, i), tried.expected(i), case.tolerance):
-                return False
-    return True
+    trials = (trial_of(name, seed) for seed in range(50, 60))
+    return all(
+        alike(tried.mistaken(numbers, i), tried.expected(i), case.tolerance)
+        for tried in trials
+        for i, case in enumerate(tried.cases)
+    )
 
 
 @every_task
 def test_tasks_are_complete(name):
     task, answers = find_task(name), answers_to(name)
     assert len(task.hints) == 3
-    assert len({mistake.id for mistake in known(name).mistakes}) >= (
-        6 if task.points else 4
-    )
+    ids = {mistake.id for mistake in known(name).mistakes}
+    assert len(ids) >= (6 if task.points else 4)
     assert sum(map(len, answers.spelled.values())) + len(answers.rights) >= 5
     assert answers.wrongs
     assert task.signature.startswith((name, f"class {name}"))
@@ -128,20 +124,3 @@ def test_tasks_are_complete(name):
 
 def test_every_task_has_answers_and_no_others_do():
     assert named() == sorted(NAMES)
-
-
-def test_an_unknown_task_names_the_nearest():
-    with pytest.raises(
-        ValueError, match=r'no task named "atention".*Did you mean "attention"'
-    ):
-        find_task("atention")
-
-
-def test_verdicts_do_not_depend_on_the_seed_alone():
-    """Different seeds draw different inputs, the same seed the same."""
-    first, again, other = (
-        [case.args[0].tolist() for case in trial_of("attention", seed).cases]
-        for seed in (3, 3, 4)
-    )
-    assert first == again
-    assert first != other

@@ -104,6 +104,7 @@ Is a score here how far a key is from a query, or how well it fits?
     distance  products = -torch.cdist(q, k) ** 2
 Change sample 1. Should the scores of sample 0 move? Do they?
     across-batch  products = torch.einsum('bld,csd->bls', q, k)
+    across-batch  products = torch.einsum('bld,bsd->ls', q, k)
     across-batch  products = torch.tensordot(q, k, dims=([2], [2]))
     across-batch  products = q.flatten(0, 1) @ k.flatten(0, 1).T
 Change the keys of the last sample. Do its scores move?

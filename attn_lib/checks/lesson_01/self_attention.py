@@ -48,8 +48,7 @@ self_attention = task(
 @self_attention.cases
 def _(rng):
     def case(about, B, L, d_model, head_dim, dtype=torch.float32, scale=1.0, **options):
-        reference = SelfAttention(d_model, head_dim)
-        parameters = sharpened_parameters(reference, rng)
+        parameters = sharpened_parameters(SelfAttention(d_model, head_dim), rng)
         parameters = {name: p.to(dtype) for name, p in parameters.items()}
         x = (torch.randn(B, L, d_model, generator=rng) * scale).to(dtype)
         return Case(about, ((d_model, head_dim), parameters, x), run_module, **options)

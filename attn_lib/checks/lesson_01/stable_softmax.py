@@ -76,6 +76,8 @@ def _(rng):
 stable_softmax.rows("""
 What is `torch.tensor(1e4).exp()`? And inf / inf?
     no-maximum-subtracted  shifted = x
+You subtract the maximum from what goes into the exponential. From what else must it go?
+    maximum-not-put-back  shares = (x - total.log()).exp()
 If one row is near 1e4 and another near -1e4: what is left of the second one after you have
 subtracted your maximum?
     one-maximum-for-all  largest = x.amax()

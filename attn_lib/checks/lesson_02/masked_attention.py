@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 import attn_lib
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_02.runs import attention_with_finite_gradients
+from attn_lib.checks.lesson_02.runs import with_finite_gradients as finite
 from attn_lib.checks.task import task
 
 
@@ -59,7 +59,6 @@ def _(rng):
     def padding(*lengths, S):
         return (torch.arange(S) < torch.tensor(lengths)[:, None])[:, None, None, :]
 
-    finite = attention_with_finite_gradients
     q = torch.tensor([[[[2.0, 0.0, 0.0, 0.0]]]])
     k = [[2.0, 0.0, 0.0, 1.0], [1.0, 2.0, 0.0, 1.0], [3.0, 0.0, 0.0, 0.0]]
     tiny = (q, torch.tensor([[k]]), torch.tensor([[[[4.0, 0.0], [0.0, 8.0], [9.0, 9.0]]]]))
@@ -70,34 +69,20 @@ def _(rng):
     yield Case("all sizes different, no mask", random(2, 3, 5, 7))
     given = (*random(2, 3, 5, 7), None)
     yield Case("all sizes different, `mask=None` given", given, grad=False)
-    for about, inputs, grad in (
-        (
-            "all sizes different, one mask (L, S)",
-            (*random(2, 3, 5, 7), allowed(5, 7)),
-            True,
-        ),
-        (
-            "unequal padding, a mask (B, 1, 1, S)",
-            (*random(2, 3, 5, 7), padding(7, 4, S=7)),
-            True,
-        ),
-        ("a mask (B, 1, L, S)", (*random(2, 3, 5, 7), allowed(2, 1, 5, 7)), True),
-        (
-            "a mask for each head, (B, H, L, S)",
-            (*random(2, 3, 5, 7), allowed(2, 3, 5, 7)),
-            True,
-        ),
-        ("B = L, a mask (L, S)", (*random(4, 2, 4, 6), allowed(4, 6)), False),
-        ("B = H, padding", (*random(3, 3, 5, 4), padding(1, 3, 4, S=4)), False),
-        ("B = H, a mask (B, 1, L, S)", (*random(3, 3, 2, 4), allowed(3, 1, 2, 4)), False),
-        (
-            "every size 3, padding",
-            (*random(3, 3, 3, 3, 3, 3), padding(2, 3, 1, S=3)),
-            False,
-        ),
-        ("every size 4, no mask", random(4, 4, 4, 4, 4, 4), False),
+    for about, sizes, mask in (
+        ("all sizes different, one mask (L, S)", (2, 3, 5, 7), (5, 7)),
+        ("unequal padding, a mask (B, 1, 1, S)", (2, 3, 5, 7), [7, 4]),
+        ("a mask (B, 1, L, S)", (2, 3, 5, 7), (2, 1, 5, 7)),
+        ("a mask for each head, (B, H, L, S)", (2, 3, 5, 7), (2, 3, 5, 7)),
+        ("B = L, a mask (L, S)", (4, 2, 4, 6), (4, 6)),
+        ("B = H, padding", (3, 3, 5, 4), [1, 3, 4]),
+        ("B = H, a mask (B, 1, L, S)", (3, 3, 2, 4), (3, 1, 2, 4)),
+        ("every size 3, padding", (3, 3, 3, 3, 3, 3), [2, 3, 1]),
     ):
-        yield Case(about, inputs, grad=grad)
+        given = random(*sizes)
+        seen = allowed(*mask) if isinstance(mask, tuple) else padding(*mask, S=sizes[3])
+        yield Case(about, (*given, seen), grad=sizes == (2, 3, 5, 7))
+    yield Case("every size 4, no mask", random(4, 4, 4, 4, 4, 4), grad=False)
     about = "one key, allowed in one of two sentences"
     yield Case(about, (*random(2, 3, 4, 1), padding(1, 0, S=1)), finite)
     causal = torch.ones(20, 20, dtype=torch.bool).tril()

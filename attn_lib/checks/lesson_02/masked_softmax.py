@@ -4,7 +4,8 @@ import torch
 
 import attn_lib
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_02.runs import exact_zeros, softmax_with_finite_gradients
+from attn_lib.checks.lesson_02.runs import exact_zeros
+from attn_lib.checks.lesson_02.runs import with_finite_gradients as finite
 from attn_lib.checks.task import task
 
 
@@ -12,11 +13,7 @@ from attn_lib.checks.task import task
     lesson=2,
     points=3,
     library=attn_lib.masked_softmax,
-    without=(
-        "none-not-handled",
-        "one-mask-for-all-heads",
-        "weights-returned-too",
-    ),
+    without=("none-not-handled", "one-mask-for-all-heads", "weights-returned-too"),
     hints=[
         "A forbidden key must get weight 0, and the other weights must still add up to 1. That is "
         "easiest if the mask acts before the softmax. Which score becomes exactly 0 after `exp`?",
@@ -52,24 +49,22 @@ def _(rng):
     def boolean(*rows):
         return torch.tensor(rows, dtype=torch.bool)
 
-    finite = softmax_with_finite_gradients
-    scores = torch.tensor([[1.0, 2.0, 4.0]])
-    yield Case("one row, the last key is forbidden", (scores, boolean([1, 1, 0])))
-    scores = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-    about = "two rows, the second may see nothing"
-    yield Case(about, (scores, boolean([1, 1], [0, 0])), finite)
-    all_sizes = (random(2, 3, 5, 7), allowed(2, 3, 5, 7))
-    yield Case("all sizes different", all_sizes, exact_zeros)
+    one_row = (torch.tensor([[1.0, 2.0, 4.0]]), boolean([1, 1, 0]))
+    yield Case("one row, the last key is forbidden", one_row)
+    two_rows = (torch.tensor([[1.0, 2.0], [3.0, 4.0]]), boolean([1, 1], [0, 0]))
+    yield Case("two rows, the second may see nothing", two_rows, finite)
+    yield Case(
+        "all sizes different", (random(2, 3, 5, 7), allowed(2, 3, 5, 7)), exact_zeros
+    )
     yield Case("one mask (L, S) for all", (random(2, 3, 5, 7), allowed(5, 7)))
     yield Case("padding (B, 1, 1, S)", (random(2, 3, 5, 7), allowed(2, 1, 1, 7)))
     yield Case("a mask (H, 1, S)", (random(2, 3, 4, 5), allowed(3, 1, 5)))
-    about = "scores of five axes, a mask (S,)"
-    yield Case(about, (random(2, 1, 2, 3, 4), boolean(1, 0, 1, 1)))
+    five_axes = (random(2, 1, 2, 3, 4), boolean(1, 0, 1, 1))
+    yield Case("scores of five axes, a mask (S,)", five_axes)
     yield Case("B = L = S, a mask (L, S)", (random(4, 4, 4), allowed(4, 4)))
     yield Case("nothing forbidden", (random(2, 3, 4), boolean([1]).expand(3, 4)))
-    zeros = torch.tensor([[0.0, 1.0, 3.0], [2.0, 0.0, 0.0]])
-    about = "scores of 0 beside others"
-    yield Case(about, (zeros, boolean([1, 1, 0], [1, 0, 1])))
+    zeros = (torch.tensor([[0.0, 1, 3], [2, 0, 0]]), boolean([1, 1, 0], [1, 0, 1]))
+    yield Case("scores of 0 beside others", zeros)
     rows = torch.rand(2, 1, 5, 1, generator=rng) < 0.5
     rows[0, 0, :2, 0] = boolean(1, 0)
     about = "whole rows forbidden, a mask (B, 1, L, 1)"
@@ -132,7 +127,6 @@ replace a score, instead of being added to it?
     added-1e9  hidden = scores + forbidden * -1e9 ; kept = weights
     added-1e9  hidden = scores + forbidden * -1e9
     added-1e9  hidden = scores + forbidden.to(scores) * -1e9 ; kept = weights
-    added-1e9  hidden = scores + forbidden.to(scores) * -1e9 ; kept = weights * allowed
 An allowed score can be exactly 0, too. How do you tell it from a forbidden one? Ask the mask, not
 the score.
     zero-scores-hidden  allowed = _ & (scores != 0)

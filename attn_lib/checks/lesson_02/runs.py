@@ -35,9 +35,8 @@ def raise_unless_gradients_are_finite(result, leaves):
     if result.dtype not in (leaf.dtype for leaf in leaves.values()):
         return  # the wrong dtype is to be reported first
     try:
-        found = torch.autograd.grad(
-            result.square().sum(), list(leaves.values()), allow_unused=True
-        )
+        squares = result.square().sum()
+        found = torch.autograd.grad(squares, list(leaves.values()), allow_unused=True)
     except RuntimeError as error:
         if "inplace" not in str(error):
             raise
@@ -45,11 +44,8 @@ def raise_unless_gradients_are_finite(result, leaves):
             "The numbers may be right, but no gradient can be computed: a line writes into a tensor "
             "that the way back still needs, such as the result of the softmax."
         ) from None
-    bad = [
-        f"`{name}`"
-        for name, gradient in zip(leaves, found, strict=True)
-        if gradient is not None and not gradient.isfinite().all()
-    ]
+    pairs = zip(leaves, found, strict=True)
+    bad = [f"`{name}`" for name, g in pairs if g is not None and not g.isfinite().all()]
     if bad:
         raise GradientNotFinite(
             "The result is finite, but not its gradient: there is nan or inf in the gradient of "
@@ -57,21 +53,23 @@ def raise_unless_gradients_are_finite(result, leaves):
         )
 
 
-def softmax_with_one_run(answer, scores, mask):
-    """Run a known answer, as `softmax_with_finite_gradients` does, but once."""
-    leaf = scores.detach().clone().requires_grad_()
-    weights = answer(leaf.clone(), mask.clone())
-    raise_unless_gradients_are_finite(weights, {"scores": leaf})
-    return weights
+def with_one_run(answer, *inputs):
+    """Run a known answer, as `with_finite_gradients` does, but once."""
+    *given, mask = inputs
+    names = ("scores",) if len(given) == 1 else "qkv"
+    copies = [t.detach().clone().requires_grad_() for t in given]
+    result = answer(*(t.clone() for t in copies), mask.clone())
+    raise_unless_gradients_are_finite(result, dict(zip(names, copies, strict=True)))
+    return result
 
 
-@quicker(softmax_with_one_run)
-def softmax_with_finite_gradients(answer, scores, mask):
-    """Run the answer; a gradient that is not finite is an error of its own."""
-    given = scores.clone(), mask.clone()
-    weights = answer(scores, mask)
-    softmax_with_one_run(answer, *given)
-    return weights
+@quicker(with_one_run)
+def with_finite_gradients(answer, *inputs):
+    """Run the answer on `scores` or on q, k, v, and a mask; a gradient that is not finite is an error."""
+    given = [t.clone() for t in inputs]
+    result = answer(*inputs)
+    with_one_run(answer, *given)
+    return result
 
 
 def exact_zeros(answer, scores, mask):
@@ -84,23 +82,3 @@ def exact_zeros(answer, scores, mask):
                 f"The weight of a forbidden key should be exactly 0, but is {leak:.2g}."
             )
     return weights
-
-
-def attention_with_one_run(answer, q, k, v, mask):
-    """Run a known answer, as `attention_with_finite_gradients` does, but once."""
-    leaves = {
-        name: t.detach().clone().requires_grad_()
-        for name, t in zip("qkv", (q, k, v), strict=True)
-    }
-    output = answer(*(leaf.clone() for leaf in leaves.values()), mask.clone())
-    raise_unless_gradients_are_finite(output, leaves)
-    return output
-
-
-@quicker(attention_with_one_run)
-def attention_with_finite_gradients(answer, q, k, v, mask):
-    """Run the answer; a gradient that is not finite is an error of its own."""
-    given = [t.clone() for t in (q, k, v, mask)]
-    output = answer(q, k, v, mask)
-    attention_with_one_run(answer, *given)
-    return output

@@ -51,39 +51,36 @@ def _(rng):
     def randn(*shape):
         return torch.randn(*shape, generator=rng)
 
+    def weights(H, *tensors):
+        names = ("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias")
+        return Weights(H, dict(zip(names, tensors, strict=True)))
+
     def case(B, L, S, H, D, mask=None, also="", **options):
         E = H * D
-        weight = randn(3 * E, E) / E**0.5
-        weight[: 2 * E] *= 1.5
-        weights = {
-            "in_proj_weight": weight,
-            "in_proj_bias": randn(3 * E),
-            "out_proj.weight": randn(E, E) / E**0.5,
-            "out_proj.bias": randn(E),
-        }
+        three = randn(3 * E, E) / E**0.5
+        three[: 2 * E] *= 1.5
+        made = weights(H, three, randn(3 * E), randn(E, E) / E**0.5, randn(E))
         if mask is None:
             keep = torch.randint(S, (L, 1), generator=rng)
             mask = (torch.rand(L, S, generator=rng) < 0.6).scatter(-1, keep, True)
         inputs = {"x": randn(B, L, E), "context": randn(B, S, E), "mask": mask}
         about = f"an `nn.MultiheadAttention({E}, {H})`{also}"
-        return Case(about, (Weights(H, weights), inputs), carry_over, **options)
+        return Case(about, (made, inputs), carry_over, **options)
 
     eye = torch.eye(4)  # from which three matrices are made that are easy to tell apart
-    out = [[1.0, 0, 0, 1], [0, 1, 0, 0], [0, 2, 1, 0], [0, 0, 0, 1]]
-    weights = {
-        "in_proj_weight": torch.cat([eye, 2 * eye.roll(1, 0), 3 * eye.roll(1, 1)]),
-        "in_proj_bias": torch.tensor([1.0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2]),
-        "out_proj.weight": torch.tensor(out),
-        "out_proj.bias": torch.tensor([0.0, 0.0, 3.0, 0.0]),
-    }
-    context = [[[0.0, 0, 1, 0], [0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 1]]]
+    three = torch.cat([eye, 2 * eye.roll(1, 0), 3 * eye.roll(1, 1)])
+    bias = torch.tensor([1.0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2])
+    out = torch.tensor([[1.0, 0, 0, 1], [0, 1, 0, 0], [0, 2, 1, 0], [0, 0, 0, 1]])
+    simple = weights(2, three, bias, out, torch.tensor([0.0, 0, 3, 0]))
     inputs = {
-        "x": torch.tensor([[[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]]]),
-        "context": torch.tensor(context),
+        "x": torch.tensor([[[1.0, 0, 0, 1], [0, 1, 1, 0]]]),
+        "context": torch.tensor(
+            [[[0.0, 0, 1, 0], [0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 1]]]
+        ),
         "mask": torch.tensor([[True, False, True, False], [True, True, False, True]]),
     }
     about = "an `nn.MultiheadAttention(4, 2)` with simple weights"
-    yield Case(about, (Weights(2, weights), inputs), carry_over)
+    yield Case(about, (simple, inputs), carry_over)
     yield case(2, 5, 7, 3, 6)
     yield case(2, 5, 7, 6, 3)
     yield case(2, 5, 7, 6, 3, also=", other weights", grad=False)
@@ -97,14 +94,9 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 
-def left(letters, *kinds):
-    """Leave the numbers that these layers were made with."""
-    return {f"{letter}_{kind}": "None" for letter in letters for kind in kinds}
-
-
 from_torch.rows("""
 Do your three slices begin at different rows?
-    same-chunk-for-all-three  matrices = [_[0]] * 3 ; biases = [_[0]] * 3
+    same-chunk-for-all-three  matrices, biases = [_[0]] * 3
     same-chunk-for-all-three  matrices = [_[0]] * 3
 What is the shape of `nn.Linear(3, 5).weight`? Does PyTorch store its own the other way round?
     weights-transposed  matrices = [m.T for m in _] ; matrix = _.T
@@ -147,63 +139,49 @@ A class is a plan. Which call makes a module from it, and with which two numbers
     class-returned  return = attn_lib.MultiHeadAttention
 Your module divides by the square root of D already. Does PyTorch store its queries' weights
 divided?
-    weights-scaled-again  q_weight = _.mul_(mha.head_dim**-0.5) ; q_bias = _.mul_(mha.head_dim**-0.5)
+    weights-scaled-again  q_weight, q_bias = _.mul_(mha.head_dim**-0.5)
     weights-scaled-again  q_weight = _.mul_(mha.head_dim**-0.5)
 Should copying be part of what autograd records? Under which `with` does it record nothing?
     copied-outside-no-grad  q_weight = torch.enable_grad()(module.q_proj.weight.copy_)(matrices[0])
+Four layers need new numbers. Which of yours still have the random ones they were made with? With
+`strict=False`, names that do not match are skipped in silence.
+    layers-forgotten  o_weight, o_bias = None
+    layers-forgotten  k_weight, k_bias = None
+    layers-forgotten  v_weight, v_bias = None
+    layers-forgotten  k_weight, k_bias, v_weight, v_bias = None
+    layers-forgotten  q_weight, q_bias, k_weight, k_bias, v_weight, v_bias = None
+    layers-forgotten  k_weight, k_bias, v_weight, v_bias, o_weight, o_bias = None
+    layers-forgotten  q_weight, q_bias, k_weight, k_bias, v_weight, v_bias, o_weight, o_bias = None
+    layers-forgotten  o_weight = None
+    layers-forgotten  q_weight = None
+    layers-forgotten  k_weight = None
+    layers-forgotten  v_weight = None
+How many parameters has each of your layers: a weight only? What becomes of `mha.in_proj_bias` and
+`mha.out_proj.bias`?
+    biases-forgotten  q_bias, k_bias, v_bias, o_bias = None
+    biases-forgotten  q_bias, k_bias, v_bias = None
+    biases-forgotten  o_bias = None
+    biases-forgotten  q_bias = None
+    biases-forgotten  v_bias = None
+    biases-forgotten  k_bias, v_bias = None
+    biases-forgotten  q_bias, k_bias, v_bias, o_bias = _.zero_()
+    biases-forgotten  q_bias, k_bias, v_bias = _.zero_()
+    biases-forgotten  o_bias = _.zero_()
+Are the rows of the three projections stacked one after the other, or dealt out in turn, row by row or
+head by head? Write down which of the 3E rows your head 0 calls q.
+    fused-rows-interleaved  matrices, biases = .chunk(3) => .unflatten(0, (E, 3)).transpose(0, 1)
+    fused-rows-interleaved  matrices, biases = .chunk(3) => .unflatten(0, (H, 3, -1)).transpose(0, 1).flatten(1, 2)
 """)
-ORDERS = [
-    f"[_[i] for i in {order}]"
-    for order in ((1, 0, 2), (2, 1, 0), (0, 2, 1), (1, 2, 0), (2, 0, 1))
-]
-from_torch.wrong(
-    "chunk-order-mixed-up",
-    "The rows of `in_proj_weight`, from above: whose are the first E, whose the next? The name that PyTorch "
-    "gives to a forward, `mha(query, key, value)`, has them in the same order.",
-    *(dict(matrices=order, biases=order) for order in ORDERS),
-)
-from_torch.wrong(
-    "bias-order-mixed-up",
-    "The weights are in their places. In which order does `in_proj_bias` hold the three biases?",
-    *(dict(biases=order) for order in ORDERS),
-)
-from_torch.wrong(
-    "weight-order-mixed-up",
-    "The biases are in their places. In which order does `in_proj_weight` hold the three matrices?",
-    *(dict(matrices=order) for order in ORDERS),
-)
-from_torch.wrong(
-    "layers-forgotten",
-    "Four layers need new numbers. Which of yours still have the random ones they were made with? With "
-    "`strict=False`, names that do not match are skipped in silence.",
-    *(
-        left(letters, "weight", "bias")
-        for letters in ("o", "k", "v", "kv", "qkv", "kvo", "qkvo")
-    ),
-    *(left(letter, "weight") for letter in "oqkv"),
-)
-from_torch.wrong(
-    "biases-forgotten",
-    "How many parameters has each of your layers: a weight only? What becomes of `mha.in_proj_bias` and "
-    "`mha.out_proj.bias`?",
-    *(left(letters, "bias") for letters in ("qkvo", "qkv", "o", "q", "v", "kv")),
-    *(
-        {f"{letter}_bias": f"module.{letter}_proj.bias.zero_()" for letter in letters}
-        for letters in ("qkvo", "qkv", "o")
-    ),
-)
-from_torch.wrong(
-    "fused-rows-interleaved",
-    "Are the rows of the three projections stacked one after the other, or dealt out in turn, row by row or "
-    "head by head? Write down which of the 3E rows your head 0 calls q.",
-    *(
-        dict(matrices=f"mha.in_proj_weight{taken}", biases=f"mha.in_proj_bias{taken}")
-        for taken in (
-            ".unflatten(0, (E, 3)).transpose(0, 1)",
-            ".unflatten(0, (H, 3, -1)).transpose(0, 1).flatten(1, 2)",
-        )
-    ),
-)
+for order in ("(1, 0, 2)", "(2, 1, 0)", "(0, 2, 1)", "(1, 2, 0)", "(2, 0, 1)"):
+    from_torch.rows(f"""
+The rows of `in_proj_weight`, from above: whose are the first E, whose the next? The name that PyTorch
+gives to a forward, `mha(query, key, value)`, has them in the same order.
+    chunk-order-mixed-up  matrices, biases = [_[i] for i in {order}]
+The weights are in their places. In which order does `in_proj_bias` hold the three biases?
+    bias-order-mixed-up  biases = [_[i] for i in {order}]
+The biases are in their places. In which order does `in_proj_weight` hold the three matrices?
+    weight-order-mixed-up  matrices = [_[i] for i in {order}]
+""")
 
 made = cache(attn_lib.MultiHeadAttention)
 

@@ -71,37 +71,26 @@ def _(rng):
         keep = torch.randint(shape[-1], (*shape[:-1], 1), generator=rng)
         return mask.scatter(-1, keep, True)
 
-    def padding(lengths, S):
-        return (torch.arange(S) < torch.tensor(lengths)[:, None])[:, None, None]
-
     def case(about, B, L, H, D, S=None, *, mask=None, dtype=torch.float32, x=None, **rest):
         """S: the length of the context; None = no context is given."""
-        reference = MultiHeadAttention(H * D, H)
-        parameters = sharpened_parameters(reference, rng)
+        parameters = sharpened_parameters(MultiHeadAttention(H * D, H), rng)
+        parameters = {name: p.to(dtype) for name, p in parameters.items()}
         scale, grad = rest.pop("scale", 1.0), rest.pop("grad", False)
         inputs = [randn(B, n, H * D) * scale for n in (L, S) if n] if x is None else x
-        args = [
-            (H * D, H),
-            {name: p.to(dtype) for name, p in parameters.items()},
-            *(t.to(dtype) for t in inputs),
-        ]
-        if mask is not None:
-            args.append({"mask": mask})
-        return Case(about, tuple(args), run_module, grad=grad, **rest)
+        inputs = [t.to(dtype) for t in inputs] + ([] if mask is None else [{"mask": mask}])
+        return Case(about, ((H * D, H), parameters, *inputs), run_module, grad=grad, **rest)
 
-    # Small numbers, so that it can be worked out by hand.
-    parameters = {
-        "q_proj.weight": [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 2, 0], [0, 0, 1, 1]],
-        "q_proj.bias": [0, 1, 0, 0],
-        "k_proj.weight": [[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 1, 0], [2, 0, 0, 1]],
-        "k_proj.bias": [0, 0, 0, 1],
-        "v_proj.weight": [[0, 1, 0, 0], [1, 0, 0, 2], [0, 0, 0, 1], [0, 0, 2, 0]],
-        "v_proj.bias": [1, 0, 0, 0],
-        "o_proj.weight": [[1, 0, 0, 1], [0, 1, 0, 0], [0, 2, 1, 0], [0, 0, 0, 1]],
-        "o_proj.bias": [0, 0, 3, 0],
-    }
-    parameters = {name: torch.tensor(p).float() for name, p in parameters.items()}
-    x = torch.tensor([[[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]]])
+    # Small numbers, so that it can be worked out by hand: the rows of each weight, then its bias.
+    numbers = dict(
+        q_proj=[[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 2, 0], [0, 0, 1, 1], [0, 1, 0, 0]],
+        k_proj=[[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 1, 0], [2, 0, 0, 1], [0, 0, 0, 1]],
+        v_proj=[[0, 1, 0, 0], [1, 0, 0, 2], [0, 0, 0, 1], [0, 0, 2, 0], [1, 0, 0, 0]],
+        o_proj=[[1, 0, 0, 1], [0, 1, 0, 0], [0, 2, 1, 0], [0, 0, 0, 1], [0, 0, 3, 0]],
+    )
+    rows = {layer: torch.tensor(five).float() for layer, five in numbers.items()}
+    parameters = {f"{layer}.weight": five[:4] for layer, five in rows.items()}
+    parameters |= {f"{layer}.bias": five[4] for layer, five in rows.items()}
+    x = torch.tensor([[[1.0, 0, 0, 1], [0, 1, 1, 0]]])
     context = torch.tensor([[[2.0, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 2]]])
     one = {"mask": torch.tensor([[True, False], [True, True]])}
     nothing = {"mask": torch.tensor([[False, False], [True, True]])}
@@ -116,37 +105,33 @@ def _(rng):
     ):
         yield Case(about, ((4, 2), parameters, *inputs), run_module)
 
-    causal = torch.ones(5, 5).tril().bool()
+    causal = attn_lib.causal_mask(5, 5)
     yield case("all sizes different, no context", 2, 5, 3, 6, grad=True)
     yield case("all sizes different", 2, 5, 3, 6, S=7, grad=True)
     yield case("a causal mask (L, L)", 2, 5, 3, 6, mask=causal)
-    padded = padding([7, 4], 7)
+    padded = attn_lib.padding_mask(torch.tensor([7, 4]), 7)
     yield case("a padding mask (B, 1, 1, S)", 2, 5, 3, 6, S=7, mask=padded)
-    both = padding([5, 3], 5) & causal
+    both = attn_lib.padding_mask(torch.tensor([5, 3]), 5) & causal
     yield case("padding and causal (B, 1, L, L)", 2, 5, 3, 6, mask=both, grad=True)
     yield case("a mask for each head", 2, 4, 3, 2, S=5, mask=some(2, 3, 4, 5))
-    empty_rows = some(2, 1, 4, 5)
-    empty_rows[0, :, 1] = empty_rows[1, :, 3] = False
-    yield case("some queries may see nothing", 2, 4, 2, 3, S=5, mask=empty_rows, grad=True)
-    of_one_head = some(2, 3, 4, 5)
-    of_one_head[0, 1, 2] = of_one_head[1, 2, 0] = False
-    yield case(
-        "a query may see nothing in one head", 2, 4, 3, 2, S=5, mask=of_one_head, grad=True
-    )
+    mask = some(2, 1, 4, 5)
+    mask[0, :, 1] = mask[1, :, 3] = False
+    yield case("some queries may see nothing", 2, 4, 2, 3, S=5, mask=mask, grad=True)
+    mask = some(2, 3, 4, 5)
+    mask[0, 1, 2] = mask[1, 2, 0] = False
+    yield case("a query may see nothing in one head", 2, 4, 3, 2, S=5, mask=mask, grad=True)
     yield case("B = L = H = S", 3, 3, 3, 4, S=3, mask=some(3, 1, 1, 3, p=0.5))
     yield case("one head", 2, 4, 1, 5, S=3)
     yield case("D = 1", 2, 4, 5, 1, S=3)
     yield case("eight heads, twelve words", 1, 12, 8, 2)
     yield case("one query", 2, 1, 2, 3, S=4, mask=some(2, 1, 1, 4))
-    far = {"tolerance": 1e-2}
-    yield case("scores in the hundreds", 2, 5, 3, 4, scale=12.0, **far)
-    hiding = some(2, 1, 5, 6)
-    below = case("every score near -150", 2, 5, 2, 4, S=6, mask=hiding, scale=0.5, **far)
+    yield case("scores in the hundreds", 2, 5, 3, 4, scale=12.0, tolerance=1e-2)
+    about, mask = "every score near -150", some(2, 1, 5, 6)
+    below = case(about, 2, 5, 2, 4, S=6, mask=mask, scale=0.5, tolerance=1e-2)
     below.args[1]["q_proj.bias"].fill_(8.7)
     below.args[1]["k_proj.bias"].fill_(-8.7)
     yield below
-    closed = torch.zeros(3, 4).bool()
-    yield case("nobody may see anything", 2, 3, 2, 3, S=4, mask=closed)
+    yield case("nobody may see anything", 2, 3, 2, 3, S=4, mask=torch.zeros(3, 4).bool())
     apart = [randn(2, 6, 4).mT, randn(5, 2, 6).transpose(0, 1)]
     yield case("not contiguous", 2, 4, 3, 2, x=apart, mask=some(4, 5))
     yield case("float64", 2, 4, 2, 3, S=5, mask=some(4, 5), dtype=torch.float64, grad=True)
@@ -158,17 +143,6 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 
-def each(text):
-    """The same for q, k and v; $ stands for what the projections made."""
-    made = dict(q="queries", k="keys", v="values")
-    return {name: text.replace("$", line) for name, line in made.items()}
-
-
-def layers(text):
-    """The same for all four layers."""
-    return dict.fromkeys(("q_proj", "k_proj", "v_proj", "o_proj"), text)
-
-
 multi_head_attention.rows("""
 In Python, is 4 / 2 the number 2 or 2.0? Which operator divides into whole numbers?
     head-dim-is-a-float  q = queries.view(len(x), -1, H, x.shape[-1] / H).transpose(1, 2)
@@ -176,7 +150,6 @@ In Python, is 4 / 2 the number 2 or 2.0? Which operator divides into whole numbe
 After attention the axes are (B, H, L, D). Which two must change places before the heads of one word
 stand side by side? Neither `view` nor `reshape` moves an axis, and only one of them may copy.
     merged-without-transpose  merged = heads.reshape(x.shape)
-    merged-without-transpose  heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask) ; merged = heads.view(x.shape)
     merged-without-transpose  merged = heads.transpose(1, 2).view(x.shape)
     merged-without-transpose  merged = heads.transpose(2, 3).reshape(x.shape)
 How long are the vectors inside the dot product of one head?
@@ -223,78 +196,45 @@ Which layer makes the queries in your code, which the keys, which the values? Is
     wrong-projection  keys = self.q_proj(source)
     wrong-projection  queries = self.k_proj(x)
     wrong-projection  values = source
-    wrong-projection  queries = x ; keys = source ; values = source
+    wrong-projection  queries = x ; keys, values = source
 What is the shape of `nn.Linear(3, 5).weight`? Why not call the layer and let it transpose?
     weights-not-transposed  queries = x @ self.q_proj.weight + self.q_proj.bias ; keys = source @ self.k_proj.weight + self.k_proj.bias ; values = source @ self.v_proj.weight + self.v_proj.bias
     weights-not-transposed  output = merged @ self.o_proj.weight + self.o_proj.bias
 Change sample 1. Does the output of sample 0 move? The first axis of x counts samples.
-    batch-as-tokens  queries = _.transpose(0, 1) ; keys = _.transpose(0, 1) ; values = _.transpose(0, 1) ; output = _.transpose(0, 1)
+    batch-as-tokens  queries, keys, values, output = _.transpose(0, 1)
 Are `q_proj`, `k_proj` and `v_proj` three layers, or three names of one?
-    one-layer-for-all-three  k_proj = self.q_proj ; v_proj = self.q_proj
+    one-layer-for-all-three  k_proj, v_proj = self.q_proj
+Which numbers of word 0 are in head 0? Look at your split: `view` and `reshape` only read on in
+memory order. Does `split_heads` pass its own check?
+    split-view-no-transpose  q, k, v = .unflatten(-1, (H, -1)).transpose(1, 2) => .reshape(len(x), H, -1, x.shape[-1] // H)
+    split-view-no-transpose  q, k, v = .unflatten(-1, (H, -1)).transpose(1, 2) => .reshape(len(x), H, -1, x.shape[-1] // H) ; merged = heads.reshape(x.shape)
+Which channels belong to head 0: the first D, or every H-th? Which are channel 0 of head 1 before the
+split, and after the merge?
+    interleaved-channels  q, k, v = (H, -1)).transpose(1, 2) => (-1, H)).permute(0, 3, 1, 2)
+    interleaved-channels  q, k, v = (H, -1)).transpose(1, 2) => (-1, H)).permute(0, 3, 1, 2) ; merged = heads.permute(0, 2, 3, 1).flatten(2)
+    interleaved-channels  merged = heads.permute(0, 2, 3, 1).flatten(2)
+Print the shape of q after your split. How many heads are there, and how wide is each?
+    heads-of-the-wrong-size  q, k, v = (H, -1) => (-1, H)
+    heads-of-the-wrong-size  q, k, v = .unflatten(-1, (H, -1)).transpose(1, 2) => [:, None]
+Which two axes does your score matrix have: words by words, or heads by heads? Print the shape of q
+right before q·k.
+    heads-attend-to-each-other  q, k, v = .transpose(1, 2) =>
+    heads-attend-to-each-other  q, k, v = .transpose(1, 2) => ; merged = heads.flatten(2)
+How many words has the context, and which length does your code use when it cuts keys and values?
+    context-cut-by-the-length-of-x  k, v = .unflatten(-1, (H, -1)) => .view(len(x), x.shape[1], H, x.shape[-1] // H)
+Feed zeros: what should a layer with a bias give? Which of yours leave theirs out?
+    bias-not-added  queries = _ - self.q_proj.bias ; values = _ - self.v_proj.bias
+    bias-not-added  queries = _ - self.q_proj.bias
+    bias-not-added  values = _ - self.v_proj.bias
+    bias-not-added  output = _ - self.o_proj.bias
+`d_model` is the width of all heads together. How many channels should each layer read, and how many
+make? In which order does `__init__` take the two sizes?
+    layers-of-the-wrong-size  q_proj, k_proj, v_proj, o_proj = nn.Linear(d_model // num_heads, d_model // num_heads)
+    layers-of-the-wrong-size  q_proj, k_proj, v_proj, o_proj = nn.Linear(d_model, d_model // num_heads)
+    layers-of-the-wrong-size  q_proj, k_proj, v_proj, o_proj = nn.Linear(d_model, d_model * num_heads)
+    layers-of-the-wrong-size  q_proj, k_proj, v_proj, o_proj = nn.Linear(num_heads, num_heads) ; num_heads = d_model
+Each of the four layers has a bias here. Which argument of `nn.Linear` did you set?
+    bias-left-out  q_proj, k_proj, v_proj, o_proj = nn.Linear(d_model, d_model, bias=False)
+    bias-left-out  q_proj, k_proj, v_proj = nn.Linear(d_model, d_model, bias=False)
+    bias-left-out  o_proj = nn.Linear(d_model, d_model, bias=False)
 """)
-READ_ON = each("$.reshape(len(x), H, -1, x.shape[-1] // H)")
-DEALT_OUT = each("$.unflatten(-1, (-1, H)).permute(0, 3, 1, 2)")
-UNTURNED = each("$.unflatten(-1, (H, -1))")
-FUSED = "F.scaled_dot_product_attention(q, k, v, attn_mask=mask)"
-multi_head_attention.wrong(
-    "split-view-no-transpose",
-    "Which numbers of word 0 are in head 0? Look at your split: `view` and `reshape` only read on in "
-    "memory order. Does `split_heads` pass its own check?",
-    READ_ON,
-    dict(READ_ON, merged="heads.reshape(x.shape)"),
-)
-multi_head_attention.wrong(
-    "interleaved-channels",
-    "Which channels belong to head 0: the first D, or every H-th? Which are channel 0 of head 1 before the "
-    "split, and after the merge?",
-    DEALT_OUT,
-    dict(DEALT_OUT, merged="heads.permute(0, 2, 3, 1).flatten(2)"),
-    dict(merged="heads.permute(0, 2, 3, 1).flatten(2)"),
-)
-multi_head_attention.wrong(
-    "heads-of-the-wrong-size",
-    "Print the shape of q after your split. How many heads are there, and how wide is each?",
-    each("$.unflatten(-1, (-1, H)).transpose(1, 2)"),
-    each("$[:, None]"),
-    dict(each("$"), merged="heads"),
-    dict(each("$"), heads=FUSED, merged="heads"),
-)
-multi_head_attention.wrong(
-    "heads-attend-to-each-other",
-    "Which two axes does your score matrix have: words by words, or heads by heads? Print the shape of q "
-    "right before q·k.",
-    UNTURNED,
-    dict(UNTURNED, merged="heads.flatten(2)"),
-)
-CUT = "$.view(len(x), x.shape[1], H, x.shape[-1] // H).transpose(1, 2)"
-multi_head_attention.wrong(
-    "context-cut-by-the-length-of-x",
-    "How many words has the context, and which length does your code use when it cuts keys and values?",
-    dict(k=CUT.replace("$", "keys"), v=CUT.replace("$", "values")),
-)
-# That of the keys is not noticed by the softmax.
-NO_BIAS = dict(queries="_ - self.q_proj.bias", values="_ - self.v_proj.bias")
-multi_head_attention.wrong(
-    "bias-not-added",
-    "Feed zeros: what should a layer with a bias give? Which of yours leave theirs out?",
-    NO_BIAS,
-    dict(queries=NO_BIAS["queries"]),
-    dict(values=NO_BIAS["values"]),
-    dict(output="_ - self.o_proj.bias"),
-)
-multi_head_attention.wrong(
-    "layers-of-the-wrong-size",
-    "`d_model` is the width of all heads together. How many channels should each layer read, and how many "
-    "make? In which order does `__init__` take the two sizes?",
-    layers("nn.Linear(d_model // num_heads, d_model // num_heads)"),
-    layers("nn.Linear(d_model, d_model // num_heads)"),
-    layers("nn.Linear(d_model, d_model * num_heads)"),
-    dict(layers("nn.Linear(num_heads, num_heads)"), num_heads="d_model"),
-)
-multi_head_attention.wrong(
-    "bias-left-out",
-    "Each of the four layers has a bias here. Which argument of `nn.Linear` did you set?",
-    layers("nn.Linear(d_model, d_model, bias=False)"),
-    {f"{letter}_proj": "nn.Linear(d_model, d_model, bias=False)" for letter in "qkv"},
-    dict(o_proj="nn.Linear(d_model, d_model, bias=False)"),
-)

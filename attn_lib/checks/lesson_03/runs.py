@@ -49,11 +49,15 @@ class Weights:
     num_heads: int
     tensors: dict[str, torch.Tensor]
 
+    @property
+    def embed_dim(self):
+        """The width of all heads together."""
+        return len(self.tensors["out_proj.bias"])
+
     def by_hand(self):
         """What a learner writes to make the module, and the parameters it has then."""
-        embed_dim = len(self.tensors["out_proj.bias"])
-        call = f"nn.MultiheadAttention({embed_dim}, {self.num_heads}, batch_first=True)"
-        return call, self.tensors
+        sizes = f"{self.embed_dim}, {self.num_heads}"
+        return f"nn.MultiheadAttention({sizes}, batch_first=True)", self.tensors
 
     @cached_property
     def kept(self):
@@ -62,10 +66,8 @@ class Weights:
 
     def made(self):
         """A new one of PyTorch's modules, with these parameters; no random number is drawn."""
-        embed_dim = len(self.tensors["out_proj.bias"])
-        mha = nn.utils.skip_init(
-            nn.MultiheadAttention, embed_dim, self.num_heads, batch_first=True
-        )
+        sizes = self.embed_dim, self.num_heads
+        mha = nn.utils.skip_init(nn.MultiheadAttention, *sizes, batch_first=True)
         mha.load_state_dict(self.tensors)
         return mha
 
@@ -132,23 +134,16 @@ def _raise_if_shared(module, given):
 def _raise_if_changed(mha, weights):
     """Raise `Wrong` if the module that was given is not as it was; name what differs."""
     now = dict(mha.named_parameters())
-    changed = [
-        name
-        for name, was in weights.tensors.items()
-        if not (
-            name in now
-            and now[name].dtype == was.dtype
-            and now[name].equal(was)
-            and now[name].requires_grad
-        )
-    ]
+
+    def is_kept(name, was):
+        p = now.get(name, was)  # `was` needs no gradient
+        return p.requires_grad and p.dtype == was.dtype and p.equal(was)
+
+    changed = [name for name, was in weights.tensors.items() if not is_kept(name, was)]
     changed += [name for name in now if name not in weights.tensors]
-    embed_dim = len(weights.tensors["out_proj.bias"])
-    head_dim = embed_dim // weights.num_heads
-    settings = (True, True, weights.num_heads, embed_dim, head_dim, 0.0)
-    for name, was in zip(SETTINGS, settings, strict=True):
-        if getattr(mha, name, None) != was:
-            changed.append(name)
+    E, H = weights.embed_dim, weights.num_heads
+    settings = zip(SETTINGS, (True, True, H, E, E // H, 0.0), strict=True)
+    changed += [name for name, was in settings if getattr(mha, name, None) != was]
     if changed:
         raise MhaChanged(
             f"The given `mha` is not the same after the call: look at its `{changed[0]}`. "
@@ -159,15 +154,11 @@ def _raise_if_changed(mha, weights):
 def _raise_unless_usable(module, mha):
     if module is None or module is Ellipsis:
         raise NotImplementedError
-    if module is mha:
-        raise OfPyTorch(
-            "It returned the `nn.MultiheadAttention` that it was given. It should return one of your own "
-            "`MultiHeadAttention`, with the same weights."
-        )
     if isinstance(module, nn.MultiheadAttention):
+        its = ("the", " that it was given") if module is mha else ("an", "")
         raise OfPyTorch(
-            "It returned an `nn.MultiheadAttention`. It should return one of your own "
-            "`MultiHeadAttention` (with a small h), with the same weights."
+            f"It returned {its[0]} `nn.MultiheadAttention`{its[1]}. It should return one of your own "
+            "`MultiHeadAttention`, with the same weights."
         )
     if not isinstance(module, nn.Module):
         extra = " without parentheses" if isinstance(module, type) else ""

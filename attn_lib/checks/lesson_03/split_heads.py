@@ -85,7 +85,7 @@ you cut the last axis: heads, or places within a head?
 How wide is one head? Is `num_heads` a number of pieces, or their width?
     num-heads-as-head-dim  cut = x.reshape(B, L, D, num_heads)
     num-heads-as-head-dim  cut = torch.stack([x[..., h * num_heads:(h + 1) * num_heads] for h in range(num_heads)], 2)
-The cut is right. In which order should the four axes stand, and in which do yours?
+After the cut: in which order should the four axes stand, and in which do yours?
     transpose-forgotten  heads = cut
 Your last two axes are D and L. Which one do q·k and the softmax expect last?
     head-dim-before-tokens  heads = _.mT

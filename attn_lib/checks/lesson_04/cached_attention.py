@@ -33,7 +33,8 @@ def cached_attention(q, k, v, cache):
     k = k if cache is None else torch.cat([past_k, k], dim=2)  # type: ignore
     v = v if cache is None else torch.cat([past_v, v], dim=2)  # type: ignore
     asked = q
-    L, S = asked.shape[2], k.shape[2]
+    L = asked.shape[2]
+    S = k.shape[2]
     D = q.shape[-1]
     products = asked @ k.mT
     scores = products / math.sqrt(D)
@@ -63,17 +64,12 @@ def _(rng):
         args = tuple(zip(*(random(*shape) for shape in shapes), strict=True))
         return Case(about, (*args, turns, dim), run, **several)
 
-    first = random(1, 1, 1, 1)
-    yield Case("the first token, cache None", (*first, (1,)), one_session, **several)
-    yield sessions(
-        "two sessions of one token, one after the other, joined along the batch",
-        [(1, 1, 1, 1), (1, 1, 1, 1)],
-        ((0, 1), (1, 1)),
-        run=two_beginnings,
-    )
-    q = torch.tensor([[1.0, 0.0], [1.0, 2.0]]).view(1, 1, 2, 2)
-    k = torch.tensor([[0.0, 1.0], [1.0, 0.0]]).view(1, 1, 2, 2)
-    v = torch.tensor([[1.0, 0.0], [5.0, 8.0]]).view(1, 1, 2, 2)
+    first = (*random(1, 1, 1, 1), (1,))
+    yield Case("the first token, cache None", first, one_session, **several)
+    about = "two sessions of one token, one after the other, joined along the batch"
+    yield sessions(about, [(1, 1, 1, 1)] * 2, ((0, 1), (1, 1)), run=two_beginnings)
+    qkv = [[[1.0, 0], [1, 2]], [[0, 1], [1, 0]], [[1, 0], [5, 8]]]
+    q, k, v = torch.tensor(qkv)[:, None, None]
     yield Case("two tokens in one chunk", (q, k, v, (2,)), one_session, **several)
     yield Case("two tokens, one at a time", (q, k, v, (1, 1)), one_session, **several)
     yield session((1, 1, 1), 1, 1, 3, 2)
@@ -87,22 +83,15 @@ def _(rng):
     yield session((2, 2), 3, 1, 4, 1, about="one head, D = 1, chunks")
     yield session((2, 5, 1, 3), 3, 2, 11, 3)
     yield session((37, 1, 2), 1, 2, 40, 4)
-    yield sessions(
-        "two sessions, one after the other, joined along the batch",
-        [(2, 3, 5, 6), (1, 3, 5, 6)],
-        ((0, 2), (0, 1), (0, 2), (1, 3), (1, 1), (1, 1)),
-    )
-    yield sessions(
-        "two sessions of one shape, in turns, joined along the batch",
-        [(1, 2, 4, 3), (1, 2, 4, 3)],
-        ((0, 2), (1, 1), (0, 1), (1, 2), (1, 1), (0, 1)),
-    )
-    yield sessions(
-        "two sessions of other shapes, in turns, joined along the heads",
-        [(2, 3, 4, 6), (2, 2, 4, 6)],
-        ((0, 1), (1, 2), (0, 2), (1, 2), (0, 1)),
-        dim=1,
-    )
+    about = "two sessions, one after the other, joined along the batch"
+    shapes = [(2, 3, 5, 6), (1, 3, 5, 6)]
+    yield sessions(about, shapes, ((0, 2), (0, 1), (0, 2), (1, 3), (1, 1), (1, 1)))
+    about = "two sessions of one shape, in turns, joined along the batch"
+    shapes = [(1, 2, 4, 3)] * 2
+    yield sessions(about, shapes, ((0, 2), (1, 1), (0, 1), (1, 2), (1, 1), (0, 1)))
+    about = "two sessions of other shapes, in turns, joined along the heads"
+    shapes = [(2, 3, 4, 6), (2, 2, 4, 6)]
+    yield sessions(about, shapes, ((0, 1), (1, 2), (0, 2), (1, 2), (0, 1)), dim=1)
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 6, 6))
     about = "not contiguous, fresh from the split, chunks of 2 + 3 + 1 tokens"
     yield Case(about, (q, k, v, (2, 3, 1)), one_session, **several)
@@ -121,7 +110,7 @@ How many tokens does your cache hold when the second chunk comes? Which of them 
 of that chunk see?
     past-not-attended  k = k ; v = v
 May a token see itself? For which keys have your scores a column: for those of this chunk, too?
-    chunk-not-attended  products = q @ (k if cache is None else past_k).mT ; (L, S) = (q.shape[2], (k if cache is None else past_k).shape[2]) ; hidden = _ if cache is None else scores ; output = weights @ (v if cache is None else past_v)
+    chunk-not-attended  products = q @ (k if cache is None else past_k).mT ; S = (k if cache is None else past_k).shape[2] ; hidden = _ if cache is None else scores ; output = weights @ (v if cache is None else past_v)
 `if` and `not` ask for one yes or no. For how many numbers does your cache answer? What do you want to
 know of it?
     cache-in-a-condition  past = (None, None) if not cache else cache ; following = torch.stack([k, v])
@@ -181,8 +170,8 @@ A token may always see itself. Print the scores of the first token after you hav
 of them still finite? If not, which step of yours took it away?
     mask-inverted  allowed = ~_
 What dtype has your cache, and what dtype have k and v?
-    cache-in-half-precision  k = _.half().to(q.dtype) ; v = _.half().to(q.dtype)
-    cache-in-half-precision  k = _.bfloat16().to(q.dtype) ; v = _.bfloat16().to(q.dtype)
+    cache-in-half-precision  k, v = _.half().to(q.dtype)
+    cache-in-half-precision  k, v = _.bfloat16().to(q.dtype)
 Let scores be hundreds apart, and print what you divide, and by what: is a number there infinite, or
 are all of them 0?
     exp-overflows  hidden = scores ; weights = _ * allowed / (_ * allowed).sum(-1, keepdim=True)
@@ -194,55 +183,38 @@ The output has the shape of q. Which of your steps moves or joins axes that it s
     output-in-another-layout  output = _.transpose(1, 2).flatten(2)
 What should come back first: the weights, or what they make of the values?
     weights-returned  output = weights
+How many tokens are in your cache after one call with one token, and how many after four?
+    cache-of-another-length  following = (k[:, :, -L:], v[:, :, -L:])
+    cache-of-another-length  following = (k[:, :, :S - L + 1], v[:, :, :S - L + 1])
+    cache-of-another-length  following = (k[:, :, :-1], v[:, :, :-1])
+    cache-of-another-length  following = (k[:, :, 1:], v[:, :, 1:])
+    cache-of-another-length  following = cache or _
+    cache-of-another-length  following = _ if cache is None else [torch.cat([x, x[:, :, -L:]], 2) for x in _]
+    cache-of-another-length  k = torch.cat([k if cache is None else past_k, k], dim=2) ; v = torch.cat([v if cache is None else past_v, v], dim=2)
+Which axis should be longer after each call? Which axis does your `cat` join along?
+    joined-along-another-axis  k, v = dim=2 => dim=0
+    joined-along-another-axis  k, v = dim=2 => dim=1
+    joined-along-another-axis  k, v = dim=2 => dim=-1
+    joined-along-another-axis  k, v = torch.cat => torch.stack
+    joined-along-another-axis  k = torch.cat([past_k, k], dim=2) => past_k + k ; v = torch.cat([past_v, v], dim=2) => past_v + v
+    joined-along-another-axis  following = (k.mT, v)
+    joined-along-another-axis  k, v = dim=2 => dim=-1 ; products = torch.einsum('bhld,bhsd->bhls', q, k)
+After two calls, what do your keys hold, token by token? And your values? Which token comes last?
+    tokens-in-another-order  k = [past_k, k] => [k, past_k] ; v = [past_v, v] => [v, past_v]
+    tokens-in-another-order  k = [past_k, k] => [k, past_k]
+    tokens-in-another-order  v = [past_v, v] => [v, past_v]
+    tokens-in-another-order  past = _ if cache is None else cache[::-1]
 """)
-
-
-def joined(old, new):
-    """Return edits of the two lines that join past and present; `*` stands for k and for v."""
-    return {name: f"{old} => {new}".replace("*", name) for name in ("k", "v")}
-
-
-cached_attention.wrong(
-    "cache-of-another-length",
-    "How many tokens are in your cache after one call with one token, and how many after four?",
-    dict(following="(k[:, :, -L:], v[:, :, -L:])"),
-    dict(following="(k[:, :, :S - L + 1], v[:, :, :S - L + 1])"),
-    dict(following="(k[:, :, :-1], v[:, :, :-1])"),
-    dict(following="(k[:, :, 1:], v[:, :, 1:])"),
-    dict(following="cache or _"),
-    dict(following="_ if cache is None else [torch.cat([x, x[:, :, -L:]], 2) for x in _]"),
-    {x: f"torch.cat([{x} if cache is None else past_{x}, {x}], dim=2)" for x in "kv"},
-)
-cached_attention.wrong(
-    "joined-along-another-axis",
-    "Which axis should be longer after each call? Which axis does your `cat` join along?",
-    joined("dim=2", "dim=0"),
-    joined("dim=2", "dim=1"),
-    joined("dim=2", "dim=-1"),
-    joined("torch.cat", "torch.stack"),
-    joined("torch.cat([past_*, *], dim=2)", "past_* + *"),
-    dict(following="(k.mT, v)"),
-    joined("dim=2", "dim=-1") | dict(products="torch.einsum('bhld,bhsd->bhls', q, k)"),
-)
-cached_attention.wrong(
-    "tokens-in-another-order",
-    "After two calls, what do your keys hold, token by token? And your values? Which token comes last?",
-    joined("[past_*, *]", "[*, past_*]"),
-    dict(k="[past_k, k] => [k, past_k]"),
-    dict(v="[past_v, v] => [v, past_v]"),
-    dict(past="_ if cache is None else cache[::-1]"),
-)
 for room in (32, 40, 64, 100, 128, 1024):
     padded = f"F.pad(scores, (0, {room} - S))"
     causal = f"torch.full((L, {room}), -torch.inf).triu({room} - L + 1)"
-    cached_attention.wrong(
-        "empty-room-seen",
-        "Your cache has room for tokens that have not come yet. What is there now, which score does it "
-        "get, and which share?",
-        dict(weights=f"{padded}.softmax(-1)[..., :S]"),
-        dict(weights=f"({padded} + {causal}).softmax(-1)[..., :S]"),
-        dict(weights=f"{padded}.softmax(-1)[..., :S] if L == 1 else _"),
-    )
+    cached_attention.rows(f"""
+Your cache has room for tokens that have not come yet. What is there now, which score does it get, and
+which share?
+    empty-room-seen  weights = {padded}.softmax(-1)[..., :S]
+    empty-room-seen  weights = ({padded} + {causal}).softmax(-1)[..., :S]
+    empty-room-seen  weights = {padded}.softmax(-1)[..., :S] if L == 1 else _
+""")
 
 
 @cached_attention.mistake(

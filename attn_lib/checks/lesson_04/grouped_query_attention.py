@@ -75,8 +75,7 @@ def _(rng):
     yield case("one query, as in decoding", 2, 6, 2, 1, 7, 3)
     yield case("one key", 2, 6, 2, 3, 1, 3)
 
-    causal = causal_mask(5, 7)
-    yield case("a causal mask (L, S)", 2, 6, 3, 5, 7, 6, mask=causal)
+    yield case("a causal mask (L, S)", 2, 6, 3, 5, 7, 6, mask=causal_mask(5, 7))
     padding = padding_mask(torch.tensor([7, 4]), 7)
     yield case("padding (B, 1, 1, S)", 2, 6, 3, 5, 7, 6, mask=padding)
     per_head = torch.rand(2, 6, 4, 5, generator=rng) < 0.6
@@ -88,8 +87,7 @@ def _(rng):
     one_blind = torch.ones(4, 1, 3) > 0
     one_blind[1] = False
     yield case("one of four heads sees nothing", 1, 4, 2, 2, 3, 2, mask=one_blind)
-    left = (torch.arange(6) >= torch.tensor([[0], [3]]))[:, None, None]
-    both = left & causal_mask(6, 6)
+    both = (torch.arange(6) >= torch.tensor([[0], [3]]))[:, None, None] & causal_mask(6, 6)
     yield case("some queries see nothing: causal, padded left", 2, 6, 2, 6, 6, 3, mask=both)
     nothing = torch.tensor([[True, True], [False, False]])
     q = torch.tensor([[1.0, 2.0], [3.0, 1.0], [0.0, 1.0], [2.0, 0.0]]).view(1, 4, 2, 1)
@@ -104,9 +102,8 @@ def _(rng):
     k = torch.tensor([-100.0, -100.5, -100.0] * 2).view(1, 2, 3, 1)
     v = torch.tensor([1.0, 2.0, 4.0, 3.0, 5.0, 6.0]).view(1, 2, 3, 1)
     last = torch.tensor([[True, True, False]])
-    yield Case(
-        "scores near -20000, the last key hidden", (q, k, v, last), with_mask, grad=False
-    )
+    low = (q, k, v, last)
+    yield Case("scores near -20000, the last key hidden", low, with_mask, grad=False)
     apart = random(2, 6, 2, 3, 4, 6, scale=60.0)
     yield Case("scores up to thousands apart", apart, grad=False, tolerance=1e-2)
     q, k, v = (t.mT.contiguous().mT for t in random(2, 6, 2, 3, 4, 6))
@@ -139,25 +136,18 @@ What is the square root of 6, as your code computes it?
     scale-int-sqrt  scores = math.sqrt => math.isqrt
 The heads stay apart here: (B, H, L, D). Whose work is it to merge them?
     heads-merged  heads = _.transpose(1, 2).flatten(2)
+Your scores have five axes, the mask has four or fewer, and they are lined up from the right. Which
+axis of the scores does the H of a mask (B, H, L, S) meet? Try `mask.expand(B, H, L, S)` first, and
+then cut its heads into groups as you cut those of q.
+    mask-not-cut-into-groups  products = q.unflatten(1, (Hkv, -1)) @ k.unflatten(1, (Hkv, -1)).mT ; heads = (kept @ v.unflatten(1, (Hkv, -1))).flatten(1, 2)
+    mask-not-cut-into-groups  products = q.unflatten(1, (Hkv, -1)) @ k.unflatten(1, (Hkv, -1)).mT ; heads = (kept @ v.unflatten(1, (Hkv, -1))).flatten(1, 2) ; allowed = _ if mask is None else mask.unsqueeze(2)
+    mask-not-cut-into-groups  products = q.unflatten(1, (Hkv, -1)) @ k.unflatten(1, (Hkv, -1)).mT ; heads = (kept @ v.unflatten(1, (Hkv, -1))).flatten(1, 2) ; allowed = _.unsqueeze(2) if _.ndim > 2 else _
 """)
-UNMATCHED = (
-    "How many heads has q, and how many has k? Who gives k and v as many heads as q has?"
-)
-GROUPED = dict(
-    products="q.unflatten(1, (Hkv, -1)) @ k.unflatten(1, (Hkv, -1)).mT",
-    heads="(kept @ v.unflatten(1, (Hkv, -1))).flatten(1, 2)",
-)
-grouped_query_attention.wrong(
-    "mask-not-cut-into-groups",
-    "Your scores have five axes, the mask has four or fewer, and they are lined up from the right. "
-    "Which axis of the scores does the H of a mask (B, H, L, S) meet? Try `mask.expand(B, H, L, S)` "
-    "first, and then cut its heads into groups as you cut those of q.",
-    GROUPED,
-    GROUPED | dict(allowed="_ if mask is None else mask.unsqueeze(2)"),
-    GROUPED | dict(allowed="_.unsqueeze(2) if _.ndim > 2 else _"),
-)
 
 
-@grouped_query_attention.mistake("heads-not-matched", UNMATCHED)
+@grouped_query_attention.mistake(
+    "heads-not-matched",
+    "How many heads has q, and how many has k? Who gives k and v as many heads as q has?",
+)
 def _(q, k, v, mask=None):
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)

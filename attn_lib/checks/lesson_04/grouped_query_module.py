@@ -79,13 +79,11 @@ grouped_query_module = task(
 @grouped_query_module.cases
 def _(rng):
     def case(about, B, L, d_model, H, Hkv, dtype=torch.float32, mask=None, **kwargs):
-        reference = GroupedQueryAttention(d_model, H, Hkv)
-        parameters = sharpened_parameters(reference, rng)
+        parameters = sharpened_parameters(GroupedQueryAttention(d_model, H, Hkv), rng)
         parameters = {name: p.to(dtype) for name, p in parameters.items()}
         x = torch.randn(B, L, d_model, generator=rng).to(dtype)
-        options = () if mask is None else ({"mask": mask},)
-        args = ((d_model, H, Hkv), parameters, x, *options)
-        return Case(about, args, run_module, **kwargs)
+        inputs = (x,) if mask is None else (x, {"mask": mask})
+        return Case(about, ((d_model, H, Hkv), parameters, *inputs), run_module, **kwargs)
 
     eye = torch.eye(4)
     parameters = {
@@ -108,15 +106,12 @@ def _(rng):
     yield case("head_dim 1", 2, 3, 6, 6, 2)
     yield case("head_dim 6", 2, 5, 24, 4, 2)
     yield case("one word", 2, 1, 12, 4, 2)
-    causal = causal_mask(3, 3)
-    yield case("three words, a causal mask", 1, 3, 4, 2, 1, mask=causal)
+    yield case("three words, a causal mask", 1, 3, 4, 2, 1, mask=causal_mask(3, 3))
     both = padding_mask(torch.tensor([5, 3]), 5) & causal_mask(5, 5)
     yield case("padding and causal", 2, 5, 24, 8, 2, mask=both)
-    per_head = torch.rand(2, 6, 5, 5, generator=rng) < 0.5
-    per_head |= torch.eye(5) > 0
+    per_head = (torch.rand(2, 6, 5, 5, generator=rng) < 0.5) | (torch.eye(5) > 0)
     yield case("a mask for each head", 2, 5, 24, 6, 3, mask=per_head)
-    three_axes = torch.rand(4, 3, 3, generator=rng) < 0.5
-    three_axes |= torch.eye(3) > 0
+    three_axes = (torch.rand(4, 3, 3, generator=rng) < 0.5) | (torch.eye(3) > 0)
     yield case("B = H, a mask (H, L, L)", 4, 3, 8, 4, 2, mask=three_axes)
     left = (torch.arange(5) >= torch.tensor([[0], [2]]))[:, None, None] & causal_mask(5, 5)
     yield case("words that see nothing", 2, 5, 12, 4, 2, mask=left)
@@ -136,8 +131,8 @@ How many heads does `k_proj` make, and how many channels has each of them?
 Into how many heads is d_model cut: into num_heads, or into num_kv_heads? How wide is a head?
     head-dim-from-kv-heads  kv_width = d_model // num_kv_heads
 Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?
-    bias-left-in  q_proj = False => True ; k_proj = False => True ; v_proj = False => True ; o_proj = False => True
-    bias-left-in  q_proj = False => True ; k_proj = False => True ; v_proj = False => True
+    bias-left-in  q_proj, k_proj, v_proj, o_proj = False => True
+    bias-left-in  q_proj, k_proj, v_proj = False => True
     bias-left-in  q_proj = False => True
     bias-left-in  v_proj = False => True
     bias-left-in  o_proj = False => True
@@ -156,7 +151,7 @@ Change the weight of each of your four layers in turn. Does the result notice ev
     another-layer-called  output = self.o_proj(x)
 Neighboring channels belong to one head. In which order do you give `view` its two sizes?
     head-as-the-fast-axis  q = (H, -1)).transpose(1, 2) => (-1, H)).permute(0, 3, 1, 2)
-    head-as-the-fast-axis  few_k = (self.num_kv_heads, -1)).transpose(1, 2) => (-1, self.num_kv_heads)).permute(0, 3, 1, 2) ; few_v = (self.num_kv_heads, -1)).transpose(1, 2) => (-1, self.num_kv_heads)).permute(0, 3, 1, 2)
+    head-as-the-fast-axis  few_k, few_v = (self.num_kv_heads, -1)).transpose(1, 2) => (-1, self.num_kv_heads)).permute(0, 3, 1, 2)
     head-as-the-fast-axis  few_k = (self.num_kv_heads, -1)).transpose(1, 2) => (-1, self.num_kv_heads)).permute(0, 3, 1, 2)
     head-as-the-fast-axis  few_v = (self.num_kv_heads, -1)).transpose(1, 2) => (-1, self.num_kv_heads)).permute(0, 3, 1, 2)
 Does each query head read one K/V head in yours, or a mean of several?
@@ -169,39 +164,15 @@ Call it twice with the same input. Is the answer the same?
     dropout-left-in  output = F.dropout(_, 0.1)
 Nobody asked to add x here. Who will do that later?
     residual-added  output = x + _
+Print the shapes of q, k and v after the split. How many heads has each of them? Are all heads
+equally wide?
+    split-into-other-heads  few_k = self.num_kv_heads => H ; v = few_v.repeat_interleave(H // few_v.shape[1], 1)
+    split-into-other-heads  few_k = self.num_kv_heads => H ; v = few_v.repeat_interleave(H // few_v.shape[1], 1) ; products = torch.einsum('bhld,bhsd->bhls', q, k)
+    split-into-other-heads  few_v = self.num_kv_heads => H
+    split-into-other-heads  q = (H, -1) => (self.num_kv_heads, -1)
+Which numbers of word 0 end up in head 0? Try `arange`.
+    heads-cut-from-words  q = .unflatten(-1, (H, -1)).transpose(1, 2) => .reshape(len(x), H, x.shape[1], -1) ; few_k, few_v = .unflatten(-1, (self.num_kv_heads, -1)).transpose(1, 2) => .reshape(len(x), self.num_kv_heads, x.shape[1], -1)
+    heads-cut-from-words  few_k, few_v = .unflatten(-1, (self.num_kv_heads, -1)).transpose(1, 2) => .reshape(len(x), self.num_kv_heads, x.shape[1], -1)
+Which rows of `q_proj.weight` belong to head 0: the first head_dim rows, or every H-th?
+    channels-dealt-out  q = (H, -1)).transpose(1, 2) => (self.head_dim, -1)).permute(0, 3, 1, 2) ; few_k, few_v = (self.num_kv_heads, -1)).transpose(1, 2) => (self.head_dim, -1)).permute(0, 3, 1, 2)
 """)
-OWN_COPIES = "few_v.repeat_interleave(H // few_v.shape[1], 1)"
-KEYS = dict(few_k="self.num_kv_heads => H", v=OWN_COPIES)
-grouped_query_module.wrong(
-    "split-into-other-heads",
-    "Print the shapes of q, k and v after the split. How many heads has each of them? Are all heads "
-    "equally wide?",
-    KEYS,
-    KEYS | dict(products="torch.einsum('bhld,bhsd->bhls', q, k)"),
-    dict(few_v="self.num_kv_heads => H"),
-    dict(q="(H, -1) => (self.num_kv_heads, -1)"),
-)
-CUT = ".unflatten(-1, ({}, -1)).transpose(1, 2) => .reshape(len(x), {}, x.shape[1], -1)"
-grouped_query_module.wrong(
-    "heads-cut-from-words",
-    "Which numbers of word 0 end up in head 0? Try `arange`.",
-    dict(
-        q=CUT.replace("{}", "H"),
-        few_k=CUT.replace("{}", "self.num_kv_heads"),
-        few_v=CUT.replace("{}", "self.num_kv_heads"),
-    ),
-    dict(
-        few_k=CUT.replace("{}", "self.num_kv_heads"),
-        few_v=CUT.replace("{}", "self.num_kv_heads"),
-    ),
-)
-DEALT = "{}.unflatten(-1, (self.head_dim, -1)).permute(0, 3, 1, 2)"
-grouped_query_module.wrong(
-    "channels-dealt-out",
-    "Which rows of `q_proj.weight` belong to head 0: the first head_dim rows, or every H-th?",
-    dict(
-        q=DEALT.format("queries"),
-        few_k=DEALT.format("keys"),
-        few_v=DEALT.format("values"),
-    ),
-)

@@ -95,6 +95,7 @@ How many rows should be left for each K/V head: 1 or D? Over how many axes do yo
     columns-pooled  rows = weight.T
 Which axis of the weight holds the H * D rows, the first or the second? From which do you take D?
     head-dim-from-the-columns  D = shape[0] => shape[1]
+    head-dim-from-the-columns  D = shape[0] => shape[1] ; groups = rows.reshape(num_heads, D, E).unflatten(0, (num_kv_heads, group))
     head-dim-from-the-columns  D = shape[0] => shape[1] ; groups = group => -1
     head-dim-from-the-columns  D = shape[0] => shape[1] ; groups = D, E => D, -1
 If all heads of a group are equal, what should come out? What does yours give?

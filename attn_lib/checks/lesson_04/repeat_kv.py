@@ -32,10 +32,8 @@ def _(rng):
     def case(about, num_heads, *shape, **kwargs):
         return Case(about, (torch.randn(shape, generator=rng), num_heads), **kwargs)
 
-    two_heads = torch.tensor([1.0, 2.0]).view(1, 2, 1, 1)
-    yield Case("two K/V heads of one number each", (two_heads, 4))
-    two_tokens = torch.arange(1.0, 9.0).view(1, 2, 2, 2)
-    yield Case("two K/V heads, two tokens", (two_tokens, 4))
+    yield Case("two K/V heads of one number each", (torch.tensor([[[[1.0]], [[2.0]]]]), 4))
+    yield Case("two K/V heads, two tokens", (torch.arange(1.0, 9.0).view(1, 2, 2, 2), 4))
     yield case("two K/V heads for eight", 8, 1, 2, 1, 1)
     yield case("three K/V heads for six", 6, 1, 3, 1, 1)
     yield case("all sizes different", 8, 3, 2, 5, 6)
@@ -126,20 +124,9 @@ How many sentences go in, and how many come out? Which axis does your index cut?
     first-sentence-only  return = _[0]
 Which dtype goes in, and which one comes out?
     dtype-changed  return = _.float()
+The shape is right, the cells are not. In your tensor before the reshape, does the copy axis stand
+right behind the heads? Try x = torch.arange(8).view(1, 2, 2, 2).
+    copies-among-the-tokens  output = x.repeat_interleave(group, dim=2).reshape(len(x), num_heads, *x.shape[2:])
+    copies-among-the-tokens  output = x.transpose(1, 2).repeat_interleave(group, dim=1).reshape(len(x), num_heads, *x.shape[2:])
+    copies-among-the-channels  output = x.repeat_interleave(group, dim=-1).reshape(len(x), num_heads, *x.shape[2:])
 """)
-AMONG = (
-    "The shape is right, the cells are not. In your tensor before the reshape, does the copy axis "
-    "stand right behind the heads? Try x = torch.arange(8).view(1, 2, 2, 2)."
-)
-SHAPE = "reshape(len(x), num_heads, *x.shape[2:])"
-repeat_kv.wrong(
-    "copies-among-the-tokens",
-    AMONG,
-    dict(output=f"x.repeat_interleave(group, dim=2).{SHAPE}"),
-    dict(output=f"x.transpose(1, 2).repeat_interleave(group, dim=1).{SHAPE}"),
-)
-repeat_kv.wrong(
-    "copies-among-the-channels",
-    AMONG,
-    dict(output=f"x.repeat_interleave(group, dim=-1).{SHAPE}"),
-)

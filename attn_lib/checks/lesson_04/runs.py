@@ -22,32 +22,25 @@ def with_mask(answer, q, k, v, mask):
 
 def checked_pair(result, q, chunk):
     """Take apart what `cached_attention` returned for its chunk number `chunk`, counted from 1."""
+    two = "It should return two things, the output and the cache, but it returned "
     if not isinstance(result, tuple | list):
-        raise Wrong(
-            "It should return two things, the output and the cache, but it returned "
-            f"{describe(result)}."
-        )
+        raise Wrong(f"{two}{describe(result)}.")
     if len(result) != 2:
-        raise Wrong(
-            f"It should return two things, the output and the cache, but it returned {len(result)}. "
-            "Keys and values can share one tuple: `return output, (k, v)`."
-        )
+        hint = "Keys and values can share one tuple: `return output, (k, v)`."
+        raise Wrong(f"{two}{len(result)}. {hint}")
     output, cache = result
     if not isinstance(output, torch.Tensor):
         raise Wrong(
             "The first of the two things should be the output, a tensor, but it is "
             f"{describe(output)}. The cache comes second."
         )
-    if output.shape != q.shape:
-        raise Wrong(
-            f"In chunk {chunk}, the output should have the shape of q, {tuple(q.shape)}, "
-            f"but it has {tuple(output.shape)}."
-        )
-    if output.dtype != q.dtype:
-        raise Wrong(
-            f"In chunk {chunk}, the output should have the dtype of q, {q.dtype}, "
-            f"but it has {output.dtype}."
-        )
+    for what, asked, got in (
+        ("shape", tuple(q.shape), tuple(output.shape)),
+        ("dtype", q.dtype, output.dtype),
+    ):
+        if got != asked:
+            should = f"the output should have the {what} of q, {asked}, but it has {got}."
+            raise Wrong(f"In chunk {chunk}, {should}")
     if cache is None:
         raise Wrong(
             "The second of the two things, the cache, is None. The next call will be given what you "

@@ -69,22 +69,21 @@ cross_attention = task(
 
 @cross_attention.cases
 def _(rng):
-    def mask_of(*rows):
-        return torch.tensor([[c == "x" for c in row] for row in rows])
+    def given(about, *args, mask="", grad=False, **options):
+        """A case with a mask that is drawn: a word for each sentence, x = may be read."""
+        drawn = [[c == "x" for c in row] for row in mask.split()]
+        args += ({"context_mask": torch.tensor(drawn)},) if mask else ()
+        return Case(about, args, run_module, grad=grad, **options)
 
-    def case(
-        about, B, L, S, H, D, d_context,
-        mask=None, dtype=torch.float32, change=None, **options,
-    ):  # fmt: skip
+    def case(about, *sizes, dtype=torch.float32, change=lambda *args: args[1:], **options):
+        B, L, S, H, D, d_context, *mask = sizes
         init = (H * D, d_context, H)
         parameters = sharpened_parameters(CrossAttention(*init), rng)
         parameters = {name: p.to(dtype) for name, p in parameters.items()}
         x = torch.randn(B, L, H * D, generator=rng).to(dtype)
         context = torch.randn(B, S, d_context, generator=rng).to(dtype)
-        if change:
-            x, context = change(parameters, x, context)
-        by_name = () if mask is None else ({"context_mask": mask_of(*mask)},)
-        return Case(about, (init, parameters, x, context, *by_name), run_module, **options)
+        x, context = change(parameters, x, context)
+        return given(about, init, parameters, x, context, mask="".join(mask), **options)
 
     # Worked out by hand: one head, scores 2/sqrt(2) and 4/sqrt(2), values [1, 2] and [5, 0].
     numbers = {
@@ -96,28 +95,22 @@ def _(rng):
     tiny = {}
     for name, (weight, bias) in numbers.items():
         tiny[f"{name}.weight"], tiny[f"{name}.bias"] = map(torch.tensor, (weight, bias))
-    light = {"grad": False}  # the values tell; gradients are compared on the others
+    # The values tell; gradients are compared on four only.
     args = (2, 1, 1), tiny, torch.tensor([[[2.0, 1.0]]]), torch.tensor([[[0.0], [1.0]]])
-    yield Case("one query, two context tokens, one head", args, run_module, **light)
-    about = "the second context token is padding"
-    yield Case(about, (*args, {"context_mask": mask_of("x.")}), run_module)
-    about = "the first context token is padding"
-    yield Case(about, (*args, {"context_mask": mask_of(".x")}), run_module, **light)
-    about = "all of the context is padding"
-    yield Case(about, (*args, {"context_mask": mask_of("..")}), run_module)
+    yield given("one query, two context tokens, one head", *args)
+    yield given("the second context token is padding", *args, mask="x.", grad=True)
+    yield given("the first context token is padding", *args, mask=".x")
+    yield given("all of the context is padding", *args, mask="..", grad=True)
 
-    yield case("all sizes different, no mask", 2, 5, 7, 3, 6, 10)
-    rows = ["..xxx", "x.xx."]
-    yield case("padding in front and in the middle", 2, 3, 5, 4, 6, 7, rows, **light)
-    rows = ["xxx.", "....", "xxxx"]
-    yield case("the middle sentence is all padding", 3, 2, 4, 5, 6, 7, rows)
-    yield case("L = S and d_context = d_model, no mask", 3, 5, 5, 2, 6, 12, **light)
-    rows = ["xxxx", "xxx.", "x...", "..x."]
-    yield case("B = H = L = S = D = 4", 4, 4, 4, 4, 4, 16, rows, **light)
-    rows = ["xx.", "xxx"]
-    yield case("more queries than context tokens", 2, 7, 3, 5, 1, 6, rows, **light)
-    yield case("one context token", 2, 3, 1, 3, 6, 4, ["x", "."], **light)
-    yield case("30 context tokens, head_dim 32", 1, 3, 30, 2, 32, 9, ["x" * 30], **light)
+    yield case("all sizes different, no mask", 2, 5, 7, 3, 6, 10, grad=True)
+    yield case("padding in front and in the middle", 2, 3, 5, 4, 6, 7, "..xxx x.xx.")
+    about = "the middle sentence is all padding"
+    yield case(about, 3, 2, 4, 5, 6, 7, "xxx. .... xxxx", grad=True)
+    yield case("L = S and d_context = d_model, no mask", 3, 5, 5, 2, 6, 12)
+    yield case("B = H = L = S = D = 4", 4, 4, 4, 4, 4, 16, "xxxx xxx. x... ..x.")
+    yield case("more queries than context tokens", 2, 7, 3, 5, 1, 6, "xx. xxx")
+    yield case("one context token", 2, 3, 1, 3, 6, 4, "x .")
+    yield case("30 context tokens, head_dim 32", 1, 3, 30, 2, 32, 9, "x" * 30)
 
     def huge_pads(parameters, x, context):
         # Only the values read the last channel, so that the scores stay ordinary.
@@ -125,24 +118,17 @@ def _(rng):
         context[1, 2:, -1] = 1e30
         return x.mT.contiguous().mT, context.transpose(0, 1).contiguous().transpose(0, 1)
 
-    mask = ["xxxxx", "xx..."]
-    yield case(
-        "huge pads, not contiguous", 2, 3, 5, 4, 6, 7, mask, change=huge_pads, **light
-    )
-
     def far_off(parameters, x, context):
         parameters["q_proj.bias"].fill_(8.0)
-        parameters["k_proj.bias"].fill_(-8.0)
-        parameters["k_proj.bias"][:6] = 8.0
+        parameters["k_proj.bias"].fill_(-8.0)[:6] = 8.0
         return x, context
 
-    far = {"tolerance": 1e-2, **light}
+    sizes = 2, 3, 5, 4, 6, 7
+    yield case("huge pads, not contiguous", *sizes, "xxxxx xx...", change=huge_pads)
     about = "every score near 150 in head 0, near -150 in the others"
-    yield case(about, 2, 3, 5, 4, 6, 7, mask, change=far_off, **far)
-
-    mask = ["xxx..", "....."]
-    yield case("float64", 2, 3, 5, 4, 6, 7, mask, torch.float64, **light)
-    yield case("float16", 2, 3, 5, 4, 6, 7, mask, torch.float16, **light)
+    yield case(about, *sizes, "xxxxx xx...", change=far_off, tolerance=1e-2)
+    yield case("float64", *sizes, "xxx.. .....", dtype=torch.float64)
+    yield case("float16", *sizes, "xxx.. .....", dtype=torch.float16)
 
 
 # ------------------------------------------------------------------------------- mistakes
@@ -198,38 +184,22 @@ Each sentence has pads of its own. Whose pads does your mask hide in the second 
     mask-of-the-first-sentence  mask = _[:1]
 How wide is what each layer reads? And which number of `nn.Linear(a, b)` comes in?
     context-width-forgotten  k_proj = d_context => d_model ; v_proj = d_context => d_model
-    context-width-forgotten  v_proj = d_context => d_model
     context-width-forgotten  k_proj = nn.Linear(d_model, d_context) ; v_proj = nn.Linear(d_model, d_context)
     context-width-forgotten  q_proj = nn.Linear(d_context, d_model)
+Which numbers of token 0 end up in head 0? Try it with `torch.arange`.
+    split-without-transpose  q, k, v = .unflatten(-1, (H, -1)).transpose(1, 2) => .reshape(len(x), H, -1, x.shape[-1] // H)
+    split-without-transpose  q, k, v = .unflatten(-1, (H, -1)).transpose(1, 2) => .reshape(len(x), H, -1, x.shape[-1] // H) ; merged = heads.reshape(x.shape)
+You hand over (B, L, H, D). Which axis does the attention take for the words?
+    heads-among-the-words  q, k, v = .transpose(1, 2) => ; merged = heads.flatten(2)
+Which rows of `q_proj.weight` make head 0: the first D, or every H-th?
+    channels-interleaved  q, k, v = .unflatten(-1, (H, -1)).transpose(1, 2) => .unflatten(-1, (-1, H)).permute(0, 3, 1, 2)
+    channels-interleaved  q, k, v = .unflatten(-1, (H, -1)).transpose(1, 2) => .unflatten(-1, (-1, H)).permute(0, 3, 1, 2) ; merged = heads.permute(0, 2, 3, 1).flatten(2)
+The task asks for biases. Which argument of `nn.Linear` switches them off?
+    bias-left-out  q_proj, k_proj, v_proj, o_proj = ) => , bias=False)
+    bias-left-out  q_proj, k_proj, v_proj = ) => , bias=False)
+    bias-left-out  k_proj, v_proj = ) => , bias=False)
+    bias-left-out  o_proj = ) => , bias=False)
 """)
-LINES = {"q": "queries", "k": "keys", "v": "values"}
-RESHAPED = {n: f"{t}.reshape(len(x), H, -1, x.shape[-1] // H)" for n, t in LINES.items()}
-cross_attention.wrong(
-    "split-without-transpose",
-    "Which numbers of token 0 end up in head 0? Try it with `torch.arange`.",
-    RESHAPED,
-    RESHAPED | dict(merged="heads.reshape(x.shape)"),
-)
-cross_attention.wrong(
-    "heads-among-the-words",
-    "You hand over (B, L, H, D). Which axis does the attention take for the words?",
-    dict.fromkeys(LINES, ".transpose(1, 2) => ") | dict(merged="heads.flatten(2)"),
-)
-DEALT = {n: f"{t}.unflatten(-1, (-1, H)).permute(0, 3, 1, 2)" for n, t in LINES.items()}
-cross_attention.wrong(
-    "channels-interleaved",
-    "Which rows of `q_proj.weight` make head 0: the first D, or every H-th?",
-    DEALT,
-    DEALT | dict(merged="heads.permute(0, 2, 3, 1).flatten(2)"),
-)
-cross_attention.wrong(
-    "bias-left-out",
-    "The task asks for biases. Which argument of `nn.Linear` switches them off?",
-    {f"{letter}_proj": ") => , bias=False)" for letter in "qkvo"},
-    {f"{letter}_proj": ") => , bias=False)" for letter in "qkv"},
-    {f"{letter}_proj": ") => , bias=False)" for letter in "kv"},
-    dict(o_proj=") => , bias=False)"),
-)
 
 
 @cross_attention.mistake(
@@ -238,6 +208,5 @@ cross_attention.wrong(
 )
 class KeepsTheFirstContext(CrossAttention):
     def forward(self, x, context, context_mask=None):
-        if not hasattr(self, "kept"):
-            self.kept = context.detach()
+        self.kept = getattr(self, "kept", context.detach())
         return super().forward(x, self.kept, context_mask)

@@ -44,14 +44,10 @@ def _(rng):
         args = (torch.as_tensor(src), torch.as_tensor(tgt), pad_id, num_heads)
         return Case(about, args, expanded, grad=False)
 
-    def draw(B, length, pad_id, low=0, high=9):
-        """Ids without a pad in them."""
-        ids = torch.randint(low, high, (B, length), generator=rng)
-        return ids + (ids >= pad_id) if low <= pad_id < high else ids
-
     def padded(B, length, pad_id, at_most=None):
-        """Ids with padding of different lengths at the end."""
-        ids = draw(B, length, pad_id)
+        """Ids from 0 to 9, with padding of different lengths at the end."""
+        ids = torch.randint(9, (B, length), generator=rng)
+        ids += (ids >= pad_id) & (pad_id >= 0)  # no pad elsewhere
         for b in range(B):
             pads = (2 * b + 1) % length if at_most is None else min(b + 1, at_most)
             ids[b, :pads] = pad_id
@@ -61,17 +57,13 @@ def _(rng):
     yield case("pads in the output too", [[5, 8, 0]], [[2, 7, 4, 0]], 0, 2)
     yield case("no pads at all", [[5, 8, 6], [4, 5, 9]], [[2, 7], [2, 8]], 0, 4)
     yield case("pad_id 1, and 0 is a token", [[4, 0, 6, 1, 1]], [[0, 7, 1]], 1, 2)
-    yield case(
-        "pads in front and in the middle",
-        [[3, 6, 3, 5], [3, 3, 4, 7]], [[3, 5, 3, 6, 3], [5, 3, 6, 4, 3]], 3, 3,
-    )  # fmt: skip
+    src, tgt = [[3, 6, 3, 5], [3, 3, 4, 7]], [[3, 5, 3, 6, 3], [5, 3, 6, 4, 3]]
+    yield case("pads in front and in the middle", src, tgt, 3, 3)
     yield case("an input of pads", [[5, 6, 4], [0, 0, 0]], [[2, 7], [2, 0]], 0, 4)
     yield case("an output of pads", [[5, 6, 0], [7, 4, 5]], [[0, 0], [2, 7]], 0, 4)
     yield case("all sizes different", padded(2, 7, 0), padded(2, 5, 0), 0, 3)
-    yield case(
-        "pad_id larger than every id",
-        [[9, 50255, 50256, 50256], [50255, 4, 6, 50256]], [[3, 50255, 50256]] * 2, 50256, 5,
-    )  # fmt: skip
+    src, tgt = [[9, 50255, 50256, 50256], [50255, 4, 6, 50256]], [[3, 50255, 50256]] * 2
+    yield case("pad_id larger than every id", src, tgt, 50256, 5)
     yield case("pad_id -1", padded(2, 3, -1), padded(2, 5, -1), -1, 4)
     yield case("L = S", padded(2, 5, 4), padded(2, 5, 4, at_most=2), 4, 3)
     yield case("B = L", padded(3, 5, 0), padded(3, 3, 0), 0, 2)
@@ -91,7 +83,7 @@ In which order are the three masks asked for?
 Which id stands for a pad? Is it 0 in every vocabulary?
     pad-id-is-always-0  src_real = pad_id => 0
     pad-id-is-always-0  tgt_real = pad_id => 0
-    pad-id-is-always-0  src_real = pad_id => 0 ; tgt_real = pad_id => 0
+    pad-id-is-always-0  src_real, tgt_real = pad_id => 0
 What does True promise in this course: 'may attend', or 'hide this'?
     inverted  seen = False
     inverted  decoder = ~_
@@ -99,7 +91,7 @@ What does True promise in this course: 'may attend', or 'hide this'?
 Is `ids == pad_id` True for the tokens that may be seen, or for the others?
     padding-inverted  src_real = != => ==
     padding-inverted  tgt_real = != => ==
-    padding-inverted  src_real = != => == ; tgt_real = != => ==
+    padding-inverted  src_real, tgt_real = != => ==
 While the decoder learns, the whole output lies before it. Which words may word 0 not see?
     decoder-not-causal  decoder = tgt
 The outputs are padded as well. Where does the decoder mask hide that?
@@ -125,7 +117,7 @@ Which sentences does the encoder read? Whose pads has it to hide?
 Which of the two batches does the encoder read, and which one does the decoder write?
     sentences-swapped  src_real = tgt_ids != pad_id ; tgt_real = src_ids != pad_id ; L = src_ids.shape[1]
 Change the pads of the second sentence. Do your masks change?
-    only-the-first-sentence  src_real = _[:1] ; tgt_real = _[:1]
+    only-the-first-sentence  src_real, tgt_real = _[:1]
 The decoder reads the input too. Whose pads does it meet there?
     cross-pads-seen  cross = torch.ones_like(_)
 In cross-attention, which sequence gives the keys? Whose pads must be hidden, then?
@@ -144,24 +136,23 @@ Does the output of a pad query matter to anyone?
     hides-pad-queries-too  encoder = _ & src.mT ; decoder = _ & tgt.mT
     hides-pad-queries-too  encoder = _ & src.mT ; decoder = _ & tgt.mT ; cross = _ & tgt.mT
 Should a pad not ask, or should it not be read? Is the last axis of a mask queries or keys?
-    hides-queries-instead-of-keys  src = [:, None, None, :] => [:, None, :, None] ; tgt = [:, None, None, :] => [:, None, :, None]
+    hides-queries-instead-of-keys  src, tgt = [:, None, None, :] => [:, None, :, None]
     hides-queries-instead-of-keys  encoder = src.mT ; decoder = tgt => tgt.mT ; cross = tgt.mT & torch.ones_like(src)
     hides-queries-instead-of-keys  decoder = tgt => tgt.mT
     hides-queries-instead-of-keys  encoder = src.mT
 Are all other ids larger than `pad_id`, or all smaller? Which comparison asks for 'another id'?
-    compares-by-size  src_real = != => > ; tgt_real = != => >
-    compares-by-size  src_real = != => < ; tgt_real = != => <
+    compares-by-size  src_real, tgt_real = != => >
+    compares-by-size  src_real, tgt_real = != => <
 A count says how many tokens are real. Does it say which, if a pad stands in front?
     assumes-pads-at-the-end  src_real = torch.arange(src_ids.shape[1]) < _.sum(1, keepdim=True) ; tgt_real = torch.arange(L) < _.sum(1, keepdim=True)
 Where all is padding, a row may see nothing. Is that up to the mask, or to your attention?
-    opens-empty-rows  encoder = _ | ~_.any(-1, keepdim=True) ; decoder = _ | ~_.any(-1, keepdim=True) ; cross = _ | ~_.any(-1, keepdim=True)
+    opens-empty-rows  encoder, decoder, cross = _ | ~_.any(-1, keepdim=True)
     opens-empty-rows  decoder = _ | torch.eye(L, dtype=torch.bool)
     opens-empty-rows  decoder = _ | ~_.any(-1, keepdim=True)
     opens-empty-rows  src = _ | ~_.any(-1, keepdim=True)
     opens-empty-rows  encoder = _ | ~_.any(-1, keepdim=True)
 A mask of this course is made of True and False. Print the dtype of all that yours are made from.
     not-boolean  masks = tuple(mask.float() for mask in _)
-    not-boolean  masks = tuple(mask.long() for mask in _)
     not-boolean  decoder = causal => causal.float()
     not-boolean  decoder = tgt * causal.float()
 Write the shape of your masks below (B, H, L, S), lined up from the right. What stands below B?

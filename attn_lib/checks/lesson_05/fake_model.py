@@ -66,8 +66,6 @@ class FakeModel:
     spread: float = 1.0
 
     def __post_init__(self) -> None:
-        ends = (self.bos_id, self.eos_id)
-        self.others = [t for t in range(self.vocabulary_size) if t not in ends]
         self._known: dict[tuple[int, Prefix], Tensor] = {}
         self._answers: dict[tuple[Prefix, ...], Tensor] = {}
 
@@ -82,11 +80,10 @@ class FakeModel:
         return self._known[row, prefix]
 
     def _following(self, prefix: Prefix, number: int) -> int:
-        if number in self.following:
-            return self.following[number]
         # Another token than the last one, so that each position says something else.
-        choices = [t for t in self.others if t != prefix[-1]]
-        return choices[number % len(choices)]
+        refused = (self.bos_id, self.eos_id, prefix[-1])
+        choices = [t for t in range(self.vocabulary_size) if t not in refused]
+        return self.following.get(number, choices[number % len(choices)])
 
     def next_token(self, row: int, prefix: Prefix) -> int:
         """Return the likeliest token after this prefix."""
@@ -118,11 +115,11 @@ class FakeModel:
                 f"`step` was called more than {max_len + 5} times, and max_len is {max_len}. What "
                 "ends your loop?"
             )
-        if not isinstance(ids, Tensor):
-            raise WrongIds(f"`step` needs a tensor of ids, but received {describe(ids)}.")
-        if ids.dtype != torch.int64:
+        if not isinstance(ids, Tensor) or ids.dtype != torch.int64:
+            received = ids.dtype if isinstance(ids, Tensor) else describe(ids)
             raise WrongIds(
-                f"`step` needs ids of dtype torch.int64, but in call {call} it received {ids.dtype}."
+                "`step` needs a tensor of ids, of dtype torch.int64, but in call "
+                f"{call} it received {received}."
             )
         expected = (self.batch_size, call)
         if ids.shape != expected:

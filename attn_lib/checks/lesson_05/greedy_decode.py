@@ -47,9 +47,6 @@ def greedy_decode(step, batch_size, bos_id, eos_id, max_len):
 
 @greedy_decode.cases
 def _(rng):
-    def integer(high):
-        return int(torch.randint(high, (), generator=rng))
-
     def case(about, lengths, V, bos_id, eos_id, max_len, **logits):
         """One row for each length: so many tokens, then eos; None = without end."""
         others = [t for t in range(V) if t not in (bos_id, eos_id)]
@@ -57,13 +54,13 @@ def _(rng):
         for length in lengths:
             row: list[int] = []
             while len(row) < (max_len + 6 if length is None else length):
-                token = others[integer(len(others))]
+                token = others[int(torch.randint(len(others), (), generator=rng))]
                 if row[-1:] != [token]:  # so that each position says something else
                     row.append(token)
             script.append(row if length is None else [*row, eos_id])
-        return told(about, script, V, bos_id, eos_id, max_len, **logits)
+        return told(about, script, max_len, V, bos_id, eos_id, **logits)
 
-    def told(about, script, V, bos_id, eos_id, max_len, **logits):
+    def told(about, script, max_len, V=6, bos_id=1, eos_id=2, **logits):
         following = {
             hashed(row, (bos_id, *tokens[:n])): token
             for row, tokens in enumerate(script)
@@ -74,14 +71,13 @@ def _(rng):
         args = (model, len(script), bos_id, eos_id, max_len)
         return Case(about, args, decoded, grad=False)
 
-    one = "one row, for which the model writes 4, 5, and then eos"
-    yield told(one, [[4, 5, 2]], 6, 1, 2, 4)
+    yield told("one row, for which the model writes 4, 5, and then eos", [[4, 5, 2]], 4)
     two = "two rows: the model writes 3, eos in the first, and 5, 4, 3, eos in the second"
-    yield told(two, [[3, 2], [5, 4, 3, 2]], 6, 1, 2, 5)
+    yield told(two, [[3, 2], [5, 4, 3, 2]], 5)
     no_end = "two rows, and the model writes 4, 5, 4, 5, ... without an end"
-    yield told(no_end, [[4, 5] * 5, [5, 4] * 5], 6, 1, 2, 3)
+    yield told(no_end, [[4, 5] * 5, [5, 4] * 5], 3)
     again = "the model writes a token again and again, and bos in the middle"
-    yield told(again, [[4, 4, 1, 4, 2], [3, 3, 1, 1, 3, 3, 3]], 6, 1, 2, 7)
+    yield told(again, [[4, 4, 1, 4, 2], [3, 3, 1, 1, 3, 3, 3]], 7)
     yield case("rows that end at different times", [2, 5, 1, 3], 11, 1, 2, 8)
     yield case("the first row ends last", [5, 1, 3], 10, 3, 7, 9)
     yield case("one row ends at once, one never", [3, 0, None], 9, 2, 0, 6)
@@ -122,7 +118,6 @@ which do you take?
     another-position  last = logits[:, 0]
     another-position  last = logits[-1]
     another-position  last = logits.mean(1)
-    another-position  last = logits.sum(1)
     another-position  last = logits.amax(1)
 A token is one of V, for each row. Along which axis of the logits, (B, L, V), does your argmax look?
     argmax-over-another-axis  chosen = logits.argmax(1)[:, -1]
@@ -139,7 +134,6 @@ Which shape has what you append to the ids, (B, length)? Along which axis do the
     another-column-appended  grown = dim=1 => dim=0
     another-column-appended  grown = dim=1 => dim=0 ; done = False
     another-column-appended  column = newest
-    another-column-appended  column = newest[:, None, None]
     another-column-appended  column = logits.argmax(-1)
     another-column-appended  column = logits.argmax(-1) ; done = False
     another-column-appended  column = logits.argmax(-1) ; done = False ; written = ids
@@ -207,7 +201,6 @@ How many tokens has your loop written when max_len is 1?
     one-token-off  rounds = max_len - 1
 What do you return: one tensor of integers, with a row for each sentence?
     other-than-ids  written = _.tolist()
-    other-than-ids  written = list(_)
     other-than-ids  written = _.float()
     other-than-ids  written = _.flatten()
     other-than-ids  written = _.T

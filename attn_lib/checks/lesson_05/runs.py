@@ -14,7 +14,7 @@ NAMES = ("encoder mask", "decoder mask", "cross mask")
 
 def expanded(answer, src_ids, tgt_ids, pad_id, num_heads):
     """Expand each mask to its full shape, so that every broadcastable shape can be compared."""
-    sizes = len(src_ids), src_ids.shape[1], tgt_ids.shape[1]
+    (B, S), L = src_ids.shape, tgt_ids.shape[1]
     masks = answer(src_ids, tgt_ids, pad_id)
     if masks is None or masks is Ellipsis:
         return masks
@@ -23,7 +23,6 @@ def expanded(answer, src_ids, tgt_ids, pad_id, num_heads):
             "It should return three masks: for the encoder, for the decoder, and the cross mask. It "
             f"returned {describe(masks)}."
         )
-    B, S, L = sizes
     shapes = (B, num_heads, S, S), (B, num_heads, L, L), (B, num_heads, L, S)
     return tuple(map(_expanded, NAMES, masks, shapes))
 
@@ -64,7 +63,12 @@ def decoded(answer, model, batch_size, bos_id, eos_id, max_len):
     written = ids[:, 1:] if has_bos else ids
     length = max_len - 1 if has_bos else max_len
     if written.shape[1] < length:
-        _refuse_unended(written, eos_id, max_len)
+        unended = [r for r, row in enumerate(written.tolist()) if eos_id not in row]
+        for row in unended[:1]:
+            raise Unended(
+                f"Row {row} of the result is {written[row].tolist()}: it stops without eos_id, "
+                f"which is {eos_id}, although max_len is {max_len}."
+            )
     filler = written.new_full((batch_size, length - written.shape[1]), eos_id)
     written = torch.cat([written, filler], dim=1).long()
     if not has_bos:
@@ -97,12 +101,3 @@ def _usable(ids: Tensor, batch_size: int, bos_id: int, max_len: int) -> bool:
         text += " The column of bos_id counts, if it is returned." if has_bos else ""
         raise TooLong(text)
     return has_bos
-
-
-def _refuse_unended(written: Tensor, eos_id: int, max_len: int) -> None:
-    for row, ids in enumerate(written.tolist()):
-        if eos_id not in ids:
-            raise Unended(
-                f"Row {row} of the result is {ids}: it stops without eos_id, which is {eos_id}, "
-                f"although max_len is {max_len}."
-            )

@@ -1,16 +1,10 @@
 """The task `attention_entropy`: how widely a head looks."""
 
 import torch
+import torch.nn.functional as F
 
 import attn_lib
-from attn_lib.checks.lesson_06.steps import (
-    case,
-    causal_weights,
-    in_another_layout,
-    in_steps,
-    random_weights,
-    some_rows_empty,
-)
+from attn_lib.checks.lesson_06.steps import case, causal, coarse, drawn, some_empty, turned
 from attn_lib.checks.task import task
 
 
@@ -46,30 +40,25 @@ def _(rng):
 
     yield rows("one query, three keys", [[0.5, 0.25, 0.25]])
     yield rows("two queries, two keys", [[0.75, 0.25], [0.5, 0.5]])
-    yield rows(
-        "the first query does not see the last key", [[0.5, 0.5, 0], [0.25, 0.5, 0.25]]
-    )
+    unseen = [[0.5, 0.5, 0], [0.25, 0.5, 0.25]]
+    yield rows("the first query does not see the last key", unseen)
     sharp, even = [[0.0, 1.0, 0.0, 0.0]], [[0.25] * 4]
     yield rows("a head that looks at one key, and one that looks at all", sharp, even)
     samples = [[[[0.5, 0.5]], [[0.75, 0.25]]], [[[1.0, 0.0]], [[0.25, 0.75]]]]
     yield case("two samples, two heads", torch.tensor(samples))
     yield rows("a row of zeros", [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.5, 0.25, 0.25]])
-    yield case("all sizes different", random_weights(rng, 2, 3, 5, 7))
-    yield case("causal", causal_weights(rng, 2, 3, 6, 6))
-    yield case("B = H = L = S", random_weights(rng, 4, 4, 4, 4))
-    yield case("one head", random_weights(rng, 3, 1, 4, 5))
-    yield case("rows of zeros among others", some_rows_empty(rng, 2, 3, 5, 7))
-    hidden = torch.zeros(2, 3, 5, 2)
-    seen = random_weights(rng, 2, 3, 5, 4)
-    yield case("keys at both ends that nobody sees", torch.cat([hidden, seen, hidden], -1))
-    wide, narrow = (random_weights(rng, 1, 1, 3, 100, spread=s) for s in (2.0, 40.0))
+    yield case("all sizes different", drawn(rng, 2, 3, 5, 7))
+    yield case("causal", causal(rng, 2, 3, 6, 6))
+    yield case("B = H = L = S", drawn(rng, 4, 4, 4, 4))
+    yield case("one head", drawn(rng, 3, 1, 4, 5))
+    yield case("rows of zeros among others", some_empty(rng, 2, 3, 5, 7))
+    yield case("keys at both ends that nobody sees", F.pad(drawn(rng, 2, 3, 5, 4), (2, 2)))
+    wide, narrow = (drawn(rng, 1, 1, 3, 100, spread=s) for s in (2.0, 40.0))
     yield case("a hundred keys", torch.cat([wide, narrow], dim=1))
-    yield case("not contiguous", in_another_layout(random_weights(rng, 3, 2, 7, 4)))
-    yield case("float64", causal_weights(rng, 2, 3, 5, 5).double())
-    seen = in_steps(causal_weights(rng, 2, 3, 5, 5, spread=1.0))
-    yield case("float16", seen.half())
-    even = in_steps(random_weights(rng, 2, 3, 9, 3, spread=0.25))
-    yield case("bfloat16", even.bfloat16())
+    yield case("not contiguous", turned(drawn(rng, 3, 2, 7, 4)))
+    yield case("float64", causal(rng, 2, 3, 5, 5).double())
+    yield case("float16", coarse(causal(rng, 2, 3, 5, 5, spread=1.0)).half())
+    yield case("bfloat16", coarse(drawn(rng, 2, 3, 9, 3, spread=0.25)).bfloat16())
 
 
 # ------------------------------------------------------------------------------- mistakes
@@ -150,12 +139,10 @@ You make each row add up to 1. What does that do to a row of zeros, of a query t
 such thing, and what is the entropy of a query that sees nothing?
     a-row-of-zeros-is-nan  per_query = torch.distributions.Categorical(probs=given).entropy()
     a-row-of-zeros-is-nan  per_query = torch.distributions.Categorical(probs=given.float()).entropy().to(given.dtype)
-    a-row-of-zeros-is-nan  per_query = torch.distributions.Categorical(probs=given.double()).entropy().to(given.dtype)
     a-row-of-zeros-is-nan  per_query = torch.stack([torch.distributions.Categorical(row).entropy() for row in given.flatten(0, 2)]).view(given.shape[:-1])
 The weights come out of a softmax already. Is there another one in what you call?
     softmax-once-more  given = weights.softmax(-1)
     softmax-once-more  logs = given.log_softmax(-1)
-    softmax-once-more  logs = given.log_softmax(-1) ; terms = given.softmax(-1) * surprise
 Every key counts the same in yours. With which share should the -log w of a key of weight w count?
     surprise-not-weighted  terms = surprise
     surprise-not-weighted  terms = surprise ; per_query = terms.mean(-1)

@@ -3,12 +3,7 @@
 import torch
 
 import attn_lib
-from attn_lib.checks.lesson_06.steps import (
-    case,
-    causal_weights,
-    in_another_layout,
-    random_weights,
-)
+from attn_lib.checks.lesson_06.steps import case, causal, drawn, turned
 from attn_lib.checks.task import task
 
 
@@ -44,7 +39,7 @@ def attention_rollout(layers):
 @attention_rollout.cases
 def _(rng):
     def several(n, *shape):
-        return [random_weights(rng, *shape) for _ in range(n)]
+        return [drawn(rng, *shape) for _ in range(n)]
 
     first = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]]]])
     second = torch.tensor([[[[0.0, 1.0], [1.0, 0.0]]]])
@@ -58,12 +53,10 @@ def _(rng):
     yield case("two layers, two samples, two tokens", samples)
     yield case("three layers, all sizes different", several(3, 2, 4, 5, 5))
     yield case("as many layers as samples, heads and tokens", several(4, 4, 4, 4, 4))
-    yield case("the same layer three times", [random_weights(rng, 2, 3, 4, 4)] * 3)
-    causal = [causal_weights(rng, 2, 4, 5, 5) for _ in range(3)]
-    yield case("causal", causal)
+    yield case("the same layer three times", [drawn(rng, 2, 3, 4, 4)] * 3)
+    yield case("causal", [causal(rng, 2, 4, 5, 5) for _ in range(3)])
     yield case("eleven layers", several(11, 1, 2, 3, 3))
-    layouts = [in_another_layout(weights) for weights in several(2, 2, 3, 4, 4)]
-    yield case("not contiguous", layouts)
+    yield case("not contiguous", [turned(weights) for weights in several(2, 2, 3, 4, 4)])
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         layers = [weights.to(dtype) for weights in several(3, 2, 3, 4, 4)]
         yield case(f"{dtype}".removeprefix("torch."), layers)
@@ -79,8 +72,7 @@ Beside what it gathers, each token keeps itself: the residual connection. Where 
     residual-forgotten  step = together
 The residual connection is a part of the layer. Where do you take it away again?
     residual-taken-away  output = _ - identity
-Which of the two is halved in yours: A, I, both, or neither? What do the rows of one layer add up
-to?
+Which of the two is halved in yours: A, I, both, or neither? What do the rows of one layer add up to?
     not-halved  step = added
     not-halved  step = together / 2 + identity
     not-halved  step = together + identity / 2
@@ -172,6 +164,6 @@ Give it float16 and float64. Which dtype does your identity have, and what is ma
 Give it float16, then float64: which dtype comes out, and which one should?
     dtype-changed  path = [weights.float() for weights in layers] ; identity = _.float()
     dtype-changed  path = [weights.double() for weights in layers] ; identity = _.double()
-    dtype-changed  together = _.float() ; identity = _.float()
-    dtype-changed  together = _.double() ; identity = _.double()
+    dtype-changed  together, identity = _.float()
+    dtype-changed  together, identity = _.double()
 """)

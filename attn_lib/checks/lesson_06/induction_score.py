@@ -3,12 +3,7 @@
 import torch
 
 import attn_lib
-from attn_lib.checks.lesson_06.steps import (
-    case,
-    causal_weights,
-    in_another_layout,
-    random_weights,
-)
+from attn_lib.checks.lesson_06.steps import case, causal, drawn, turned
 from attn_lib.checks.task import task
 
 
@@ -40,39 +35,26 @@ def induction_score(weights, period):
 def _(rng):
     rows = [[1.0, 0, 0], [0.25, 0.75, 0], [0.25, 0.5, 0.25]]
     yield case("A B A, period 2", torch.tensor([[rows]]), 2)
-    rows = [
-        [1.0, 0, 0, 0, 0],
-        [0.5, 0.5, 0, 0, 0],
-        [0.25, 0.5, 0.25, 0, 0],
-        [0, 0.75, 0, 0.25, 0],
-        [0.125, 0.125, 0.5, 0.125, 0.125],
-    ]
+    rows = [[1.0, 0, 0, 0, 0], [0.5, 0.5, 0, 0, 0], [0.25, 0.5, 0.25, 0, 0]]
+    rows += [[0, 0.75, 0, 0.25, 0], [0.125, 0.125, 0.5, 0.125, 0.125]]
     yield case("A B C A B, period 3", torch.tensor([[rows]]), 3)
-    heads = [
-        [[1.0, 0, 0], [0.75, 0.25, 0], [0, 0.5, 0.5]],
-        [[1.0, 0, 0], [0, 1, 0], [0, 1, 0]],
-    ]
-    more = [
-        [[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0, 0.75]],
-        [[1.0, 0, 0], [1, 0, 0], [0, 1, 0]],
-    ]
+    first, itself = [1.0, 0, 0], [0, 1, 0]
+    heads = [[first, [0.75, 0.25, 0], [0, 0.5, 0.5]], [first, itself, itself]]
+    more = [[first, [0.5, 0.5, 0], [0.25, 0, 0.75]], [first, first, itself]]
     yield case("A B A, period 2, two samples, two heads", torch.tensor([heads, more]), 2)
-    L = 9
-    steps = [torch.eye(L).roll(-step, 1).tril() for step in (2, 3, 4, 1, 0)]
+    steps = [torch.eye(9).roll(-step, 1).tril() for step in (2, 3, 4, 1, 0)]
     yield case("heads that look 2, 3, 4, 1, 0 back, period 3", torch.stack(steps)[None], 3)
-    yield case("two copies, causal", causal_weights(rng, 2, 3, 8, 8), 4)
-    yield case("three copies", causal_weights(rng, 2, 3, 9, 9), 3)
-    yield case("the third copy is cut off", random_weights(rng, 2, 3, 8, 8), 3)
-    yield case("B = H = L", random_weights(rng, 4, 4, 4, 4), 2)
-    yield case("one head", random_weights(rng, 3, 1, 6, 6), 3)
-    yield case("the period is the whole length", random_weights(rng, 2, 3, 4, 4), 4)
-    yield case("period 1", random_weights(rng, 2, 3, 4, 4), 1)
-    yield case("thirty-three tokens", causal_weights(rng, 1, 1, 33, 33), 16)
-    layout = in_another_layout(random_weights(rng, 2, 3, 6, 6))
-    yield case("not contiguous", layout, 3)
+    yield case("two copies, causal", causal(rng, 2, 3, 8, 8), 4)
+    yield case("three copies", causal(rng, 2, 3, 9, 9), 3)
+    yield case("the third copy is cut off", drawn(rng, 2, 3, 8, 8), 3)
+    yield case("B = H = L", drawn(rng, 4, 4, 4, 4), 2)
+    yield case("one head", drawn(rng, 3, 1, 6, 6), 3)
+    yield case("the period is the whole length", drawn(rng, 2, 3, 4, 4), 4)
+    yield case("period 1", drawn(rng, 2, 3, 4, 4), 1)
+    yield case("thirty-three tokens", causal(rng, 1, 1, 33, 33), 16)
+    yield case("not contiguous", turned(drawn(rng, 2, 3, 6, 6)), 3)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
-        weights = random_weights(rng, 2, 3, 6, 6).to(dtype)
-        yield case(f"{dtype}".removeprefix("torch."), weights, 3)
+        yield case(f"{dtype}".removeprefix("torch."), drawn(rng, 2, 3, 6, 6).to(dtype), 3)
 
 
 # ------------------------------------------------------------------------------- mistakes
@@ -97,8 +79,6 @@ You score a head that looks at itself. Where do you use the period?
 The first query that has such a key is i = period - 1: its key is 0. Does your range begin there?
 The task counts it.
     first-query-left-out  per_query = _[..., 1:]
-    first-query-left-out  per_query = given[:, :, torch.arange(period, weights.shape[-1]), torch.arange(period, weights.shape[-1]) + offset]
-    first-query-left-out  per_query = given[:, :, torch.arange(period, weights.shape[-1]), (torch.arange(period, weights.shape[-1]) + offset).clamp_min(0)]
 Which is the last query, L - 1 or L - 2? Where does your range end?
     last-query-left-out  per_query = _[..., :-1]
 The sequence may have three copies or more. Where does your range end?

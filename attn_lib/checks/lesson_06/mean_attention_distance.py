@@ -3,13 +3,7 @@
 import torch
 
 import attn_lib
-from attn_lib.checks.lesson_06.steps import (
-    case,
-    causal_weights,
-    in_another_layout,
-    random_weights,
-    some_rows_empty,
-)
+from attn_lib.checks.lesson_06.steps import case, causal, drawn, some_empty, turned
 from attn_lib.checks.task import task
 
 
@@ -49,23 +43,19 @@ def _(rng):
     both, itself = [[0.75, 0.25], [0.5, 0.5]], [[1.0, 0.0], [0.0, 1.0]]
     samples = torch.tensor([[back, ahead], [both, itself]])
     yield case("two samples, two heads, two tokens", samples)
-    one, zero = torch.eye(5), torch.zeros(5, 5)
-    before, after = one.roll(-1, 1), one.roll(1, 1)
-    before[0], after[-1] = one[0], one[-1]
-    first = zero.clone()
-    first[:, 0] = 1.0
-    heads = torch.stack([one, before, after, first, first.flip(1)])[None]
+    look_at = [0, 1, 2, 3, 4], [0, 0, 1, 2, 3], [1, 2, 3, 4, 4], [0] * 5, [4] * 5
+    heads = torch.eye(5)[torch.tensor(look_at)][None]
     yield case("heads that look at: itself, before, after, first, last", heads)
-    yield case("all sizes different", random_weights(rng, 2, 3, 5, 5))
-    yield case("causal", causal_weights(rng, 2, 3, 6, 6))
-    yield case("B = H = L", random_weights(rng, 4, 4, 4, 4))
-    yield case("one head", random_weights(rng, 3, 1, 5, 5))
-    yield case("rows of zeros among others", some_rows_empty(rng, 2, 3, 5, 5))
-    yield case("thirty-three tokens", random_weights(rng, 1, 1, 33, 33, spread=0.5))
-    yield case("not contiguous", in_another_layout(random_weights(rng, 2, 3, 5, 5)))
-    yield case("float64", random_weights(rng, 2, 3, 5, 5).double())
-    yield case("float16", causal_weights(rng, 2, 3, 5, 5).half())
-    yield case("bfloat16", random_weights(rng, 2, 3, 5, 5).bfloat16())
+    yield case("all sizes different", drawn(rng, 2, 3, 5, 5))
+    yield case("causal", causal(rng, 2, 3, 6, 6))
+    yield case("B = H = L", drawn(rng, 4, 4, 4, 4))
+    yield case("one head", drawn(rng, 3, 1, 5, 5))
+    yield case("rows of zeros among others", some_empty(rng, 2, 3, 5, 5))
+    yield case("thirty-three tokens", drawn(rng, 1, 1, 33, 33, spread=0.5))
+    yield case("not contiguous", turned(drawn(rng, 2, 3, 5, 5)))
+    yield case("float64", drawn(rng, 2, 3, 5, 5).double())
+    yield case("float16", causal(rng, 2, 3, 5, 5).half())
+    yield case("bfloat16", drawn(rng, 2, 3, 5, 5).bfloat16())
 
 
 # ------------------------------------------------------------------------------- mistakes
@@ -75,8 +65,7 @@ A query that looks one token back and one that looks one token ahead: does their
 yours? Is a distance ever negative?
     signed  distance = difference
     signed  distance = -difference
-One step back and one step ahead cancel in yours. Which comes first: the absolute value, or adding
-up?
+One step back and one step ahead cancel in yours. Which comes first: the absolute value, or adding up?
     sign-dropped-too-late  distance = difference ; per_query = _.abs()
     sign-dropped-too-late  distance = difference ; per_head = _.abs()
     sign-dropped-too-late  per_query = ((given * positions).sum(-1) - positions).abs()

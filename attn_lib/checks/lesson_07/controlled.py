@@ -7,27 +7,22 @@ import torch
 
 from attn_lib import MultiHeadAttention
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_07.runs import Attention, with_module, with_module_twice
+from attn_lib.checks.lesson_07.runs import Attention, with_module
 from attn_lib.checks.module_runs import sharpened_parameters
 from attn_lib.checks.task import Task
 
+ADDED = {"v_proj.bias": torch.tensor([1.0, 2.0]), "o_proj.bias": torch.tensor([10.0, 20.0])}
+SWAPPED = (
+    "two heads of one channel, one token; v_proj adds 1 and 2; o_proj swaps both channels, and "
+    "then adds 10 and 20"
+)
+ALIKE = (
+    "two heads of one channel, two tokens; q_proj is zero, the other layers the identity"
+)
 BY_HAND = [
     ("two heads of one channel, one token, all four layers the identity", 2, {}),
-    (
-        "two heads of one channel, one token; v_proj adds 1 and 2; o_proj swaps both channels, and "
-        "then adds 10 and 20",
-        2,
-        {
-            "v_proj.bias": torch.tensor([1.0, 2.0]),
-            "o_proj.weight": torch.eye(2).flip(0),
-            "o_proj.bias": torch.tensor([10.0, 20.0]),
-        },
-    ),
-    (
-        "two heads of one channel, two tokens; q_proj is zero, the other layers the identity",
-        2,
-        {"q_proj.weight": torch.zeros(2, 2)},
-    ),
+    (SWAPPED, 2, ADDED | {"o_proj.weight": torch.eye(2).flip(0)}),
+    (ALIKE, 2, {"q_proj.weight": torch.zeros(2, 2)}),
     # Here the factor hides nothing of what is wrong with the scores.
     ("one head of two channels, three tokens, all four layers the identity", 1, {}),
 ]
@@ -36,13 +31,10 @@ BY_HAND = [
 def by_hand(number, x, factors):
     """A case with E = 2; layers that BY_HAND does not name are the identity, without bias."""
     about, H, tensors = BY_HAND[number]
-    identity = {
-        f"{layer}.{kind}": torch.eye(2) if kind == "weight" else torch.zeros(2)
-        for layer in ("q_proj", "k_proj", "v_proj", "o_proj")
-        for kind in ("weight", "bias")
-    }
-    args = (Attention(H, identity | tensors), torch.tensor([x]), torch.tensor(factors))
-    return Case(about, args, with_module if number else with_module_twice)
+    layer = {"weight": torch.eye(2), "bias": torch.zeros(2)}
+    layers = {f"{name}_proj.{kind}": t for name in "qkvo" for kind, t in layer.items()}
+    args = (Attention(H, layers | tensors), torch.tensor([x]), torch.tensor(factors))
+    return Case(about, args, with_module)
 
 
 def random_attention(rng, H, D, dtype=torch.float32):
@@ -64,7 +56,6 @@ AFTER_O_PROJ = (
 INPUT = (
     "Which heads read channel 0 of x? Does it belong to one head before the projections?"
 )
-CUT = ".unflatten(-1, (H, -1)).transpose(1, 2) => .reshape(len(x), H, x.shape[1], -1)"
 # What does not depend on where the factors come from.
 ROWS = f"""
 {SCORES}
@@ -79,14 +70,17 @@ With all heads silent, what should be left: nothing, or the bias of o_proj, once
     o-proj-bias-not-once  output = _ + (factor.sum(-3) - 1) * attn.o_proj.bias
 Your result has four axes. Which two of them together are the E channels that o_proj reads?
     heads-not-merged  output = scaled
-With all heads silent, what does your function return? Does it add x, which the task does not ask
-for?
+With all heads silent, what does your function return? Does it add x, which the task does not ask for?
     input-added  output = x + _
 Which numbers of token 0 end up in head 0? Does a `view` to (B, H, L, D) move tokens, too?
-    split-without-transpose  q = {CUT} ; k = {CUT} ; v = {CUT}
+    split-without-transpose  q, k, v = .unflatten(-1, (H, -1)).transpose(1, 2) => .reshape(len(x), H, x.shape[1], -1)
 Compare with `attn(x)`, every factor being 1. How long are the vectors in the dot product of one
 head: E, or D?
     scale-of-the-whole-width  D = x.shape[-1]
+A layer is more than its weight. What does `attn.q_proj(x)` add that yours leaves out?
+    projection-bias-forgotten  queries = x @ attn.q_proj.weight.T ; keys = x @ attn.k_proj.weight.T ; values = x @ attn.v_proj.weight.T
+Which layer makes the queries, and which the keys? Read your projections once more.
+    the-same-layer-twice  keys = attn.q_proj(x)
 """
 
 
@@ -94,31 +88,17 @@ def add_mistakes(task: Task, argument: str) -> None:
     """Add the mistakes that both tasks share; the factors come from `argument`."""
     task.rows(ROWS)
     # With these it is an error, whatever comes out.
-    hook_left = (
+    hooked = task.mistake(
+        "hook-left-behind",
         "Your hook is still there after the call. Which object did `register_...` return, and what "
-        "does its method `remove` do?"
+        "does its method `remove` do?",
     )
-    stored = (
+    hooked(lambda attn, x, _: attn.o_proj.register_forward_pre_hook(lambda *args: None))
+    hooked(lambda attn, x, _: attn.v_proj.register_forward_hook(lambda *args: None))
+    stored = task.mistake(
+        "something-stored-in-attn",
         "A function or a number that you store in `attn` is still there in the next call. Is there a "
-        "way without storing anything?"
+        "way without storing anything?",
     )
-
-    @task.mistake("hook-left-behind", hook_left)
-    def _(attn, x, factors):
-        attn.o_proj.register_forward_pre_hook(lambda module, args: None)
-        return x
-
-    @task.mistake("hook-left-behind", hook_left)
-    def _(attn, x, factors):
-        attn.v_proj.register_forward_hook(lambda module, args, output: None)
-        return x
-
-    @task.mistake("something-stored-in-attn", stored)
-    def _(attn, x, factors):
-        attn.kernel = None
-        return x
-
-    @task.mistake("something-stored-in-attn", stored)
-    def _(attn, x, factors):
-        setattr(attn, argument, factors)
-        return x
+    stored(lambda attn, x, _: setattr(attn, "kernel", None))
+    stored(lambda attn, x, factors: setattr(attn, argument, factors))

@@ -44,23 +44,19 @@ def _(rng):
         return (scores * 4 * spread * by_head * by_row).softmax(-1)
 
     def case(about, *shape, **kwargs):
-        return Case(about, (random(*shape),), **kwargs)
+        return given(about, random(*shape), **kwargs)
 
-    def with_zeros(about, weights, *place):
-        weights[place] = 0.0
-        return Case(about, (weights,), grad=False)
-
-    def by_hand(about, *sentences, **kwargs):
-        return Case(about, (torch.tensor(sentences),), **kwargs)
+    def given(about, weights, **kwargs):
+        return Case(about, (torch.as_tensor(weights),), **kwargs)
 
     two = [[[1.0, 0.0]], [[0.6, 0.8]]]
-    yield by_hand("two heads, one query, two keys", two)
+    yield given("two heads, one query, two keys", [two])
     # The absolute value of a cosine is the same here, but has no gradient at 0.
-    yield by_hand("three heads, one query, two keys", [*two, [[0.0, 1.0]]], grad=False)
+    yield given("three heads, one query, two keys", [[*two, [[0.0, 1.0]]]], grad=False)
     half = [[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 0.5]]
-    yield by_hand("two heads that agree on the first query", half)
+    yield given("two heads that agree on the first query", [half])
     about = "two sentences: alike in the first, apart in the second"
-    yield by_hand(about, two, [[[1.0, 0.0]], [[0.0, 1.0]]], grad=False)
+    yield given(about, [two, [[[1.0, 0.0]], [[0.0, 1.0]]]], grad=False)
     yield case("all sizes different", 2, 3, 4, 5)
     yield case("two heads", 3, 2, 4, 5)
     yield case("eight heads", 2, 8, 5, 6, grad=False)
@@ -69,30 +65,28 @@ def _(rng):
     yield case("H = L*S", 2, 6, 2, 3, grad=False)
     yield case("B = H = L = S", 3, 3, 3, 3, grad=False)
     yield case("sharp heads", 2, 4, 5, 7, 8.0)
-    same = random(2, 1, 4, 5).expand(2, 3, 4, 5).clone()
-    yield Case("all heads the same", (same,), grad=False)
+    yield given("all heads the same", random(2, 1, 4, 5).repeat(1, 3, 1, 1), grad=False)
     apart = torch.eye(4).view(1, 4, 1, 4).repeat(2, 1, 3, 1)
-    yield Case("no two heads share a key", (apart,), grad=False)
-    some = "three sentences, the last one all padding: its weights are 0"
-    yield with_zeros(some, random(3, 3, 4, 4), 2)
-    yield with_zeros("one head without any weight", random(2, 3, 4, 5), slice(None), 1)
+    yield given("no two heads share a key", apart, grad=False)
+    about = "three sentences, the last one all padding: its weights are 0"
+    yield given(about, random(3, 3, 4, 4).index_fill(0, torch.tensor(2), 0), grad=False)
+    silent = random(2, 3, 4, 5).index_fill(1, torch.tensor(1), 0)
+    yield given("one head without any weight", silent, grad=False)
     causal = random(2, 3, 5, 5).tril()
-    yield Case("causal", (causal / causal.sum(-1, keepdim=True),))
+    yield given("causal", causal / causal.sum(-1, keepdim=True))
     pads = random(2, 4, 5, 6)
-    pads[1, :, :, 4:] = 0
-    pads[1, :, 3:] = 0
-    yield Case("rows and columns of zeros", (pads,))
-    yield Case("float64", (random(2, 3, 4, 5).double(),))
-    yield Case("bfloat16", (random(2, 3, 4, 5).bfloat16(),), grad=False)
+    pads[1, :, :, 4:] = pads[1, :, 3:] = 0
+    yield given("rows and columns of zeros", pads)
+    yield given("float64", random(2, 3, 4, 5).double())
+    yield given("bfloat16", random(2, 3, 4, 5).bfloat16(), grad=False)
     strided = random(2, 4, 3, 5).transpose(1, 2).contiguous().transpose(1, 2)
-    yield Case("not contiguous", (strided,))
+    yield given("not contiguous", strided)
 
 
 # ------------------------------------------------------------------------------- mistakes
 
 diversity_loss.rows("""
-How similar is a head to itself? Can training change that? How many pairs of different heads are
-there?
+How similar is a head to itself? Can training change that? How many pairs of different heads are there?
     diagonal-included  pairs = similarity
     diagonal-included  mean = similarity.sum() / pairs.numel()
     diagonal-included  different = torch.ones_like(similarity[0]).triu().bool()
@@ -120,7 +114,6 @@ more different, or more alike?
 What do squares make of a cosine of 0.6? And what is the mean of the similarities themselves?
     squared  pairs = _.square()
     squared  mean = pairs.norm(dim=-1).mean()
-    squared  similarity = _.square()
     squared  mean = pairs.square().sum(-1).mean()
 Which pairs of heads have a part in your result? Write them down for H = 4: there are six.
     not-every-pair  mean = pairs.amax(-1).mean()
@@ -161,7 +154,8 @@ How many axes has your matrix of similarities, and what does its first one count
 code take it for?
     batch-forgotten  pairs = similarity[different]
     batch-forgotten  similarity = unit @ unit.T
-Two heads are compared in each sentence, and then comes the mean. When do you mix the sentences?
+Two heads are compared in each sentence, and then comes the mean. Which of your lines puts numbers of
+two sentences together?
     sentences-mixed  maps = given.transpose(0, 1).flatten(1)
     sentences-mixed  maps = _.mean(0)
     sentences-mixed  maps = given.reshape(given.shape[1], -1)

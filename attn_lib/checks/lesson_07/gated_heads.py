@@ -7,7 +7,7 @@ import torch
 import attn_lib
 from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_07 import controlled
-from attn_lib.checks.lesson_07.runs import with_module, with_module_twice
+from attn_lib.checks.lesson_07.runs import with_module
 from attn_lib.checks.task import task
 
 
@@ -49,22 +49,19 @@ def gated_heads(attn, x, w_gate):
 
 @gated_heads.cases
 def _(rng):
-    def case(about, B, H, L, D, spread=2.0, dtype=torch.float32, run=with_module, **kwargs):
+    def case(about, B, H, L, D, spread=2.0, dtype=torch.float32, **kwargs):
         x = torch.randn(B, L, H * D, generator=rng)
         w_gate = torch.randn(H, H * D, generator=rng) * spread / (H * D) ** 0.5
-        args = (
-            controlled.random_attention(rng, H, D, dtype),
-            x.to(dtype),
-            w_gate.to(dtype),
-        )
-        return Case(about, args, run, **kwargs)
+        attention = controlled.random_attention(rng, H, D, dtype)
+        args = (attention, x.to(dtype), w_gate.to(dtype))
+        return Case(about, args, with_module, **kwargs)
 
     w_gate = [[-2.0, 1.0], [0.5, 0.0]]
     yield controlled.by_hand(0, [[2.0, 3.0]], w_gate)
     yield controlled.by_hand(1, [[2.0, 3.0]], w_gate)
     yield controlled.by_hand(2, [[1.0, 4.0], [2.0, 1.0]], w_gate)
     yield controlled.by_hand(3, [[1.0, 2.0], [2.0, 0.0], [1.0, 1.0]], [[50.0, 50.0]])
-    yield case("all sizes different", 2, 3, 5, 4, run=with_module_twice)
+    yield case("all sizes different", 2, 3, 5, 4)
     # A sigmoid by way of abs() is right, but has no gradient at 0.
     yield case("all gates half open (w_gate is zero)", 2, 3, 5, 4, spread=0.0, grad=False)
     yield case("eight heads, seven tokens, gates almost open or closed", 1, 8, 7, 2, 15.0)
@@ -84,7 +81,7 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 controlled.add_mistakes(gated_heads, "w_gate")
-gated_heads.rows("""
+gated_heads.rows(f"""
 Write the shape of the gates above that of the heads, lined up from the right. Which axis of one
 counts tokens, which counts heads, and do they meet?
     gate-on-the-wrong-axis  factor = gate[..., None]
@@ -148,25 +145,13 @@ The gate is the sigmoid of the dot product. By what do you divide it? Nothing is
 What is exp(1000) in float32? And what is that number divided by itself plus 1? Which function of
 PyTorch has thought of it?
     exp-too-large  gate = logits.exp() / (1 + logits.exp())
-A layer is more than its weight. What does `attn.q_proj(x)` add that yours leaves out?
-    projection-bias-forgotten  queries = x @ attn.q_proj.weight.T ; keys = x @ attn.k_proj.weight.T ; values = x @ attn.v_proj.weight.T
-Which layer makes the queries, and which the keys? Read your projections once more.
-    the-same-layer-twice  keys = attn.q_proj(x)
 Which line of yours uses w_gate? What changes if it is all zero?
     w-gate-ignored  scaled = heads
+{controlled.AFTER_O_PROJ}
+    gated-after-o-proj  scaled = heads ; output = _ * gate.repeat_interleave(v.shape[-1], -1)
+    gated-after-o-proj  scaled = heads ; output = _ * gate
+{controlled.SCORES}
+    scores-scaled  scaled = (scores * factor.mT).softmax(-1) @ v
+{controlled.INPUT}
+    input-gated  queries, keys, values = (x) => (x * torch.sigmoid(x @ w_gate.T).repeat_interleave(x.shape[-1] // H, -1)) ; scaled = heads
 """)
-gated_heads.wrong(
-    "gated-after-o-proj",
-    controlled.AFTER_O_PROJ,
-    dict(scaled="heads", output="_ * gate.repeat_interleave(v.shape[-1], -1)"),
-    dict(scaled="heads", output="_ * gate"),
-)
-gated_heads.wrong(
-    "scores-scaled", controlled.SCORES, dict(scaled="(scores * factor.mT).softmax(-1) @ v")
-)
-GATED_X = "(x) => (x * torch.sigmoid(x @ w_gate.T).repeat_interleave(x.shape[-1] // H, -1))"
-gated_heads.wrong(
-    "input-gated",
-    controlled.INPUT,
-    dict(queries=GATED_X, keys=GATED_X, values=GATED_X, scaled="heads"),
-)

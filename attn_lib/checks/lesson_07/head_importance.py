@@ -39,8 +39,8 @@ def _(rng):
         return torch.randn(shape, generator=rng)
 
     def case(about, H, formula, trained=(), scale=1.0, **tensors):
-        loss = Loss(formula, tensors, trained, scale)
-        return Case(about, (loss, H), importance, grad=False)
+        args = (Loss(formula, tensors, trained, scale), H)
+        return Case(about, args, importance, grad=False)
 
     def by_hand(about, *linear, product=0.0, cube=0.0, trained=()):
         H = len(linear)
@@ -57,14 +57,14 @@ def _(rng):
     def classification(about, H, N=7, D=3, C=4):
         tensors = {"heads": random(H, N, D), "weight": random(H, D, C), "bias": random(C)}
         tensors["target"] = torch.randint(C, (N,), generator=rng)
-        about = f"a classifier with {about}"
-        return case(about, H, "classification", ("weight", "bias"), **tensors)
+        trained = ("weight", "bias")
+        return case(f"a classifier with {about}", H, "classification", trained, **tensors)
 
     def square_error(about, H, N=6, D=2, C=5):
         tensors = {"heads": random(H, N, D), "weight": random(H, D, C) / H}
+        tensors["target"] = random(N, C)
         about = f"a mean squared error with {about}"
-        target = random(N, C)
-        return case(about, H, "square error", ("weight",), target=target, **tensors)
+        return case(about, H, "square error", ("weight",), **tensors)
 
     yield by_hand("2 m0 - 3 m1", 2.0, -3.0)
     yield by_hand("m0^3 + 5 m1", 0.0, 5.0, cube=1.0)
@@ -140,7 +140,6 @@ Which dtype do the model's numbers have, and which one have your factors?
 One factor for each head: which shape has head_mask then, and which has yours?
     mask-of-another-shape  start = torch.ones(1, num_heads)
     mask-of-another-shape  start = torch.ones(num_heads, 1)
-    mask-of-another-shape  start = torch.ones(num_heads, 1, 1)
     mask-of-another-shape  start = torch.ones(num_heads, num_heads)
     mask-of-another-shape  start = torch.tensor(1.0)
 loss_fn calculates with its factors. Can a list of numbers be multiplied?

@@ -8,7 +8,7 @@ from torch import nn
 import attn_lib
 from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_07 import controlled
-from attn_lib.checks.lesson_07.runs import with_module, with_module_twice
+from attn_lib.checks.lesson_07.runs import with_module
 from attn_lib.checks.task import task
 
 
@@ -48,20 +48,18 @@ def masked_heads(attn, x, head_mask):
 
 @masked_heads.cases
 def _(rng):
-    def case(
-        about, B, H, L, D, head_mask=None, dtype=torch.float32, run=with_module, **kwargs
-    ):
+    def case(about, B, H, L, D, head_mask=None, dtype=torch.float32, **kwargs):
         x = torch.randn(B, L, H * D, generator=rng)
         factors = torch.randn(H, generator=rng) if head_mask is None else head_mask
         factors = torch.as_tensor(factors, dtype=dtype)
         args = (controlled.random_attention(rng, H, D, dtype), x.to(dtype), factors)
-        return Case(about, args, run, **kwargs)
+        return Case(about, args, with_module, **kwargs)
 
     yield controlled.by_hand(0, [[3.0, 5.0]], [0.5, 0.0])
     yield controlled.by_hand(1, [[3.0, 5.0]], [0.0, 2.0])
     yield controlled.by_hand(2, [[1.0, 2.0], [3.0, 6.0]], [1.0, -1.0])
     yield controlled.by_hand(3, [[1.0, 2.0], [2.0, 0.0], [1.0, 1.0]], [1.0])
-    yield case("all sizes different", 2, 3, 5, 4, run=with_module_twice)
+    yield case("all sizes different", 2, 3, 5, 4)
     yield case("heads 0 and 2 of four ablated", 2, 4, 5, 3, [0, 1, 0, 1])
     yield case("all heads ablated", 2, 3, 5, 4, [0, 0, 0])
     yield case("all factors one", 2, 3, 5, 4, [1, 1, 1], grad=False)
@@ -83,7 +81,7 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 controlled.add_mistakes(masked_heads, "head_mask")
-masked_heads.rows("""
+masked_heads.rows(f"""
 How often does the factor act if queries, keys and values are all multiplied? Which of the three
 does softmax turn into something else?
     all-three-scaled  scaled = ((q * factor) @ (k * factor).mT / math.sqrt(D)).softmax(-1) @ (v * factor)
@@ -116,61 +114,33 @@ Which factor silences a head: 0 or 1? What does yours do with a head whose facto
 Each head is multiplied by its own number. Does your number for head 0 depend on that of head 1?
     factors-normalized  factor = _.softmax(0)
     factors-normalized  factor = _ * H / _.sum()
-A layer is more than its weight. What does `attn.q_proj(x)` add that yours leaves out?
-    projection-bias-forgotten  queries = x @ attn.q_proj.weight.T ; keys = x @ attn.k_proj.weight.T ; values = x @ attn.v_proj.weight.T
-Which layer makes the queries, and which the keys? Read your projections once more.
-    the-same-layer-twice  keys = attn.q_proj(x)
 Which line of yours uses head_mask? What changes if it is all zero?
     head-mask-ignored  scaled = heads
+{controlled.AFTER_O_PROJ}
+    scaled-after-o-proj  scaled = heads ; output = _ * head_mask.repeat_interleave(v.shape[-1])
+    scaled-after-o-proj  scaled = heads ; output = _ * head_mask
+    scaled-after-o-proj  scaled = heads ; output = _ * head_mask[:, None]
+    scaled-after-o-proj  scaled = heads ; output = merged @ attn.o_proj.weight.T * head_mask.repeat_interleave(v.shape[-1]) + attn.o_proj.bias
+{controlled.SCORES}
+    scores-scaled  scaled = scores.masked_fill(factor == 0, -1e9).softmax(-1) @ v
+{controlled.INPUT}
+    input-scaled  queries, keys, values = (x) => (x * head_mask.repeat_interleave(x.shape[-1] // H)) ; scaled = heads
 """)
-masked_heads.wrong(
-    "scaled-after-o-proj",
-    controlled.AFTER_O_PROJ,
-    dict(scaled="heads", output="_ * head_mask.repeat_interleave(v.shape[-1])"),
-    dict(scaled="heads", output="_ * head_mask"),
-    dict(scaled="heads", output="_ * head_mask[:, None]"),
-    dict(
-        scaled="heads",
-        output="merged @ attn.o_proj.weight.T * head_mask.repeat_interleave(v.shape[-1]) + attn.o_proj.bias",
-    ),
-)
-masked_heads.wrong(
-    "scores-scaled",
-    controlled.SCORES,
-    dict(scaled="scores.masked_fill(factor == 0, -1e9).softmax(-1) @ v"),
-)
-SCALED_X = "(x) => (x * head_mask.repeat_interleave(x.shape[-1] // H))"
-masked_heads.wrong(
-    "input-scaled",
-    controlled.INPUT,
-    dict(queries=SCALED_X, keys=SCALED_X, values=SCALED_X, scaled="heads"),
-)
 
 
-def per_channel(attn, head_mask):
-    return head_mask.repeat_interleave(attn.o_proj.in_features // attn.num_heads)
+def writes(write):
+    """Add the mistake of an answer that writes the factors of the channels into `attn`."""
+
+    @masked_heads.mistake(
+        "attn-changed",
+        "Which line of yours writes into `attn`, or into one of its layers? Everybody else who uses this "
+        "module gets your version. Can you multiply what the layer is given, instead of the layer?",
+    )
+    def _(attn, x, head_mask):
+        write(attn, head_mask.repeat_interleave(x.shape[-1] // attn.num_heads))
+        return attn(x)
 
 
-CHANGED = (
-    "Which line of yours writes into `attn`, or into one of its layers? Everybody else who uses this "
-    "module gets your version. Can you multiply what the layer is given, instead of the layer?"
-)
-
-
-@masked_heads.mistake("attn-changed", CHANGED)
-def _(attn, x, head_mask):
-    attn.o_proj.weight.data *= per_channel(attn, head_mask)
-    return attn(x)
-
-
-@masked_heads.mistake("attn-changed", CHANGED)
-def _(attn, x, head_mask):
-    attn.o_proj.weight = nn.Parameter(attn.o_proj.weight * per_channel(attn, head_mask))
-    return attn(x)
-
-
-@masked_heads.mistake("attn-changed", CHANGED)
-def _(attn, x, head_mask):
-    attn.v_proj.weight.data *= per_channel(attn, head_mask)[:, None]
-    attn.v_proj.bias.data *= per_channel(attn, head_mask)
-    return attn(x)
+writes(lambda attn, m: attn.o_proj.weight.data.mul_(m))
+writes(lambda attn, m: setattr(attn.o_proj, "weight", nn.Parameter(attn.o_proj.weight * m)))
+writes(lambda attn, m: [p.data.T.mul_(m) for p in attn.v_proj.parameters()])

@@ -37,10 +37,8 @@ class Attention:
 
     def by_hand(self) -> tuple[str, dict[str, Tensor]]:
         """What a learner writes to make the module, and the parameters it has then."""
-        return (
-            f"attn_lib.MultiHeadAttention({len(self.tensors['o_proj.bias'])}, {self.num_heads})",
-            self.tensors,
-        )
+        E = len(self.tensors["o_proj.bias"])
+        return f"attn_lib.MultiHeadAttention({E}, {self.num_heads})", self.tensors
 
     @cached_property
     def kept(self) -> MultiHeadAttention:
@@ -62,18 +60,7 @@ def with_kept_module(answer, attention, x, factors):
 
 @quicker(with_kept_module)
 def with_module(answer, attention, x, factors):
-    """Call the answer with a new module; nothing may stay behind in it."""
-    attn = attention.made()
-    before = _contents(attn)
-    output = answer(attn, x, factors)
-    _raise_if_changed(attn, before, attention)
-    parameters = {name: before[name] for name in attention.tensors}
-    return Result(output, parameters)
-
-
-@quicker(with_kept_module)
-def with_module_twice(answer, attention, x, factors):
-    """Call the answer twice with one module: the first call may not show in the second."""
+    """Call the answer twice with a new module: nothing may stay behind, or show in the second call."""
     attn = attention.made()
     before = _contents(attn)
     with torch.no_grad():
@@ -81,8 +68,7 @@ def with_module_twice(answer, attention, x, factors):
     _raise_if_changed(attn, before, attention)
     output = answer(attn, x, factors)
     _raise_if_changed(attn, before, attention)
-    parameters = {name: before[name] for name in attention.tensors}
-    return Result(output, parameters)
+    return Result(output, {name: before[name] for name in attention.tensors})
 
 
 def _contents(attn: nn.Module) -> dict[str, Any]:
@@ -111,10 +97,8 @@ def _raise_if_changed(
     changed = [name for name in before if now.get(name) is not before[name]]
     changed += [name for name in now if name not in before]
     for name, was in attention.tensors.items():
-        parameter = before[name]
-        if not (
-            parameter.equal(was) and parameter.requires_grad and parameter.grad is None
-        ):
+        p = before[name]
+        if not (p.equal(was) and p.requires_grad and p.grad is None):
             changed.append(name)
     if changed:
         raise AttnChanged(
@@ -229,15 +213,12 @@ def _refuse(head_mask, calls, num_heads):
             "all heads."
         )
     if not isinstance(head_mask, Tensor):
-        raise WrongMask(
-            f"`loss_fn` needs a tensor of factors, but received {describe(head_mask)}."
-        )
-    if head_mask.shape != (num_heads,):
-        raise WrongMask(
-            f"`loss_fn` needs one factor for each head, here shape ({num_heads},), but received "
-            f"shape {tuple(head_mask.shape)}."
-        )
-    if head_mask.dtype != torch.float32:
-        raise WrongMask(
-            f"`loss_fn` needs factors of dtype torch.float32, but received {head_mask.dtype}."
-        )
+        received = describe(head_mask)
+    elif head_mask.shape == (num_heads,) and head_mask.dtype == torch.float32:
+        return
+    else:
+        received = f"shape {tuple(head_mask.shape)}, dtype {head_mask.dtype}"
+    raise WrongMask(
+        f"`loss_fn` needs a tensor with one factor for each head, here shape ({num_heads},), of "
+        f"dtype torch.float32, but received {received}."
+    )

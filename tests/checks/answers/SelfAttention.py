@@ -17,8 +17,7 @@ answers = Answers(
         output=["F.scaled_dot_product_attention(q, k, v)", "self.v_proj(weights @ x)"],
     ),
     survivors=[
-        dict(k_proj="nn.Linear(d_model, head_dim, bias=True)"),
-        dict(k_proj="nn.Linear(d_model, head_dim)"),
+        dict(k_proj=f"nn.Linear(d_model, head_dim{b})") for b in ("", ", bias=True")
     ],
 )
 

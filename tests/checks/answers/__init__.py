@@ -57,10 +57,8 @@ class Answers:
         for _ in range(number if len(edits) > 1 else 0):
             chosen: list[int] = []
             for i in rng.sample(range(len(edits)), len(edits)):
-                if (
-                    all(variants.compose(i, other) for other in chosen)
-                    and rng.random() < 0.7
-                ):
+                fits = all(variants.compose(i, other) for other in chosen)
+                if fits and rng.random() < 0.7:
                     chosen.append(i)
             merged = {line: text for i in chosen for line, text in edits[i].items()}
             yield merged, variants.variant(*chosen)

@@ -1,6 +1,6 @@
 """Answers to attention_rollout that no row makes."""
 
-import functools
+from functools import reduce
 
 import torch
 
@@ -36,12 +36,12 @@ def steps(layers, axis=1):
 
 
 def rolled(maps):
-    return functools.reduce(lambda below, layer: layer @ below, maps)
+    return reduce(lambda below, layer: layer @ below, maps)
 
 
 @answers.right
 def from_the_top(layers):
-    return functools.reduce(torch.matmul, steps(layers)[::-1])
+    return reduce(torch.matmul, steps(layers)[::-1])
 
 
 @answers.right
@@ -54,19 +54,15 @@ def over_subsets(layers):
 
 
 @answers.wrong
-def third_layer_on_the_wrong_side(layers):
-    return functools.reduce(torch.matmul, steps(layers)[2:], rolled(steps(layers)[:2]))
-
-
-@answers.wrong
 def equal_layers_once(layers):
     new = [w for n, w in enumerate(layers) if not n or not w.equal(layers[n - 1])]
     return rolled(steps(new))
 
 
-answers.wrong(lambda layers: rolled(steps(layers[:10])))
-
-
-@answers.wrong
-def samples_for_heads_if_as_many(layers):
-    return rolled(steps(layers, 0 if len(layers[0]) == layers[0].shape[1] else 1))
+# The third layer on the wrong side, ten layers at most, samples for heads if as many.
+for wrong in (
+    lambda layers: reduce(torch.matmul, steps(layers)[2:], rolled(steps(layers)[:2])),
+    lambda layers: rolled(steps(layers[:10])),
+    lambda layers: rolled(steps(layers, 0 if len(layers[0]) == layers[0].shape[1] else 1)),
+):
+    answers.wrong(wrong)

@@ -19,7 +19,7 @@ answers = Answers(
         following=["[k, v]", "torch.stack([k, v])"],
     ),
     # All three have the same D, and k and v the same length.
-    survivors=[{"D": "k.shape[-1]"}, {"D": "v.shape[-1]"}, {"(L, S)": "(asked.shape[2], v.shape[2])"}],
+    survivors=[dict(D="k.shape[-1]"), dict(D="v.shape[-1]"), dict(S="v.shape[2]")],
 )  # fmt: skip
 right = find_task("cached_attention").reference
 

@@ -30,12 +30,9 @@ answers = Answers(
 
 @answers.right
 def in_loops(weights):
-    total, count = 0.0, 0
-    for sentence in weights.flatten(2):
-        for one, other in itertools.permutations(sentence, 2):
-            total += one @ other / (one.norm() * other.norm()).clamp_min(1e-9)
-            count += 1
-    return total / count
+    pairs = [p for maps in weights.flatten(2) for p in itertools.permutations(maps, 2)]
+    cosines = [a @ b / (a.norm() * b.norm()).clamp_min(1e-9) for a, b in pairs]
+    return sum(cosines) / len(pairs)
 
 
 @answers.right

@@ -48,20 +48,14 @@ def with_another_kernel(attn, x, w_gate):
 
 @answers.right
 def as_a_sum_over_heads(attn, x, w_gate):
-    q, k, v = (
-        p(x).chunk(attn.num_heads, -1) for p in (attn.q_proj, attn.k_proj, attn.v_proj)
-    )
+    layers = attn.q_proj, attn.k_proj, attn.v_proj
+    q, k, v = (layer(x).chunk(attn.num_heads, -1) for layer in layers)
     output = attn.o_proj.bias.expand(x.shape)
     for h, columns in enumerate(attn.o_proj.weight.chunk(attn.num_heads, 1)):
         head = F.scaled_dot_product_attention(q[h], k[h], v[h])
         gate = torch.sigmoid((x * w_gate[h]).sum(-1, keepdim=True))
         output = output + (gate * head) @ columns.T
     return output
-
-
-@answers.wrong
-def a_deep_copy(attn, x, w_gate):
-    return attn_lib.gated_heads(copy.deepcopy(attn), x, w_gate)
 
 
 @answers.wrong
@@ -76,8 +70,9 @@ def turned_where(fits, gate):
     return gate.mT if fits else gate
 
 
-# Tokens for heads if as many, turned if square, causal, clamped logits, gate and output.
+# A deep copy, tokens for heads if as many, turned if square, causal, clamped logits, gate and output.
 for wrong in (
+    lambda attn, x, w: attn_lib.gated_heads(copy.deepcopy(attn), x, w),
     lambda attn, x, w: attend_with(attn, x, turned_where(x.shape[1] == len(w), (x @ w.T).sigmoid())),
     lambda attn, x, w: attn_lib.gated_heads(attn, x, turned_where(w.shape[0] == w.shape[1], w)),
     lambda attn, x, w: attn_lib.gated_heads(attn, x, w, is_causal=True),

@@ -20,8 +20,7 @@ answers = Answers(
     ),
     survivors=[
         dict(Hkv="v.shape[1]"),
-        dict(D="k.shape[-1]"),
-        dict(D="v.shape[-1]"),
+        *(dict(D=f"{t}.shape[-1]") for t in "kv"),
         *ALL_ALLOWED,
     ],
 )

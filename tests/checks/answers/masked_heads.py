@@ -71,9 +71,8 @@ def written_and_put_back(attn, x, head_mask):
 def tokens_where_they_fit(attn, x, head_mask):
     if x.shape[1] != len(head_mask):
         return functionally(attn, x, head_mask)
-    with attn.o_proj.register_forward_pre_hook(
-        lambda _, args: args[0] * head_mask[:, None]
-    ):
+    factors = head_mask[:, None]
+    with attn.o_proj.register_forward_pre_hook(lambda _, args: args[0] * factors):
         return attn(x)
 
 
