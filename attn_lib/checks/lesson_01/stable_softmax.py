@@ -76,8 +76,6 @@ def _(rng):
 stable_softmax.rows("""
 What is `torch.tensor(1e4).exp()`? And inf / inf?
     no-maximum-subtracted  shifted = x
-You subtract the maximum from what goes into the exponential. From what else must it go?
-    maximum-not-put-back  shares = (x - total.log()).exp()
 If one row is near 1e4 and another near -1e4: what is left of the second one after you have
 subtracted your maximum?
     one-maximum-for-all  largest = x.amax()
@@ -123,6 +121,7 @@ After your shift, is the largest exponent 0 or the smallest?
 What stands above the line of your fraction, and what below? Are both shifted by the same number?
     shifted-only-once  shares = exponentials / x.exp().sum(axis, keepdim=True)
     shifted-only-once  shares = x.exp() / total
+    shifted-only-once  shares = (x - total.log()).exp()
 Compare the rows [1, 2] and [2, 4]: should they have the same softmax? Which operation leaves the
 softmax as it is, subtracting or dividing?
     divided-by-maximum  shifted = x / largest
