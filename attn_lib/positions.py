@@ -9,7 +9,7 @@ An attention module takes a scheme as `positions=...`.
 import math
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
 # ------------------------------------------------------------------------------ the formulas
@@ -39,7 +39,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Float[Tensor, "l e"]:
 
 
 def apply_rope(
-    x: Float[Tensor, "b h l d"], positions: Int[Tensor, " l"], base: float = 10000.0
+    x: Float[Tensor, "b h l d"], positions: Real[Tensor, " l"], base: float = 10000.0
 ) -> Float[Tensor, "b h l d"]:
     """Turn each pair of channels (c, c + D/2) by an angle that grows with the position.
 

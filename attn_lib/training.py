@@ -43,7 +43,7 @@ def train(
     """
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, steps, pct_start=0.1)
     record, best, state, since = Record(), float("inf"), None, 0
     for step in tqdm(range(1, steps + 1), leave=False):

@@ -79,6 +79,20 @@ def run_module(
     return Result(module(*inputs, **options), {name: own[name] for name in parameters})
 
 
+@quicker(run_known_module)
+def run_module_in_eval(answer: Callable, *arguments: Any) -> Result:
+    """Run a case of a module in eval mode: a dropout may be in it, and must do nothing."""
+
+    def in_eval(*sizes: Any) -> Any:
+        module = answer(*sizes)
+        return module.eval() if isinstance(module, nn.Module) else module
+
+    return run_module(in_eval, *arguments)
+
+
+MODULE_RUNS = run_module, run_module_in_eval
+
+
 def inputs_and_options(arguments: tuple) -> tuple[list[Tensor], dict[str, Any]]:
     *inputs, options = arguments if isinstance(arguments[-1], dict) else (*arguments, {})
     return inputs, options

@@ -292,7 +292,8 @@ def same_value(x: Any, y: Any, tolerance: float | None) -> bool:
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
         if isinstance(x, float) and isinstance(y, float):
             return math.isclose(x, y, rel_tol=1e-4) or (math.isnan(x) and math.isnan(y))
-        return type(x) is type(y) and (x == y or not isinstance(x, int | str))
+        # A list of tensors must not be asked whether it is another one.
+        return type(x) is type(y) and (not isinstance(x, int | str) or x == y)
     if x.is_nested or y.is_nested:  # they have no shape
         return x.is_nested and y.is_nested
     if (x.shape, x.dtype, x.device, x.layout) != (y.shape, y.dtype, y.device, y.layout):

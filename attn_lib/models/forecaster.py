@@ -37,17 +37,23 @@ def make_windows(
 class Forecaster(nn.Module):
     """Read the past with a causal mask; then one learned query for each step of the future asks in it.
 
-    What is forecast is the difference to the last known value.
+    What is read and forecast is the difference to the last known value, in units of the spread of the
+    past. So the same shape higher up, or larger, gets the same forecast, higher up, or larger.
 
     Args:
         horizon: how many values to forecast.
         d_model: E.
         num_heads: H, a divisor of d_model.
         num_layers: how many blocks read the past.
+        patch: how many values in a row make one token.
         dropout: the share of numbers that training drops.
 
     Raises:
         ValueError: num_heads does not divide d_model.
+
+    Source: the scaling is after Kim et al., "Reversible Instance Normalization", 2022,
+    openreview.net/forum?id=cGDAkQo1C0p; the patches after Nie et al., "A Time Series is Worth 64 Words",
+    2023, arxiv.org/abs/2211.14730
     """
 
     def __init__(
@@ -57,10 +63,12 @@ class Forecaster(nn.Module):
         num_heads: int,
         num_layers: int,
         *,
+        patch: int = 1,
         dropout: float = 0.0,
     ):
         super().__init__()
-        self.embed = nn.Linear(1, d_model)
+        self.patch = patch
+        self.embed = nn.Linear(patch, d_model)
         self.blocks = nn.ModuleList(
             PreNormBlock(d_model, num_heads, 4 * d_model, dropout=dropout, positions=RoPE())
             for _ in range(num_layers)
@@ -71,14 +79,26 @@ class Forecaster(nn.Module):
         self.head = nn.Linear(d_model, 1)
 
     def forward(
-        self, context: Float[Tensor, "b s"], *, return_weights: bool = False
+        self, context: Float[Tensor, "b t"], *, return_weights: bool = False
     ) -> Float[Tensor, "b l"] | tuple[Float[Tensor, "b l"], Float[Tensor, "b h l s"]]:
-        """Return the forecast (B, horizon) for the past (B, S); the weights too, if asked."""
+        """Return the forecast (B, horizon) for the past (B, T); the weights too, if asked.
+
+        The weights are (B, H, horizon, S), S = T / patch tokens, the oldest first.
+
+        Raises:
+            ValueError: patches do not fill the past.
+        """
+        if context.shape[1] % self.patch:
+            raise ValueError(
+                f"expected a past (B, T) that patches of {self.patch} fill, "
+                f"got {tuple(context.shape)}"
+            )
         last = context[:, -1:]
-        x = self.embed((context - last)[..., None])
+        spread = context.std(dim=1, keepdim=True, correction=0).clamp(min=1e-6)
+        x = self.embed(((context - last) / spread).unflatten(1, (-1, self.patch)))
         for block in self.blocks:
             x = block(x, is_causal=True)
         queries = self.queries.expand(len(context), -1, -1)
         found, weights = self.cross(queries, self.norm(x), return_weights=True)
-        forecast = last + self.head(found).squeeze(-1)
+        forecast = last + spread * self.head(found).squeeze(-1)
         return (forecast, weights) if return_weights else forecast

@@ -3,6 +3,8 @@
 from attn_lib.plotting.against_chance import against_chance
 from attn_lib.plotting.alignment import alignment
 from attn_lib.plotting.bars_3d import bars_3d, hidden_bars
+from attn_lib.plotting.by_layer import by_layer
+from attn_lib.plotting.by_length import by_length
 from attn_lib.plotting.cells import cells
 from attn_lib.plotting.charts import bars, lines
 from attn_lib.plotting.continued import continued
@@ -14,14 +16,20 @@ from attn_lib.plotting.head_maps import head_maps
 from attn_lib.plotting.heat_map import heat_map
 from attn_lib.plotting.latent_cache import latent_cache
 from attn_lib.plotting.letters import letters
+from attn_lib.plotting.line_panels import line_panels
 from attn_lib.plotting.mask_grid import mask_grid
 from attn_lib.plotting.matrices import matrices
+from attn_lib.plotting.outlines import outlines
+from attn_lib.plotting.pair_layouts import pair_layouts
 from attn_lib.plotting.picture import Picture
+from attn_lib.plotting.position_codes import position_codes
 from attn_lib.plotting.runs import runs
 from attn_lib.plotting.scores_and_weights import scores_and_weights
+from attn_lib.plotting.shares import shares
 from attn_lib.plotting.stacked_runs import stacked_runs
 from attn_lib.plotting.surface import surface
 from attn_lib.plotting.three_masks import three_masks
+from attn_lib.plotting.who_moves import who_moves
 
 __all__ = [
     "Picture",
@@ -29,6 +37,8 @@ __all__ = [
     "alignment",
     "bars",
     "bars_3d",
+    "by_layer",
+    "by_length",
     "cells",
     "continued",
     "data_flow",
@@ -40,12 +50,18 @@ __all__ = [
     "hidden_bars",
     "latent_cache",
     "letters",
+    "line_panels",
     "lines",
     "mask_grid",
     "matrices",
+    "outlines",
+    "pair_layouts",
+    "position_codes",
     "runs",
     "scores_and_weights",
+    "shares",
     "stacked_runs",
     "surface",
     "three_masks",
+    "who_moves",
 ]

@@ -1,5 +1,6 @@
 """Small whole models: the laws that they promise."""
 
+import pytest
 import torch
 
 from attn_lib import (
@@ -85,13 +86,16 @@ def test_windows_hold_what_was_known_and_what_came_next():
     assert targets.tolist() == [[3, 4], [4, 5]]
 
 
-def test_a_forecast_moves_with_the_level_of_the_series():
-    model = sharpen(Forecaster(4, 16, 2, 1)).eval()
-    past = torch.randn(3, 10)
+def test_a_forecast_moves_with_the_level_of_the_series_and_grows_with_its_size():
+    model = sharpen(Forecaster(4, 16, 2, 1, patch=2)).eval()
+    past = torch.randn(3, 10, generator=torch.Generator().manual_seed(0))
     forecast, weights = model(past, return_weights=True)
     assert forecast.shape == (3, 4)
-    assert weights.shape == (3, 2, 4, 10)
-    close(model(past + 5), forecast + 5, 1e-4)
+    assert weights.shape == (3, 2, 4, 5)
+    close(model(10 * past + 5), 10 * forecast + 5, 1e-4)
+    assert model(torch.full((1, 10), 3.0)).isfinite().all()
+    with pytest.raises(ValueError, match=r"patches of 2 fill, got \(3, 9\)"):
+        model(past[:, 1:])
 
 
 def test_patches_are_cut_row_by_row():

@@ -32,7 +32,7 @@ REFERENCE = load_file(Path(__file__).parents[1] / "data" / "reference_blocks.saf
 SCHEMES = {
     "none": lambda: Positions(),
     "rope": lambda: RoPE(),
-    "squeezed": lambda: RoPE(squeeze=4),
+    "squeezed": lambda: RoPE(squeeze=4.0),
     "alibi": lambda: ALiBi(),
     "t5": lambda: T5Bias(4, 8, 20),
 }
