@@ -10,7 +10,7 @@ Keys and values may have fewer heads than the queries (grouped-query attention):
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -22,6 +22,18 @@ from attn_lib.shapes import full_mask
 
 # (q, k, v, *, mask=None, is_causal=False, bias=None) -> (output, weights or None)
 Kernel = Callable[..., tuple[Tensor, Any]]
+# (q, k, start) -> (q, k, bias or None): what a scheme of `positions` does inside attention
+PositionScheme = Callable[..., tuple[Tensor, Tensor, Any]]
+
+
+@runtime_checkable
+class Cache(Protocol):
+    """What an attention module asks of a cache: see `KVCache`."""
+
+    length: int
+
+    def update(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Append new keys and values; return all so far."""
 
 
 def einsum_attention(

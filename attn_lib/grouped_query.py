@@ -3,10 +3,14 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attn_lib.attention import Kernel, einsum_attention, fused_attention
+from attn_lib.attention import (
+    Kernel,
+    PositionScheme,
+    einsum_attention,
+    fused_attention,
+)
 from attn_lib.kv_cache import KVCache
 from attn_lib.multi_head import merge_heads, split_heads
-from attn_lib.positions import Positions
 from attn_lib.shapes import check_widths
 
 
@@ -37,7 +41,7 @@ class GroupedQueryAttention(nn.Module):
         num_kv_heads: int,
         *,
         kernel: Kernel = fused_attention,
-        positions: Positions | None = None,
+        positions: PositionScheme | None = None,
     ):
         super().__init__()
         if d_model % num_heads or num_heads % num_kv_heads:

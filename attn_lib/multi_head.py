@@ -4,9 +4,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attn_lib.attention import Kernel, einsum_attention, fused_attention
-from attn_lib.kv_cache import KVCache
-from attn_lib.positions import Positions
+from attn_lib.attention import (
+    Cache,
+    Kernel,
+    PositionScheme,
+    einsum_attention,
+    fused_attention,
+)
 from attn_lib.shapes import check_widths
 
 
@@ -49,7 +53,7 @@ class MultiHeadAttention(nn.Module):
         num_heads: int,
         *,
         kernel: Kernel = fused_attention,
-        positions: Positions | None = None,
+        positions: PositionScheme | None = None,
     ):
         super().__init__()
         if d_model % num_heads:
@@ -71,7 +75,7 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Bool[Tensor, "..."] | None = None,
         is_causal: bool = False,
-        cache: KVCache | None = None,
+        cache: Cache | None = None,
         return_weights: bool = False,
     ) -> Float[Tensor, "b l e"] | tuple[Float[Tensor, "b l e"], Float[Tensor, "b h l s"]]:
         """Attend from x (B, L, E) to the context (B, S, E), or to x itself.
