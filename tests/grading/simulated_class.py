@@ -179,9 +179,9 @@ def mistaken(rng: random.Random) -> Iterator[Learner]:
     for task in tasks():
         for number, mistake in enumerate(known(task.name).mistakes if task.points else ()):
             # What the library has to this lesson's tasks is not there while it is graded.
-            if mistake.lines and "attn_lib" not in known(task.name).source(number):
+            if mistake.lines and "attn_lib" not in known(task.name).sources(number)[0]:
                 found.append(
-                    (task, mistake.id, f"{HEAD}\n{known(task.name).source(number)}")
+                    (task, mistake.id, f"{HEAD}\n{known(task.name).sources(number)[0]}")
                 )
     rng.shuffle(found)
     while True:
