@@ -47,14 +47,14 @@ class Drill(NamedTuple):
         mistakes: the numbers of the known mistakes in it.
         lines: how many of its lines are written otherwise.
         code: a right answer, but for these lines; it defines `drilled`.
-        wrong: the lines of it that are wrong, as text.
+        wrong: the lines of it that are wrong, in backquotes.
     """
 
     key: str
     mistakes: tuple[int, ...]
     lines: int
     code: str
-    wrong: tuple[str, ...]
+    wrong: str
 
 
 _offered: dict[str, list[str]] = {}  # the drills of each task that this session has shown
@@ -121,8 +121,8 @@ def drills(name: str) -> list[Drill]:
             if max(map(len, wrong), default=0) <= WIDEST and _unused(code) <= _unused(
                 right
             ):
-                texts = tuple(line.strip() for line in wrong)
-                found.setdefault(key, Drill(key, mistakes, lines, code, texts))
+                text = " and ".join(f"`{line.strip()}`" for line in wrong)
+                found.setdefault(key, Drill(key, mistakes, lines, code, text))
     return list(found.values())
 
 
@@ -234,13 +234,7 @@ def _judge_mended(task: Task, answer: Any, key: str) -> Verdict:
 def _help(found: Drill) -> str:
     """Show what is wrong to those who have tried a few times."""
     _failures[found.key] = _failures.get(found.key, 0) + 1
-    return (
-        f"Stuck? This is wrong: {_wrong(found)}." if _failures[found.key] >= STUCK else ""
-    )
-
-
-def _wrong(found: Drill) -> str:
-    return " and ".join(f"`{line}`" for line in found.wrong)
+    return f"Stuck? This is wrong: {found.wrong}." if _failures[found.key] >= STUCK else ""
 
 
 def _keep(task: Task, found: Drill) -> str:
@@ -255,5 +249,5 @@ def _keep(task: Task, found: Drill) -> str:
         count = len(mended)
 
     message = store.update(task.name, change)
-    text = f"Mended: {_wrong(found)}. That makes {count} of this task."
+    text = f"Mended: {found.wrong}. That makes {count} of this task."
     return f'{text} For another one: `drill("{task.name}")` {message}'.strip()

@@ -64,7 +64,7 @@ def test_what_is_mended_is_kept_and_not_offered_again(printed, capsys):
     key = printed("split_heads").rpartition('key="')[2].split('"')[0]
     verdict = drill("split_heads", find_task("split_heads").reference, key=key)
     assert verdict.status == "passed"
-    assert f"Mended: `{drills('split_heads')[0].wrong[0]}`. That makes 1" in verdict.note
+    assert f"Mended: {drills('split_heads')[0].wrong}. That makes 1" in verdict.note
     assert store.load()[0]["split_heads"]["mended"] == [key]
     _offered.clear()
     capsys.readouterr()
@@ -76,7 +76,7 @@ def test_what_is_mended_is_kept_and_not_offered_again(printed, capsys):
 def test_a_wrong_repair_is_judged_like_any_answer_and_the_third_one_gets_help(printed):
     passed("split_heads")
     first = drills("split_heads")[0]
-    for help in ("", "", f"Stuck? This is wrong: `{first.wrong[0]}`."):
+    for help in ("", "", f"Stuck? This is wrong: {first.wrong}."):
         verdict = drill("split_heads", lambda x, num_heads: x, key=first.key)
         assert (verdict.status, verdict.note) == ("wrong", help)
     assert "mended" not in store.load()[0]["split_heads"]
