@@ -9,7 +9,8 @@ ISOLATED := $(VENV) scripts/isolated.py
 # Several processes with one thread each: what is tested is small.
 PYTEST := env OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 --dist loadgroup
 NBVAL := $(ISOLATED) $(VENV) -m pytest -q -p scripts.nbval_home --nbval-current-env \
-	--nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg --ignore-glob='*.bak-*'
+	--nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg --ignore-glob='*.bak-*' \
+	-n auto --maxprocesses 4 --dist loadfile
 
 # $(call set_up,lab) finds a Python that fits and brings .venv up to date; seconds if it is already.
 set_up = @py=$$(PYTHON="$(PYTHON)" sh scripts/find_python.sh) && \

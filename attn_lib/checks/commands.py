@@ -69,13 +69,8 @@ def _keep(task: Task, answer: Any, verdict: Verdict) -> str:
             if judge(task.name, load_source(source, task.name)).status != "passed":
                 raise CannotKeep("run alone, away from this notebook, it no longer passes")
         except Exception as error:
-            source = ""
-            reason = (
-                error
-                if isinstance(error, CannotKeep)
-                else f"{type(error).__name__}: {error}"
-            )
-            note = f"Not kept for later lessons: {reason}."
+            kind = "" if isinstance(error, CannotKeep) else f"{type(error).__name__}: "
+            source, note = "", f"Not kept for later lessons: {kind}{error}."
 
     def change(entry: dict[str, Any]) -> None:
         entry["attempts"] += 1
@@ -105,9 +100,7 @@ def hint(name: str = "") -> None:
     last, more = " (the last one)" if given == len(task.hints) else "", ""
     title = f"Hint {given} of {len(task.hints)}{last}"
     if _hints_given.get(task.name) == given:
-        more = (
-            "No more hints follow: look at the lesson again, or at the verdict's question."
-        )
+        more = "No more hints: look at the lesson again, or at the verdict's question."
     _hints_given[task.name] = given
     text = task.hints[given - 1]
     show(
@@ -132,9 +125,8 @@ def progress(lesson: int | None = None) -> None:
     for task in (t for t in tasks() if lesson in (None, t.lesson)):
         entry = kept.get(task.name, {})
         passed = bool(entry.get("passed"))
-        state = (
-            "✓ passed" if passed else "✗ attempted" if entry.get("attempts") else "○ open"
-        )
+        state = "✗ attempted" if entry.get("attempts") else "○ open"
+        state = "✓ passed" if passed else state
         mended = len(entry.get("mended", []))
         state += f", {mended} mended" if mended else ""
         earned, total = earned + passed * task.points, total + task.points

@@ -135,9 +135,8 @@ def _sentence(
     text += f": expected {number(want[tuple(index)])}, got {number(got[tuple(index)])}."
     if want.numel() > 1:
         count = int(wrong.sum())
-        text += (
-            f" {count} of {want.numel()} numbers {'differs' if count == 1 else 'differ'}"
-        )
+        differ = "differs" if count == 1 else "differ"
+        text += f" {count} of {want.numel()} numbers {differ}"
         gaps = (want.double() - got.double()).abs()[wrong]
         finite = gaps[gaps.isfinite()]
         if len(finite) and want.is_floating_point():

@@ -18,13 +18,25 @@ from attn_lib.checks.task import Task, find_task, tasks
 from attn_lib.checks.verdict import Verdict, inline, show
 
 EASY = 3  # drills of one line to mend in a task before the first of two lines
-IMPORTS = {
-    "math": "import math",
-    "torch": "import torch",
-    "F": "import torch.nn.functional as F",
-    "nn": "from torch import nn",
-    "attn_lib": "import attn_lib",
-}
+STUCK = 3  # wrong repairs of a drill before its line is named
+WIDEST = 100  # characters of a line: a wider one is found without reading it
+# The same for every drill: an import may not tell which line is wrong.
+CELL = """\
+# {asked} in this answer to {task}. Find what is wrong, mend it, and run the cell.
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import attn_lib
+from attn_lib.checks import drill
+
+
+{code}
+
+
+drill("{task}", drilled, key="{key}")"""
 
 
 class Drill(NamedTuple):
@@ -35,15 +47,19 @@ class Drill(NamedTuple):
         mistakes: the numbers of the known mistakes in it.
         lines: how many of its lines are written otherwise.
         code: a right answer, but for these lines; it defines `drilled`.
+        wrong: the lines of it that are wrong, in backquotes.
     """
 
     key: str
     mistakes: tuple[int, ...]
     lines: int
     code: str
+    wrong: str
 
 
 _offered: dict[str, list[str]] = {}  # the drills of each task that this session has shown
+_asked_from: dict[str, str] = {}  # the drill that each cell asked for last
+_failures: dict[str, int] = {}  # wrong repairs of each drill
 
 
 def drill(
@@ -54,21 +70,32 @@ def drill(
     In a terminal, it is printed. Drills not mended yet come first, and those with two wrong lines
     after the first few of a task.
 
+        drill("split_heads")    # one of this task
+        drill(lesson=3)         # one of this lesson's passed tasks
+
     Args:
         name: the task's name; without it, a passed task is chosen.
         answer: what you made of a drill. It is judged; what is mended is kept.
         lesson: choose among the tasks of this lesson.
-        key: the drill that `answer` was made of; or the one to show.
+        key: the drill that `answer` was made of; without an answer, the drill to show once more.
     """
     try:
         if answer is not None:
             return _judge_mended(find_task(name), answer, key)
+        if isinstance(name, int):
+            raise ValueError(f"Did you mean `drill(lesson={name})`?")
         task = find_task(name) if name else _choose(lesson)
         entry = store.load()[0].get(task.name, {})
         if not entry.get("passed"):
             raise ValueError(f"Drills come after the task: pass `{task.name}` first.")
         mended = entry.get("mended", [])
-        _put(task, _find(task, key) if key else _next(task, mended), len(mended))
+        cell = _cell()
+        if cell and _asked_from.get(cell, key) not in (key, *mended):
+            text = "The drill below is still open. For another one, ask in a new cell."
+            raise ValueError(text)
+        found = _find(task, key) if key else _next(task, mended)
+        _asked_from[cell] = found.key
+        _put(task, found, len(mended))
     except (ValueError, CannotKeep) as error:
         show(str(error), f"<p>{inline(str(error))}</p>")
     return None
@@ -87,29 +114,37 @@ def drills(name: str) -> list[Drill]:
     found: dict[str, Drill] = {}
     for lines, group in ((1, one), (2, two_or_pairs)):
         for mistakes in rng.sample(group, len(group)):
-            code = _renamed(mine.source(*mistakes))
+            code, right = map(_renamed, mine.sources(*mistakes))
             key = hashlib.sha256(code.encode()).hexdigest()[:6]
-            found.setdefault(key, Drill(key, mistakes, lines, code))
+            wrong = [line for line in code.splitlines() if line not in right.splitlines()]
+            # Left out: what is found without reading, by a wide line or a name that nobody reads.
+            if max(map(len, wrong), default=0) <= WIDEST and _unused(code) <= _unused(
+                right
+            ):
+                text = " and ".join(f"`{line.strip()}`" for line in wrong)
+                found.setdefault(key, Drill(key, mistakes, lines, code, text))
     return list(found.values())
 
 
 def cell_of(task: Task, drill: Drill) -> str:
     """Return the cell of a drill: imports, the wrong answer, and the call that judges it."""
-    used = {
-        node.id for node in ast.walk(ast.parse(drill.code)) if isinstance(node, ast.Name)
-    }
-    imports = "\n".join(IMPORTS[name] for name in IMPORTS if name in used)
-    asked = "One line is" if drill.lines == 1 else "Two lines are"
-    return (
-        f"# {asked} wrong in this answer to {task.name}. Find, mend, and run the cell.\n"
-        f"{imports}\n\nfrom attn_lib.checks import drill\n\n\n{drill.code}\n\n\n"
-        f'drill("{task.name}", drilled, key="{drill.key}")'
-    )
+    asked = "One line is wrong"
+    if drill.lines == 2:
+        one = len(drill.mistakes) == 1
+        asked = "One mistake is made in two lines" if one else "Two lines are wrong"
+    return CELL.format(asked=asked, task=task.name, code=drill.code, key=drill.key)
 
 
 def _renamed(code: str) -> str:
     """Return the code under another name: a learner's own answer is to stay what it is."""
-    return re.sub(r"^(def|class) \w+", r"\1 drilled", code)
+    return re.sub(r"^(def|class) \w+", r"\1 drilled", code).replace("1000000000.0", "1e9")
+
+
+def _unused(code: str) -> set[str]:
+    """Return the names that code assigns and never reads."""
+    names = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)]
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return stored - {node.id for node in names if isinstance(node.ctx, ast.Load)}
 
 
 def _choose(lesson: int | None) -> Task:
@@ -132,10 +167,8 @@ def _find(task: Task, key: str) -> Drill:
     for found in drills(task.name):
         if found.key == key:
             return found
-    raise ValueError(
-        f"`{task.name}` has no drill {key!r}, or has none any more. Ask for another: "
-        f'`drill("{task.name}")`.'
-    )
+    text = f"`{task.name}` has no drill {key!r}, or has none any more. Ask for another"
+    raise ValueError(f'{text}: `drill("{task.name}")`.')
 
 
 def _next(task: Task, mended: list[str]) -> Drill:
@@ -160,27 +193,48 @@ def _next(task: Task, mended: list[str]) -> Drill:
 def _put(task: Task, found: Drill, mended: int) -> None:
     """Put a drill into the next cell, or print it where there are no cells."""
     code = cell_of(task, found)
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is None or not hasattr(shell, "kernel"):
-        print(code)
+    shell = _notebook()
+    if shell is None:
+        print(
+            f"# Save this in a file, drilled.py say, and run it: python drilled.py\n{code}"
+        )
         return
     shell.set_next_input(code)
-    text = f"A drill for `{task.name}` is in the next cell; {mended} mended so far."
+    count = f"; {mended} mended so far" if mended else ""
+    text = f"A drill for `{task.name}` is in the next cell{count}."
     show(text, f"<p>{inline(text)}</p>")
+
+
+def _notebook() -> Any:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell if hasattr(shell, "kernel") else None
+
+
+def _cell() -> str:
+    """Return the id of the notebook's cell that runs, where that is told."""
+    shell = _notebook()
+    return shell.get_parent().get("metadata", {}).get("cellId", "") if shell else ""
 
 
 def _judge_mended(task: Task, answer: Any, key: str) -> Verdict:
     """Judge what a learner made of a drill, show the verdict, and keep what is mended."""
     verdict = judge(task.name, answer)
+    try:
+        found = _find(task, key)
+        note = _keep(task, found) if verdict.status == "passed" else _help(found)
+    except (ValueError, CannotKeep) as error:  # the verdict is shown all the same
+        note = f"Not counted: {error}"
     if verdict.status == "passed":
         verdict = replace(verdict, points=0, max_points=0)
-        try:
-            note = _keep(task, _find(task, key)) if key else "Mended."
-        except (ValueError, CannotKeep) as error:  # the verdict is shown all the same
-            note = str(error)
-        verdict = verdict.with_note(note)
+    verdict = verdict.with_note(note)
     verdict.show()
     return verdict
+
+
+def _help(found: Drill) -> str:
+    """Show what is wrong to those who have tried a few times."""
+    _failures[found.key] = _failures.get(found.key, 0) + 1
+    return f"Stuck? This is wrong: {found.wrong}." if _failures[found.key] >= STUCK else ""
 
 
 def _keep(task: Task, found: Drill) -> str:
@@ -195,6 +249,5 @@ def _keep(task: Task, found: Drill) -> str:
         count = len(mended)
 
     message = store.update(task.name, change)
-    what = " and ".join(known(task.name).mistakes[m].id for m in found.mistakes)
-    text = f"Mended: {what}. That makes {count} of {len(drills(task.name))} drills of this task."
+    text = f"Mended: {found.wrong}. That makes {count} of this task."
     return f'{text} For another one: `drill("{task.name}")` {message}'.strip()

@@ -26,9 +26,8 @@ class Known:
                 n for n, v in enumerate(empty) if mistake.lines.keys() <= v.lines.keys()
             ]
             if mistake.answer is None and not fits:
-                raise ValueError(
-                    f"{task.name}: no right answer has lines named {', '.join(mistake.lines)}"
-                )
+                names = ", ".join(mistake.lines)
+                raise ValueError(f"{task.name}: no right answer has lines named {names}")
             self.mistakes.append(mistake)
             self._build.append(fits[0] if mistake.answer is None else None)
         for mistake in SHARED:
@@ -62,12 +61,13 @@ class Known:
         places = (self._place[n] for n in numbers)
         return build if self._variants[build].is_built_alike(*places) else None
 
-    def source(self, *numbers: int) -> str:
-        """Return the text of the wrong answer with these mistakes, which are rows."""
+    def sources(self, *numbers: int) -> tuple[str, str]:
+        """Return the text of the wrong answer with these mistakes, which are rows, and of the right one."""
         build = self._build[numbers[0]]
         assert build is not None
+        answer = self._variants[build].answer
         edits = [self._variants[build].edits[self._place[n]] for n in numbers]
-        return written_otherwise(self._variants[build].answer, *edits)
+        return written_otherwise(answer, *edits), written_otherwise(answer)
 
     def compose(self, a: int, b: int) -> bool:
         """Say whether two mistakes can stand in one answer."""

@@ -286,9 +286,8 @@ def _describe_error(error: BaseException) -> Raised:
     frames = _learner_frames(error)
     if frames:
         last = frames[-1]
-        explanation += (
-            f"\n    line {last.lineno}, in {last.name}: {last.line or ''}".rstrip(": ")
-        )
+        where = f"\n    line {last.lineno}, in {last.name}: {last.line or ''}"
+        explanation += where.rstrip(": ")
     return Raised(
         kind,
         text,

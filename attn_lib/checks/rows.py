@@ -65,9 +65,7 @@ def table(text: str) -> Iterator[tuple[str, str, Edits]]:
             for name in re.split(r", (?![^(]*\))", names.strip())  # "(L, S)" is one
         }
         if not question or not edits:
-            raise ValueError(
-                f"expected a question, and then `id  line = text`, got {line!r}"
-            )
+            raise ValueError(f"expected a question, then `id  line = text`, got {line!r}")
         yield id, question, edits
 
 
@@ -164,8 +162,9 @@ def expanded(edits: Edits, lines: dict[str, str]) -> Edits:
     written = {}
     for name, text in edits.items():
         if name not in lines:
+            there = ", ".join(lines)
             raise ValueError(
-                f"no line, or more than one, assigns {name!r}; there are {', '.join(lines)}"
+                f"no line, or more than one, assigns {name!r}; there are {there}"
             )
         old, arrow, new = (part.strip(" ") for part in f"{text} ".partition(" => "))
         if arrow and old not in lines[name]:
@@ -212,15 +211,12 @@ def _tree(answer: Callable) -> ast.Module:
     """Return the definition of a function or class that stands at the top level of its module."""
     function = inspect.isfunction(answer)
     for node in ast.parse(text_of(inspect.getfile(answer))).body:
-        if (
-            not isinstance(node, ast.FunctionDef | ast.ClassDef)
-            or node.name != answer.__name__
-        ):
+        if getattr(node, "name", None) != answer.__name__:
             continue
+        assert isinstance(node, ast.FunctionDef | ast.ClassDef)
         start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        if not function or start <= answer.__code__.co_firstlineno <= (
-            node.end_lineno or 0
-        ):
+        end = node.end_lineno or 0
+        if not function or start <= answer.__code__.co_firstlineno <= end:
             node.decorator_list = []
             return ast.Module([node], [])
     raise ValueError(f"{answer.__name__} is not defined at the top level of its module")

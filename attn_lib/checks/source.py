@@ -75,9 +75,8 @@ def _write_definition(value: Any, written: dict[str, str | None]) -> str:
 
 
 def _write_dependency(used: str, value: Any, written: dict[str, str | None]) -> None:
-    line = (
-        _import_line(value, used) or _constant_line(value, used) or _stand_in(value, used)
-    )
+    line = _import_line(value, used) or _constant_line(value, used)
+    line = line or _stand_in(value, used)
     if line is None and (inspect.isfunction(value) or inspect.isclass(value)):
         defined = _write_definition(value, written)
         line = f"{used} = {defined}" if defined != used else ""

@@ -140,7 +140,6 @@ def find_task(name: str) -> Task:
             f"There are: {', '.join(_REGISTRY)}."
         )
     near = difflib.get_close_matches(str(name), _REGISTRY, n=1)
-    meant = (
-        f' Did you mean "{near[0]}"?' if near else f" There are: {', '.join(_REGISTRY)}."
-    )
+    there = ", ".join(_REGISTRY)
+    meant = f' Did you mean "{near[0]}"?' if near else f" There are: {there}."
     raise ValueError(f'There is no task named "{name}".{meant}')

@@ -62,8 +62,8 @@ class Verdict:
         """Everything the learner is told, as plain text."""
         if self.status == "passed":
             unit = "point" if self.max_points == 1 else "points"
-            worth = (
-                f"{self.points:g} of {self.max_points:g} {unit}." if self.max_points else ""
+            worth = f"{self.points:g} of {self.max_points:g} {unit}." * bool(
+                self.max_points
             )
             return "\n".join(p for p in (worth, self.note) if p) or "Right."
         parts = [self.where and f"Input: {self.where}", self.evidence]

@@ -22,7 +22,6 @@ NO_GRADIENT = (
     "`.tolist()`, `.data`, `.numpy()`, `torch.tensor(...)`, `nn.Parameter(...)` and `torch.no_grad()`.",
 )
 
-
 NAN_GRADIENT = (
     "nan-gradient",
     "The result is finite, its gradient is not. Where does your code make a nan or an inf, and "
@@ -55,23 +54,17 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
             text += f", and then `{forward}`." if (forward := _forward(task)) else "."
         return Difference(text)
     if len(got.values) == 1 and got.is_sequence and not want.is_sequence:
-        if not isinstance(got.values[0], Tensor):
-            kind = describe(got.values[0])
-            return Difference(
-                f"It should return the value itself, but it returned a list or tuple of one: {kind}."
-            )
-        return Difference(
-            "It should return the value itself, but it returned a tuple or list of one. Is there a "
-            "comma or a bracket too many?"
-        )
+        more = f": {describe(got.values[0])}."
+        if isinstance(got.values[0], Tensor):
+            more = ". Is there a comma or a bracket too many?"
+        text = "It should return the value itself, but it returned a tuple or list of one"
+        return Difference(text + more)
     if len(got.values) == 1:
         value = got.values[0]
         if value is None or value is Ellipsis:
             return Difference(f"It returned {value}. Does every path end in `return`?")
         if inspect.isgenerator(value):
-            return Difference(
-                "It returned a generator: is there a `yield` instead of a `return`?"
-            )
+            return Difference("It returned a generator: is there a `yield` for a `return`?")
         if isinstance(value, nn.Module):
             text = "the task asks for a function, not for a class"
             return Difference(f"It returned {describe(value)}: {text}.")
@@ -158,18 +151,13 @@ def stub(task: Task, outcome: Outcome) -> Verdict:
         return not_attempted(task, text)
     frames = outcome.error.frames
     if "missing the required" in outcome.error.text:
-        text = (
-            "There is no method `forward`. Is it there, spelled so, and inside the class?"
-        )
+        text = "There is no method `forward`. Is it spelled so, and inside the class?"
     elif not frames:
         text = "It still returns nothing."
     elif len(frames) == 1:
         text = f"`{frames[-1].function}` still raises NotImplementedError (line {frames[-1].line})."
     else:
-        text = (
-            f"It calls `{frames[-1].function}`, which still raises NotImplementedError. "
-            "Write that one first."
-        )
+        text = f"It calls `{frames[-1].function}`, which still raises NotImplementedError. Write that."
     return not_attempted(task, text)
 
 

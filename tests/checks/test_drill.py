@@ -1,9 +1,11 @@
 """Drills: offered for passed tasks, wrong as they are, kept when mended, a learner's own answer untouched."""
 
+import sys
+
 import pytest
 
 from attn_lib.checks import check, drill, judge, mine, progress, store, tasks
-from attn_lib.checks.drill import _offered, cell_of, drills
+from attn_lib.checks.drill import _asked_from, _failures, _offered, cell_of, drills
 from attn_lib.checks.task import find_task
 
 
@@ -22,7 +24,8 @@ def run(cell):
 @pytest.fixture
 def printed(capsys):
     """Ask for a drill, in a new session; return what is printed."""
-    _offered.clear()
+    for kept in (_offered, _asked_from, _failures):
+        kept.clear()
 
     def ask(*names, **options):
         drill(*names, **options)
@@ -39,6 +42,7 @@ def printed(capsys):
         (dict(name="mixture", key="nope"), "has no drill"),
         (dict(lesson=3), "pass one first"),
         (dict(lesson=99), "no tasks"),
+        (dict(name=3), "`drill(lesson=3)`"),
     ],
 )
 def test_what_is_not_there_or_not_passed_gives_a_message(asked, message, printed):
@@ -51,7 +55,7 @@ def test_each_call_prints_another_drill_rejected_as_it_is(printed):
     cells = {printed("split_heads") for _ in range(5)}
     assert len(cells) == 5
     for cell in cells:
-        assert cell.startswith("# One line is wrong in this answer to split_heads.")
+        assert "# One line is wrong in this answer to split_heads." in cell
         assert judge("split_heads", run(cell)).status in ("wrong", "error")
 
 
@@ -60,7 +64,7 @@ def test_what_is_mended_is_kept_and_not_offered_again(printed, capsys):
     key = printed("split_heads").rpartition('key="')[2].split('"')[0]
     verdict = drill("split_heads", find_task("split_heads").reference, key=key)
     assert verdict.status == "passed"
-    assert "That makes 1 of" in verdict.note
+    assert f"Mended: {drills('split_heads')[0].wrong}. That makes 1" in verdict.note
     assert store.load()[0]["split_heads"]["mended"] == [key]
     _offered.clear()
     capsys.readouterr()
@@ -69,12 +73,22 @@ def test_what_is_mended_is_kept_and_not_offered_again(printed, capsys):
     assert "1 mended" in capsys.readouterr().out
 
 
-def test_a_wrong_repair_is_judged_like_any_answer():
+def test_a_wrong_repair_is_judged_like_any_answer_and_the_third_one_gets_help(printed):
     passed("split_heads")
-    key = drills("split_heads")[0].key
-    verdict = drill("split_heads", lambda x, num_heads: x, key=key)
-    assert verdict.status == "wrong"
+    first = drills("split_heads")[0]
+    for help in ("", "", f"Stuck? This is wrong: {first.wrong}."):
+        verdict = drill("split_heads", lambda x, num_heads: x, key=first.key)
+        assert (verdict.status, verdict.note) == ("wrong", help)
     assert "mended" not in store.load()[0]["split_heads"]
+
+
+def test_a_cell_that_runs_again_does_not_pile_up_drills(printed, monkeypatch):
+    passed("split_heads")
+    monkeypatch.setattr(sys.modules["attn_lib.checks.drill"], "_cell", lambda: "a cell")
+    key = printed("split_heads").rpartition('key="')[2].split('"')[0]
+    assert "still open" in printed("split_heads")
+    drill("split_heads", find_task("split_heads").reference, key=key)
+    assert "One line is wrong" in printed("split_heads")
 
 
 def test_a_mended_drill_does_not_take_the_place_of_the_learners_own_answer():
@@ -92,16 +106,16 @@ def own_mixture(weights, values):
 def test_the_verdict_is_shown_if_nothing_can_be_kept(capsys):
     verdict = drill("mixture", own_mixture, key="nope")
     assert verdict.status == "passed"
-    assert "has no drill 'nope'" in verdict.note
+    assert "Not counted: `mixture` has no drill 'nope'" in verdict.note
     assert "✓ Passed" in capsys.readouterr().out
 
 
 def test_two_wrong_lines_come_after_the_first_few(printed):
     passed("masked_attention")
-    assert all(printed("masked_attention").startswith("# One line") for _ in range(2))
+    assert all("# One line" in printed("masked_attention") for _ in range(2))
     mended = [d.key for d in drills("masked_attention")[:3]]
     store.update("masked_attention", lambda entry: entry.update(mended=mended))
-    assert printed("masked_attention").startswith("# Two lines")
+    assert "in two lines" in (cell := printed("masked_attention")) or "# Two lines" in cell
 
 
 def test_a_lesson_gives_a_drill_of_one_of_its_passed_tasks(printed):

@@ -45,9 +45,8 @@ def attention(q, k, v):
 class Base(nn.Module):
     def __init__(self, d_model, head_dim):
         super().__init__()
-        self.q_proj, self.k_proj, self.v_proj = (
-            nn.Linear(d_model, head_dim, bias=False) for _ in range(3)
-        )
+        made = (nn.Linear(d_model, head_dim, bias=False) for _ in range(3))
+        self.q_proj, self.k_proj, self.v_proj = made
 
 class SelfAttention(Base):
     def forward(self, x):

@@ -175,20 +175,21 @@ HEAD = "import math, torch\nimport torch.nn.functional as F\nfrom torch import T
 
 def mistaken(rng: random.Random) -> Iterator[Learner]:
     """One known mistake in a whole solution; it costs its task, and is named."""
-    found = []
-    for task in tasks():
-        for number, mistake in enumerate(known(task.name).mistakes if task.points else ()):
-            # What the library has to this lesson's tasks is not there while it is graded.
-            if mistake.lines and "attn_lib" not in known(task.name).source(number):
-                found.append(
-                    (task, mistake.id, f"{HEAD}\n{known(task.name).source(number)}")
-                )
-    rng.shuffle(found)
+    rows = [
+        (task, number, mistake.id)
+        for task in tasks()
+        for number, mistake in enumerate(known(task.name).mistakes if task.points else ())
+        if mistake.lines
+    ]
+    rng.shuffle(rows)
     while True:
-        for task, mistake, code in found:
+        for task, number, mistake in rows:
+            code, _ = known(task.name).sources(number)
+            if "attn_lib" in code:
+                continue  # what the library has to this lesson's tasks is not there
             points = most_of(task.lesson) - task.points
             named = {task.name: mistake}
-            files = {"x.ipynb": spoiled(task.lesson, {task.name: code})}
+            files = {"x.ipynb": spoiled(task.lesson, {task.name: f"{HEAD}\n{code}"})}
             yield Learner("known mistake", files, task.lesson, points, points, named)
 
 

@@ -280,11 +280,14 @@ def test_only_one_run_writes_to_a_folder(tmp_path):
 
 
 RUN = """
+import signal
 import sys
 from pathlib import Path
 from attn_lib.grading.batch import grade_class
 from tests.grading.fakes import as_told
 if __name__ == "__main__":
+    # A shell that starts tests in the background has them ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     grade_class(Path(sys.argv[1]), Path(sys.argv[2]), seed=3, jobs=2, grade=as_told)
 """
 

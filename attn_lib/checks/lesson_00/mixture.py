@@ -24,13 +24,9 @@ def mixture(weights, values):
 
 @mixture.cases
 def _(rng):
-    yield Case(
-        "two mixtures of three values",
-        (
-            torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.25, 0.25]]),
-            torch.tensor([[4.0, 0.0], [0.0, 8.0], [2.0, 4.0]]),
-        ),
-    )
+    weights = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.25, 0.25]])
+    values = torch.tensor([[4.0, 0.0], [0.0, 8.0], [2.0, 4.0]])
+    yield Case("two mixtures of three values", (weights, values))
     for L, S, D in ((5, 7, 6), (4, 4, 4), (1, 3, 5), (3, 1, 2)):
         weights = torch.randn(L, S, generator=rng).softmax(-1)
         yield Case(f"L {L}, S {S}, D {D}", (weights, torch.randn(S, D, generator=rng)))

@@ -32,13 +32,9 @@ def _(rng):
     def random(*shape, scale=1.5):
         return torch.randn(*shape, generator=rng) * scale
 
-    yield Case(
-        "one query, two keys",
-        (
-            torch.tensor([[[1.0, 0.0, 2.0, 0.0]]]),
-            torch.tensor([[[2.0, 1.0, 1.0, 0.0], [0, 3, 1, 1]]]),
-        ),
-    )
+    one_query = torch.tensor([[[1.0, 0.0, 2.0, 0.0]]])
+    two_keys = torch.tensor([[[2.0, 1.0, 1.0, 0.0], [0, 3, 1, 1]]])
+    yield Case("one query, two keys", (one_query, two_keys))
     yield Case("all sizes different", (random(2, 5, 6), random(2, 7, 6)))
     yield Case("the same sizes, other numbers", (random(2, 5, 6), random(2, 7, 6)))
     yield Case("L = S", (random(2, 6, 10), random(2, 6, 10)))
@@ -51,16 +47,13 @@ def _(rng):
     yield Case("40 words, D = 64", (random(1, 40, 64), random(1, 40, 64)))
     yield Case("one query", (random(2, 1, 6), random(2, 4, 6)))
     yield Case("one key", (random(2, 4, 6), random(2, 1, 6)))
-    yield Case(
-        "large numbers", (random(1, 2, 6, scale=100.0), random(1, 3, 6, scale=100.0))
-    )
+    large = random(1, 2, 6, scale=100.0), random(1, 3, 6, scale=100.0)
+    yield Case("large numbers", large)
     yield Case("not contiguous", (random(2, 6, 5).mT, random(2, 6, 4).mT))
     yield Case("float64", (random(2, 3, 6).double(), random(2, 4, 6).double()))
     for dtype in (torch.float16, torch.bfloat16):
-        about = f"{dtype}".removeprefix("torch.")
-        yield Case(
-            about, (random(2, 3, 6).to(dtype), random(2, 4, 6).to(dtype)), grad=False
-        )
+        half = random(2, 3, 6).to(dtype), random(2, 4, 6).to(dtype)
+        yield Case(f"{dtype}".removeprefix("torch."), half, grad=False)
 
 
 # ------------------------------------------------------------------------------- mistakes

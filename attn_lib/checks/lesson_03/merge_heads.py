@@ -51,13 +51,9 @@ def _(rng):
     yield Case("one token", (random(2, 3, 1, 4),))
     yield Case("one head, D = 1", (random(3, 1, 4, 1),))
     yield Case("batch 1", (random(1, 3, 5, 4),))
-    yield Case(
-        "in memory as `split_heads` leaves it", (random(2, 5, 3, 4).transpose(1, 2),)
-    )
+    yield Case("as `split_heads` leaves it", (random(2, 5, 3, 4).transpose(1, 2),))
     yield Case("not contiguous", (random(2, 3, 4, 5).mT,))
-    yield Case(
-        "float64, to its last digits", (random(2, 2, 3, 5).double(),), tolerance=1e-9
-    )
+    yield Case("float64, exactly", (random(2, 2, 3, 5).double(),), tolerance=1e-9)
     yield Case("float16", (random(2, 2, 3, 5).half(),))
     yield Case("bfloat16", (random(2, 2, 3, 5).bfloat16(),))
 

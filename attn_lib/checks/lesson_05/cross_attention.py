@@ -134,6 +134,8 @@ def _(rng):
 # ------------------------------------------------------------------------------- mistakes
 
 cross_attention.rows("""
+What is the largest number float16 can hold? Which fill fits into every float type?
+    fill-too-large-for-float16  hidden = -torch.inf => -1000000000.0
 Which sequence asks, and which one is read? From which of them come your q, k and v?
     from-the-wrong-sequence  queries = self.q_proj(context)
     from-the-wrong-sequence  keys = self.k_proj(x)
