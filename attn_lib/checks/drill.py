@@ -58,7 +58,7 @@ class Drill(NamedTuple):
 
 
 _offered: dict[str, list[str]] = {}  # the drills of each task that this session has shown
-_asked_from: dict[str, str] = {}  # the drill that each cell asked for last
+_asked_from: dict[str, tuple[str, str]] = {}  # the task and key that each cell got last
 _failures: dict[str, int] = {}  # wrong repairs of each drill
 
 
@@ -85,16 +85,17 @@ def drill(
         if isinstance(name, int):
             raise ValueError(f"Did you mean `drill(lesson={name})`?")
         task = find_task(name) if name else _choose(lesson)
-        entry = store.load()[0].get(task.name, {})
+        kept = store.load()[0]
+        entry = kept.get(task.name, {})
         if not entry.get("passed"):
             raise ValueError(f"Drills come after the task: pass `{task.name}` first.")
         mended = entry.get("mended", [])
         cell = _cell()
-        if cell and _asked_from.get(cell, key) not in (key, *mended):
-            text = "The drill below is still open. For another one, ask in a new cell."
-            raise ValueError(text)
+        last, open_key = _asked_from.get(cell, ("", key))
+        if cell and open_key not in (key, *kept.get(last, {}).get("mended", [])):
+            raise ValueError("The drill below is still open. Ask for more in a new cell.")
         found = _find(task, key) if key else _next(task, mended)
-        _asked_from[cell] = found.key
+        _asked_from[cell] = task.name, found.key
         _put(task, found, len(mended))
     except (ValueError, CannotKeep) as error:
         show(str(error), f"<p>{inline(str(error))}</p>")
