@@ -41,7 +41,7 @@ deep:  ## test tasks whose sources changed with 20 seeds, mutants and pairs of m
 	$(call set_up,test)
 	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.checks.deep $(TASKS)
 
-quick:  ## formatting, lint and the quick tests (under 2 minutes)
+quick:  ## formatting, lint and the quick tests (some minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
 	$(ISOLATED) $(PYTEST) tests -m "not browser and not slow" --deep=never
