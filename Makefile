@@ -6,11 +6,11 @@
 VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
 ISOLATED := $(VENV) scripts/isolated.py
-# Several processes with one thread each: what is tested is small.
-PYTEST := env OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 --dist loadgroup
-NBVAL := $(ISOLATED) $(VENV) -m pytest -q -p scripts.nbval_home --nbval-current-env \
-	--nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg --ignore-glob='*.bak-*' \
-	-n auto --maxprocesses 4 --dist loadfile
+# Several processes with one thread each: what is tested is small, and more threads than cores wait
+# for each other.
+PYTEST := env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m pytest -n auto --maxprocesses 4
+NBVAL := $(PYTEST) -q --dist loadfile -p scripts.nbval_home --nbval-current-env \
+	--nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg --ignore-glob='*.bak-*'
 
 # $(call set_up,lab) finds a Python that fits and brings .venv up to date; seconds if it is already.
 set_up = @py=$$(PYTHON="$(PYTHON)" sh scripts/find_python.sh) && \
@@ -30,7 +30,7 @@ test:  ## set up what is missing, then run every test (some minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
 	$(ISOLATED) $(VENV) -m mypy
-	$(ISOLATED) $(PYTEST) tests $(if $(DEEP),--deep=$(DEEP))
+	$(PYTEST) tests $(if $(DEEP),--deep=$(DEEP))
 	$(NBVAL) --nbval notebooks solutions
 	$(NBVAL) --nbval-lax exercises
 	@echo "All tests passed."
@@ -44,7 +44,7 @@ deep:  ## test tasks whose sources changed with 20 seeds, mutants and pairs of m
 quick:  ## formatting, lint and the quick tests (some minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
-	$(ISOLATED) $(PYTEST) tests -m "not browser and not slow" --deep=never
+	$(PYTEST) tests -m "not browser and not slow" --deep=never
 
 lint:
 	$(VENV) -m ruff format --check

@@ -1,7 +1,12 @@
 """Every test gets a progress folder of its own; tests that share work run in one process."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from _pytest.nodes import Item
+from xdist.scheduler import LoadScopeScheduling
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -16,13 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[Item]) -> None:
-    """Keep the tests of a task together, which share its inputs, and those of any other file."""
     wanted = config.getoption("task")
     if wanted:
         items[:] = [item for item in items if _task_of(item) == wanted]
-    for item in items:
-        group = _task_of(item) if item.path.stem == "test_tasks" else None
-        item.add_marker(pytest.mark.xdist_group(group or str(item.path)))
 
 
 def _task_of(item: Item) -> str | None:
@@ -30,8 +31,41 @@ def _task_of(item: Item) -> str | None:
     return parameters.get("name")
 
 
+class Together(LoadScopeScheduling):
+    """Give one process what shares work: a file, the tests of a task, those of the website.
+
+    `--dist=loadgroup` does not: pytest-xdist 3.8 ignores the groups with pytest 9.2 (its issue 1386).
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        if file.endswith("test_tasks.py"):
+            return test.partition("[")[2]
+        return "site" if "test_site" in file else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    config.option.loadscopereorder = (
+        False  # what takes long comes first, as the folders are named
+    )
+    return Together(config, log)
+
+
 @pytest.fixture(autouse=True)
 def learner_home(tmp_path, monkeypatch):
     home = tmp_path / "home"
     monkeypatch.setenv("ATTN_HOME", str(home))
     return home
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The website, built once for all tests of it."""
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "site"]
+    command += ["-d", str(out / ".doctrees"), ".", str(out / "html")]
+    root = Path(__file__).resolve().parents[1]
+    built = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return out / "html"

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -79,16 +77,6 @@ def requests_to_others(site: Path) -> list[str]:
 def urls_in_css(css: str) -> Iterator[str]:
     for match in re.finditer(r"""(?:url\(|@import)\s*["']?([^"')\s;]+)""", css):
         yield match.group(1)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "site"]
-    command += ["-d", str(out / ".doctrees"), ".", str(out / "html")]
-    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert built.returncode == 0, built.stdout + built.stderr
-    return out / "html"
 
 
 @pytest.fixture(scope="module")

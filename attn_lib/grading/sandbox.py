@@ -172,13 +172,13 @@ class ForkServer:
         channel, theirs = socket.socketpair()
         line, supervisors = socket.socketpair()
         sandbox = Sandbox(self, channel, line)
-        with theirs, supervisors:
-            files = [theirs.fileno(), supervisors.fileno()]
-            try:
+        try:
+            with theirs, supervisors:
+                files = [theirs.fileno(), supervisors.fileno()]
                 socket.send_fds(self._control, [b"+"], files)
-            except OSError:
-                sandbox.close()
-                raise
+        except OSError:
+            sandbox.close()  # at once, because nobody holds the other ends any more
+            raise
         try:
             sandbox.hear(START_SECONDS)
         except Died as death:

@@ -505,10 +505,9 @@ def test_axe_finds_nothing_serious_and_the_page_fits(show, width, scheme, lowest
         assert figure.svg.evaluate(inside), f"{list(SCENES)[i]}: a text leaves the picture"
 
 
-@every_scene
-def test_a_scene_follows_the_theme_of_the_page(show, name):
-    page = show(SCENES[name], color_scheme="light")
-    is_it = "theme => document.querySelector('[data-explorer]').dataset.theme === theme"
+def test_scenes_follow_the_theme_of_the_page(show):
+    page = show(*SCENES.values(), color_scheme="light")
+    is_it = "theme => [...document.querySelectorAll('[data-explorer]')].every(s => s.dataset.theme === theme)"
     for attribute, value, theme in (
         ("data-theme", "dark", "dark"),  # the site
         ("data-theme", "auto", "light"),
@@ -522,19 +521,23 @@ def test_a_scene_follows_the_theme_of_the_page(show, name):
     page.wait_for_function(is_it, arg="dark")
 
 
-@every_scene
-def test_print_and_pages_without_scripts_show_the_picture(show, name):
-    page = show(SCENES[name], java_script_enabled=False)
-    image = page.get_by_role("img", name=SCENES[name].alt[:40])
-    assert image.is_visible()
-    assert image.bounding_box()["width"] > 200
-    page = show(SCENES[name])
-    assert Figure(page).svg.is_visible()
-    assert not page.locator("img[src^='data:image/svg']").is_visible()
-    page.emulate_media(media="print")
-    assert not Figure(page).svg.is_visible()
-    assert page.locator("img[src^='data:image/svg']").is_visible()
-    assert page.locator("img[src^='data:image/svg']").evaluate("i => i.naturalWidth") > 200
+def test_print_and_pages_without_scripts_show_the_pictures(show):
+    page = show(*SCENES.values(), java_script_enabled=False)
+    for scene in SCENES.values():
+        image = page.get_by_role("img", name=scene.alt[:40])
+        assert image.is_visible()
+        assert image.bounding_box()["width"] > 200
+    page = show(*SCENES.values())
+    drawn, images = (
+        page.locator("[data-explorer] svg"),
+        page.locator("img[src^='data:image/svg']"),
+    )
+    assert drawn.count() == images.count() == len(SCENES)
+    for medium in ("screen", "print"):
+        page.emulate_media(media=medium)
+        assert {svg.is_visible() for svg in drawn.all()} == {medium == "screen"}
+        assert {image.is_visible() for image in images.all()} == {medium == "print"}
+    assert all(image.evaluate("i => i.naturalWidth") > 200 for image in images.all())
 
 
 @every_scene

@@ -60,9 +60,9 @@ STORMS = {
     ),
     "print storm": answer("for _ in range(200_000):\n    print('x' * 100)\nreturn 3"),
     "print storm while importing": ["for _ in range(200_000):\n    print('x' * 100)"],
-    "a huge result": answer("return torch.zeros(20_000, 20_000)"),
+    "a huge result": answer("return torch.zeros(4_000, 4_000)"),
     "a huge error": answer("raise ValueError('x' * 50_000_000)"),
-    "many results": answer("return tuple(torch.zeros(1) for _ in range(200_000))"),
+    "many results": answer("return tuple(torch.zeros(1) for _ in range(40_000))"),
     "a number too large": answer("return 10 ** 100_000"),
 }  # fmt: skip
 
