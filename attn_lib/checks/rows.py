@@ -146,6 +146,7 @@ class Variants:
         return compile(ast.fix_missing_locations(tree), f"<{self.answer.__name__}>", "exec")
 
 
+@cache
 def lines_of(answer: Callable) -> dict[str, str]:
     """Return what each line of an answer says, by the name it assigns; names that occur once only."""
     named = [(name, ast.unparse(node.value)) for name, node in _named(_tree(answer))]
@@ -208,7 +209,12 @@ def text_of(path: str) -> str:
 
 
 def _tree(answer: Callable) -> ast.Module:
-    """Return the definition of a function or class that stands at the top level of its module."""
+    return ast.parse(_definition(answer))
+
+
+@cache
+def _definition(answer: Callable) -> str:
+    """Return the code of a function or class that stands at the top level of its module."""
     function = inspect.isfunction(answer)
     for node in ast.parse(text_of(inspect.getfile(answer))).body:
         if getattr(node, "name", None) != answer.__name__:
@@ -218,7 +224,7 @@ def _tree(answer: Callable) -> ast.Module:
         end = node.end_lineno or 0
         if not function or start <= answer.__code__.co_firstlineno <= end:
             node.decorator_list = []
-            return ast.Module([node], [])
+            return ast.unparse(node)
     raise ValueError(f"{answer.__name__} is not defined at the top level of its module")
 
 

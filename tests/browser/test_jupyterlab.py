@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LESSONS = [
     f"notebooks/{path.name}" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 ]
-# nbval runs every lesson; in a browser run the first one, and one with scenes and live widgets.
-RUN = ("notebooks/00_start_here.ipynb", "notebooks/06_seeing_attention.ipynb")
+# nbval runs every lesson; in a browser runs one that has scenes and live widgets.
+RUN = "notebooks/06_seeing_attention.ipynb"
 EXERCISE = "exercises/01_single_head/01_single_head.ipynb"
 TOKEN = "a-fixed-token-for-tests"
 THEMES = ("JupyterLab Light", "JupyterLab Dark")
@@ -250,14 +250,13 @@ def test_every_lesson_opens_with_its_pictures_and_formulas(open_notebook):
         assert is_whole(notebook.page)
 
 
-@pytest.mark.parametrize("path", RUN)
-def test_a_lesson_runs_from_top_to_bottom_without_an_error(open_notebook, path):
-    notebook = open_notebook(path)
+def test_a_lesson_runs_from_top_to_bottom_without_an_error(open_notebook):
+    notebook = open_notebook(RUN)
     notebook.run_all()
     for i, cell in enumerate(notebook.cells):
         if cell["cell_type"] != "code" or not "".join(cell["source"]).strip():
             continue
-        where = f"{path}, cell {i}: "
+        where = f"cell {i}: "
         assert cell["execution_count"], where + "was not run"
         expected_to_raise = "raises-exception" in cell["metadata"].get("tags", [])
         raised = [text_of(o) for o in cell["outputs"] if o["output_type"] == "error"]

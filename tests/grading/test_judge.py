@@ -29,7 +29,13 @@ SOFTMAX = "import torch\n\n\ndef stable_softmax(x, dim=-1):\n    return x.softma
 SCORES = "def attention_scores(q, k):\n    return q @ k.mT / q.shape[-1] ** 0.5\n"
 
 
-@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
+# Lesson by lesson, because each has a fork server of its own.
+every_lesson = pytest.mark.parametrize(
+    "path", SOLUTIONS, ids=lambda path: path.stem, scope="module"
+)
+
+
+@every_lesson
 def test_a_solution_gets_every_point(path):
     lesson = int(path.stem[:2])
     verdicts = judged(cells_of(path), lesson)
@@ -40,7 +46,7 @@ def test_a_solution_gets_every_point(path):
     )
 
 
-@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
+@every_lesson
 def test_an_untouched_exercise_gets_none(path):
     exercise = ROOT / "exercises" / path.parent.name / path.name
     verdicts = judged(cells_of(exercise), int(path.stem[:2]))

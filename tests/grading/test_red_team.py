@@ -35,8 +35,8 @@ def listener():
 def test_a_hostile_submission_earns_nothing_it_did_not_do(
     name, listener, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 4.0)
-    monkeypatch.setattr("attn_lib.grading.submission_judge.CELL_SECONDS", 4.0)
+    monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 2.5)
+    monkeypatch.setattr("attn_lib.grading.submission_judge.CELL_SECONDS", 2.5)
     monkeypatch.setenv("HOST_SECRET", "secret")
     keep = tmp_path / "gradebook.db"
     keep.write_text("unharmed")

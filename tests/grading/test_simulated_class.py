@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 
 
 def test_everybody_in_a_class_of_every_kind_gets_what_is_due(capfd):
-    assert main(["--learners", "16"]) == 0
+    assert main(["--learners", "12"]) == 0
     assert "0 results are not right" in capfd.readouterr().out
 
 
