@@ -41,10 +41,10 @@ deep:  ## test tasks whose sources changed with 20 seeds, mutants and pairs of m
 	$(call set_up,test)
 	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.checks.deep $(TASKS)
 
-quick:  ## formatting, lint and the quick tests (some minutes)
+quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
-	$(PYTEST) tests -m "not browser and not slow" --deep=never
+	$(PYTEST) tests -m "not browser and not slow" --deep=quick
 
 lint:
 	$(VENV) -m ruff format --check

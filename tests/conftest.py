@@ -12,11 +12,11 @@ from xdist.scheduler import LoadScopeScheduling
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--deep",
-        choices=("never", "changed", "always", "all"),
+        choices=("quick", "never", "changed", "always", "all"),
         default="changed",
-        help="twenty seeds, machine-made mutants, pairs of mistakes (all: every pair): for which tasks",
+        help="twenty seeds, machine-made mutants, pairs of mistakes (all: every pair): for which tasks; "
+        "quick: for none, and one seed instead of two",
     )
-
     parser.addoption("--task", help="of the tests of tasks, run those of this one only")
 
 

@@ -34,6 +34,7 @@ def test_library_calls_keep_the_shapes_of_their_annotations():
     assert run.returncode == 0, run.stdout[-3000:]
 
 
+@pytest.mark.slow
 def test_a_wrong_shape_is_noticed_when_annotations_are_checked():
     program = """
 import jaxtyping

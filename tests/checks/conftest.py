@@ -17,9 +17,9 @@ def deep(request):
 
 
 @pytest.fixture
-def seeds(deep):
-    """The seeds of the inputs: 20 in a deep run, else 2."""
-    return range(20 if deep else 2)
+def seeds(deep, pytestconfig):
+    """The seeds of the inputs: 20 in a deep run, 1 in a quick one, else 2."""
+    return range(20 if deep else 1 if pytestconfig.getoption("deep") == "quick" else 2)
 
 
 @pytest.fixture

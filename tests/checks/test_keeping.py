@@ -79,6 +79,7 @@ def in_notebook(*cells, home):
     return run.stdout
 
 
+@pytest.mark.slow
 def test_answers_written_in_cells_come_back_in_a_later_notebook(learner_home):
     checks = "from attn_lib.checks import check\n"
     checks += "\n".join(f"check({name!r}, {name})" for name in NAMES)
@@ -109,6 +110,7 @@ print(judge("attention", lambda q, k, v: (v, q)).status)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [True, False], ids=["own", "stand-in"])
 def test_an_answer_that_uses_another_is_kept_and_leaves_the_tasks_alone(own, learner_home):
     """The other one is the learner's own, from an earlier notebook, or the library's."""
@@ -217,6 +219,7 @@ def test_an_interrupted_write_leaves_the_old_file(learner_home, monkeypatch):
     assert not list(learner_home.glob("*.tmp"))
 
 
+@pytest.mark.slow
 def test_two_notebooks_at_once_do_not_overwrite_each_other(learner_home):
     program = """
 import sys

@@ -184,6 +184,7 @@ def test_two_people_with_one_short_name_are_told_apart(tmp_path):
 
 
 @pytest.mark.usefixtures("sandbox_works")
+@pytest.mark.slow
 def test_a_mixed_class_is_graded_and_kept(tmp_path, capsys):
     folder = class_of(
         tmp_path / "class",
@@ -292,6 +293,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL], ids=lambda s: s.name)
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, sent):
     folder = told(tmp_path / "class", 40, **{f"l{n}": "slow" for n in range(40)})

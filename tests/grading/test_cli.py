@@ -86,6 +86,7 @@ def test_without_bubblewrap_it_refuses_and_says_what_to_install(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_unsafe_is_said_loudly_and_grades_without_bubblewrap(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("attn_lib.grading.sandbox.shutil.which", lambda name: None)
     folder = class_of(tmp_path / "class", {"ada.ipynb": notebook()})
@@ -224,6 +225,7 @@ def test_dask_that_is_not_installed_is_said(tmp_path, monkeypatch, capsys):
     assert "attention-from-scratch[dask]" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sandbox_works")
 def test_the_command_itself_grades_a_class(tmp_path):
     files = ONE | {"bob.ipynb": EXERCISE, "cut.ipynb": SOLUTION[:99], "=x.ipynb": b""}

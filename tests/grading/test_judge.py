@@ -11,7 +11,7 @@ from attn_lib.checks import tasks
 from attn_lib.grading.submission_judge import Judge
 from attn_lib.grading.visible_course import ENGINE, NEVER, PACKAGE, TAUGHT, course_for
 
-pytestmark = pytest.mark.usefixtures("sandbox_works")
+pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = sorted(ROOT.glob("solutions/*/*.ipynb"))
 

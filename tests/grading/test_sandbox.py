@@ -12,7 +12,7 @@ from attn_lib.grading.submission_judge import Judge
 from attn_lib.grading.visible_course import course_for
 from tests.grading.hostile import HONEST, HOSTILE
 
-pytestmark = pytest.mark.usefixtures("sandbox_works")
+pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 
 
 def kept():
@@ -182,7 +182,6 @@ def test_without_namespaces_each_submission_has_a_sandbox_of_its_own(together):
     assert "found []" in judged(FOLDERS, LOOKS)["attention_scores"].message
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["kills its parents", "endless loop that ignores signals", "writes to the judge"],
