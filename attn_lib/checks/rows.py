@@ -16,7 +16,7 @@ import builtins
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import CodeType
@@ -93,9 +93,7 @@ class Variants:
 
     def variant(self, *numbers: int) -> Callable:
         """Return the answer with the edits of these numbers; with none, the answer itself."""
-        switches: Edits = {}
-        for number in numbers:
-            switches |= self._slots[number]
+        switches = {slot: text for n in numbers for slot, text in self._slots[n].items()}
         namespace: dict[str, Any] = {**NAMES, "_written": switches, "__name__": __name__}
         exec(self._code, namespace)
         return namespace[self.answer.__name__]
@@ -125,21 +123,16 @@ class Variants:
     @cached_property
     def _code(self) -> CodeType:
         tree = _tree(self.answer)
-        texts: dict[str, list[str]] = {}
+        texts: dict[str, dict[str, None]] = {}  # of each slot, in order, each once
         for slots in self._slots:
             for slot, text in slots.items():
-                texts.setdefault(slot, [])
-                if text not in texts[slot]:
-                    texts[slot].append(text)
+                texts.setdefault(slot, {})[text] = None
         for name, statement in _named(tree):
             if name in self.lines:
-                value = statement.value
-                statement.value = _switched(name, value, texts.get(name, []))
-                around = texts.get(f"around {name}", [])
-                if around:
-                    switched = _switched(
-                        f"around {name}", ast.Name("_", ast.Load()), around
-                    )
+                slot, value = f"around {name}", statement.value
+                statement.value = _switched(name, value, texts.get(name, {}))
+                if slot in texts:
+                    switched = _switched(slot, ast.Name("_", ast.Load()), texts[slot])
                     kept = ast.NamedExpr(ast.Name("_", ast.Store()), statement.value)
                     both = ast.Tuple([kept, switched], ast.Load())
                     statement.value = ast.Subscript(both, ast.Constant(-1), ast.Load())
@@ -256,7 +249,7 @@ def _parsed(text: str) -> ast.expr:
         raise ValueError(f"expected an expression, got {text!r}") from error
 
 
-def _switched(slot: str, value: ast.expr, texts: list[str]) -> ast.expr:
+def _switched(slot: str, value: ast.expr, texts: Iterable[str]) -> ast.expr:
     """Return an expression that is one of some texts if the switch says so, else the value."""
     for text in texts:
         test = _parsed(f"_written.get({slot!r}) == {text!r}")

@@ -539,25 +539,25 @@ def test_print_and_pages_without_scripts_show_the_pictures(show):
     assert all(image.evaluate("i => i.naturalWidth") > 200 for image in images.all())
 
 
-def test_what_is_seen_can_be_saved_as_svg_and_as_png(show, tmp_path):
-    page = show(*SCENES.values(), color_scheme="dark", accept_downloads=True)
-    for i, scene in enumerate(SCENES.values()):
-        figure = Figure(page, i)
-        for format in ("SVG", "PNG"):
-            with page.expect_download() as download:
-                figure.button(f"Save {format}").click()
-            assert download.value.suggested_filename == f"{scene.script}.{format.lower()}"
-            download.value.save_as(tmp_path / format)
-        text = (tmp_path / "SVG").read_text(encoding="utf-8")
-        drawing = ET.fromstring(text)
-        assert "var(" not in text
-        assert drawing.find(".//{*}desc").text == figure.summary.text_content()
-        picture = Image.open(tmp_path / "PNG").convert("RGB")
-        width, height = (float(drawing.get(side)) for side in ("width", "height"))
-        assert picture.size == (2 * width, 2 * height)
-        corner = picture.getpixel((picture.width - 1, picture.height - 1))
-        assert corner == (0x16, 0x19, 0x1E)
-        assert len(picture.getcolors(100_000)) > 20
+@every_scene
+def test_what_is_seen_can_be_saved_as_svg_and_as_png(show, name, tmp_path):
+    page = show(SCENES[name], color_scheme="dark", accept_downloads=True)
+    figure = Figure(page)
+    for format in ("SVG", "PNG"):
+        with page.expect_download() as download:
+            figure.button(f"Save {format}").click()
+        expected = f"{SCENES[name].script}.{format.lower()}"
+        assert download.value.suggested_filename == expected
+        download.value.save_as(tmp_path / format)
+    text = (tmp_path / "SVG").read_text(encoding="utf-8")
+    drawing = ET.fromstring(text)
+    assert "var(" not in text
+    assert drawing.find(".//{*}desc").text == figure.summary.text_content()
+    picture = Image.open(tmp_path / "PNG").convert("RGB")
+    width, height = (float(drawing.get(side)) for side in ("width", "height"))
+    assert picture.size == (2 * width, 2 * height)
+    assert picture.getpixel((picture.width - 1, picture.height - 1)) == (0x16, 0x19, 0x1E)
+    assert len(picture.getcolors(100_000)) > 20
 
 
 def test_several_figures_live_on_one_page_each_with_its_own_state(show):

@@ -83,8 +83,7 @@ def _changes(node: ast.AST, arguments: list[str]) -> Iterator[Callable[[ast.AST]
             yield lambda n: ast.Constant(n.value - 1)
     if isinstance(node, ast.Name) and node.id in arguments:
         for other in arguments:
-            if other != node.id:
-                yield lambda n, other=other: ast.Name(other, ast.Load())
+            yield lambda n, other=other: ast.Name(other, ast.Load())
 
 
 class _Replace(ast.NodeTransformer):

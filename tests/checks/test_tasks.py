@@ -1,8 +1,7 @@
 """The mistakes are the test of the checker, and the rows are the source of the tests.
 
 Every run takes two seeds. A deep one takes twenty, all machine-made mutants and many pairs of rows: by
-itself for each task whose sources are not those of its last deep run. `make deep TASKS=all` takes all
-tasks, and all pairs; see deep.py.
+itself for each task whose sources are not those of its last deep run; see deep.py.
 """
 
 import random
@@ -81,9 +80,8 @@ def test_two_mistakes_in_one_answer_are_named(name, deep, pytestconfig):
     mine = known(name)
     numbers = range(len(mine.mistakes))
     pairs = [(a, b) for a in numbers for b in range(a) if mine.compose(a, b)]
-    most = 150 if deep else 8
-    if pytestconfig.getoption("deep") == "all":
-        most = len(pairs)
+    every = pytestconfig.getoption("deep") == "all"
+    most = len(pairs) if every else 150 if deep else 8
     pairs = random.Random(name).sample(pairs, min(len(pairs), most))
     named_one, others = 0, []
     for pair in pairs:
