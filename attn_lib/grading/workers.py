@@ -9,6 +9,7 @@ import os
 import signal
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -115,8 +116,8 @@ def on_this_machine(
     # Lesson by lesson: a process keeps what it has prepared for one.
     rest, suspects = deque(sorted(jobs, key=lambda job: job.lesson)), deque[Job]()
 
-    def submit(pool: ProcessPoolExecutor, job: Job) -> Future:
-        return pool.submit(
+    def submit(pool: "Pool", job: Job) -> Future:
+        return pool.executor.submit(
             work, course_version(), grade, read(job), job.lesson, seed, unsafe
         )
 
@@ -125,9 +126,8 @@ def on_this_machine(
         queue, size = (rest, processes) if rest else (suspects, 1)
         with Pool(size, folder) as pool:
             running: dict[Future, Job] = {}
-            broken = False
-            while (queue or running) and not broken:
-                while queue and len(running) < size and not broken:
+            while (queue or running) and not pool.broken:
+                while queue and len(running) < size and not pool.broken:
                     job = queue.popleft()
                     try:
                         running[submit(pool, job)] = job
@@ -135,7 +135,7 @@ def on_this_machine(
                         yield Done(job, failure=_said(error))
                     except BrokenProcessPool:
                         queue.appendleft(job)
-                        broken = True
+                        pool.broken = True
                 ready, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in ready:
                     done = _done(running[future], future)
@@ -143,7 +143,7 @@ def on_this_machine(
                         yield done
                         del running[future]
                     else:
-                        broken = True
+                        pool.broken = True
             for future, job in running.items():
                 done = _done(job, future)
                 if done is None and queue is rest:
@@ -172,25 +172,35 @@ def _said(error: Exception) -> str:
 
 
 class Pool:
-    """A pool of processes that goes away at once, whatever ends it."""
+    """A pool of processes that goes away at once, whatever ends it.
+
+    Attributes:
+        broken: whether one of the processes has died.
+    """
 
     def __init__(self, size: int, folder: Path):
         self.others = set(multiprocessing.active_children())
         context = multiprocessing.get_context("forkserver")  # it imports torch once
         context.set_forkserver_preload([__name__])
         _start_fork_server()
-        self.pool = ProcessPoolExecutor(
+        self.broken = False
+        self.executor = ProcessPoolExecutor(
             size, mp_context=context, initializer=_begin, initargs=(str(folder),)
         )
 
-    def __enter__(self) -> ProcessPoolExecutor:
-        return self.pool
+        # All are started before there is work: the executor may overlook the death of one, or wait for
+        # ever for one, that it starts while others work.
+        wait([self.executor.submit(time.sleep, 0.1) for _ in range(size)])
+
+    def __enter__(self) -> "Pool":
+        return self
 
     def __exit__(self, kind: type | None, *_: object) -> None:
-        if kind is not None:  # interrupted: what is under way is not awaited
+        # Interrupted or broken: what is under way is not awaited.
+        if kind is not None or self.broken:
             for process in set(multiprocessing.active_children()) - self.others:
                 process.kill()
-        self.pool.shutdown(cancel_futures=True)
+        self.executor.shutdown(cancel_futures=True)
 
 
 def _start_fork_server() -> None:

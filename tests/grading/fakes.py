@@ -17,11 +17,14 @@ def full_marks(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> 
 
 
 def as_told(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Report:
-    """Do what the submission says in so many words: die, die once, fail, or take its time."""
+    """Do what the submission says in so many words: die, die once, fail, take its time, or once be deaf to what ends a process."""
     for line in data.decode().split("# ")[1:]:
         order, _, rest = line.partition(" ")
         if order == "die" or (order == "die-once" and not _seen(rest)):
             os.kill(os.getpid(), signal.SIGKILL)
+        if order == "deaf-once" and not _seen(rest):
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            time.sleep(60)
         if order == "fail":
             raise OSError("no space left")
         if order == "slow":

@@ -232,12 +232,21 @@ def test_a_change_of_the_seed_or_of_the_file_grades_anew(tmp_path):
 
 
 def test_a_process_that_dies_takes_nothing_with_it(tmp_path):
-    flag = tmp_path / "flag"
-    folder = told(tmp_path / "class", 7, l1="die", l3=f"die-once {flag} ", l5="fail")
+    flag, deaf = tmp_path / "flag", tmp_path / "deaf"
+    orders = {
+        "l0": f"deaf-once {deaf} ",
+        "l1": "die",
+        "l3": f"die-once {flag} ",
+        "l5": "fail",
+    }
+    folder = told(tmp_path / "class", 7, **orders)
+    start = time.monotonic()
     rows = {
         row.learner: row
         for row in grade_class(folder, tmp_path / "out", seed=3, jobs=2, grade=as_told)
     }
+    assert time.monotonic() - start < 50  # it does not wait for the one that stays
+    assert deaf.exists()
     assert flag.exists()
     failed = {name for name, row in rows.items() if row.problem}
     assert failed == {"l1", "l5"} == {name for name, row in rows.items() if row.again}
