@@ -11,20 +11,13 @@ import argparse
 import inspect
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from attn_lib.checks.judge import judge
 from attn_lib.checks.mistakes import known
 from attn_lib.checks.rows import NAMES
 from attn_lib.checks.slips import SHARED
 from attn_lib.checks.task import find_task
-
-
-class Snippet(NamedTuple):
-    """An answer in a file: its title, and the code that defines it."""
-
-    title: str
-    code: str
 
 
 def main(arguments: list[str]) -> int:
@@ -51,18 +44,17 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError) as error:
         parser.error(str(error))
     named = total = 0
-    for snippet in snippets(text):
+    for title, code in snippets(text):
         try:
-            name, answer = defined(snippet, options.task)
+            name, answer = defined(title, code, options.task)
             verdict = judge(name, answer, seed=options.seed)
         except Exception as error:
-            print(f"\n{snippet.title}\n  not judged: {type(error).__name__}: {error}")
+            print(f"\n{title}\n  not judged: {type(error).__name__}: {error}")
             continue
         total, named = total + 1, named + (verdict.mistake is not None)
-        second = f", and {verdict.second}" if verdict.second else ""
-        print(
-            f"\n{snippet.title}\n  {verdict.status}: {verdict.mistake or 'no mistake named'}{second}"
-        )
+        said = verdict.mistake or "no mistake named"
+        said += f", and {verdict.second}" if verdict.second else ""
+        print(f"\n{title}\n  {verdict.status}: {said}")
         if verdict.status != "passed":
             print("  " + verdict.message.replace("\n", "\n  "))
     print(f"\n{total} answers judged, a mistake named in {named}.")
@@ -87,25 +79,25 @@ def judge_rows(name: str, seed: int) -> int:
     return bool(wrong)
 
 
-def snippets(text: str) -> list[Snippet]:
-    """Split a file into its cells, each with what comes before the first one."""
+def snippets(text: str) -> list[tuple[str, str]]:
+    """Split a file into its cells: their titles and code, each with what comes before the first."""
     start, *cells = f"\n{text}".split("\n# %%")
     found = []
     for number, cell in enumerate(cells, start=1):
         title, _, code = cell.partition("\n")
-        found.append(Snippet(title.strip() or f"cell {number}", f"{start}\n{code}"))
-    return found or [Snippet("the file", text)]
+        found.append((title.strip() or f"cell {number}", f"{start}\n{code}"))
+    return found or [("the file", text)]
 
 
-def defined(snippet: Snippet, task: str | None) -> tuple[str, Any]:
-    """Run a snippet; return the task's name and the answer, the last definition in it.
+def defined(title: str, code: str, task: str | None) -> tuple[str, Any]:
+    """Run the code of a cell; return the task's name and the answer, the last definition in it.
 
     Raises:
         ValueError: it defines nothing, or nothing named after a task.
     """
     names: dict[str, Any] = {**NAMES, "__name__": "answers"}
     before = dict(names)
-    exec(compile(snippet.code, f"<{snippet.title}>", "exec"), names)
+    exec(compile(code, f"<{title}>", "exec"), names)
     own = [
         value
         for name, value in names.items()

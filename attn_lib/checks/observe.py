@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.random import mtrand
 from torch import Tensor
 
 from attn_lib.checks.case import Case, Result, Wrong
@@ -79,6 +80,9 @@ class _BoundedText(io.TextIOBase):
         return len(text)
 
 
+_BITS = np.random.MT19937()
+
+
 @contextlib.contextmanager
 def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
     """Capture prints and warnings; start from known settings; put the session's own back.
@@ -87,7 +91,7 @@ def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
         captured: receives what is printed or warned of meanwhile; None throws it away.
     """
     captured = captured or _BoundedText()
-    python_state, numpy_state = random.getstate(), np.random.get_state()
+    python_state, numpy_bits = random.getstate(), mtrand.get_bit_generator()
     folder, search_path = os.getcwd(), list(sys.path)
     dtype, device = torch.get_default_dtype(), torch.get_default_device()
     threads = torch.get_num_threads()
@@ -96,6 +100,7 @@ def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
     if device.type != "cpu":
         torch.set_default_device("cpu")
     random.seed(0)
+    mtrand.set_bit_generator(_BITS)  # quicker than to copy the session's
     np.random.seed(0)
     try:
         with (
@@ -117,7 +122,7 @@ def walled_off(captured: io.TextIOBase | None = None) -> Iterator[None]:
                     captured.write(f"{warning.category.__name__}: {warning.message}\n")
     finally:
         random.setstate(python_state)
-        np.random.set_state(numpy_state)
+        mtrand.set_bit_generator(numpy_bits)
         os.chdir(folder)
         sys.path[:] = search_path
         torch.set_num_threads(threads)

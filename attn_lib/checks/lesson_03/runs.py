@@ -3,6 +3,7 @@
 Nothing here is an answer: this file goes into the sandbox with a learner's code.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,9 +66,12 @@ class Weights:
         return self.made()
 
     def made(self):
-        """A new one of PyTorch's modules, with these parameters; no random number is drawn."""
-        sizes = self.embed_dim, self.num_heads
-        mha = nn.utils.skip_init(nn.MultiheadAttention, *sizes, batch_first=True)
+        """A new one of PyTorch's modules, with these parameters."""
+        return deepcopy(self._first)
+
+    @cached_property
+    def _first(self):
+        mha = nn.MultiheadAttention(self.embed_dim, self.num_heads, batch_first=True)
         mha.load_state_dict(self.tensors)
         return mha
 

@@ -4,6 +4,7 @@ Nothing here is an answer: this file goes into the sandbox with a learner's code
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -43,14 +44,14 @@ class Attention:
     @cached_property
     def kept(self) -> MultiHeadAttention:
         """A module with these parameters, for those who do not change it."""
-        return self.made()
-
-    def made(self) -> MultiHeadAttention:
-        """A new module with these parameters."""
         bias = self.tensors["o_proj.bias"]
         module = MultiHeadAttention(len(bias), self.num_heads).to(bias.dtype)
         module.load_state_dict(self.tensors)
         return module
+
+    def made(self) -> MultiHeadAttention:
+        """A new module with these parameters."""
+        return deepcopy(self.kept)
 
 
 def with_kept_module(answer, attention, x, factors):
@@ -65,7 +66,6 @@ def with_module(answer, attention, x, factors):
     before = _contents(attn)
     with torch.no_grad():
         answer(attn, x.flip(1), factors.flip(0))
-    _raise_if_changed(attn, before, attention)
     output = answer(attn, x, factors)
     _raise_if_changed(attn, before, attention)
     return Result(output, {name: before[name] for name in attention.tensors})
@@ -77,15 +77,15 @@ def _contents(attn: nn.Module) -> dict[str, Any]:
     for name, module in attn.named_modules():
         path = f"{name}." if name else ""
         for key, value in vars(module).items():
-            if key.endswith("_hooks") and value:
+            if not key.startswith("_"):
+                found[path + key] = value
+            elif value and key.endswith("_hooks"):
                 raise HookLeft(
                     f"After the call there is still a hook on `{name or 'attn'}`. It will act in "
                     "every later call of `attn`."
                 )
-            if key in ("_parameters", "_buffers", "_modules"):
+            elif value and key in ("_parameters", "_buffers", "_modules"):
                 found |= {path + entry: kept for entry, kept in value.items()}
-            elif not key.startswith("_"):
-                found[path + key] = value
     return found
 
 
