@@ -46,9 +46,9 @@ class Together(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    config.option.loadscopereorder = (
-        False  # what takes long comes first, as the folders are named
-    )
+    if config.getoption("task"):
+        return None  # one task alone: each test goes to whoever is free
+    config.option.loadscopereorder = False  # what takes long is first, as folders are named
     return Together(config, log)
 
 
