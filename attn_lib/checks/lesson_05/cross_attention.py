@@ -161,8 +161,7 @@ With three heads, how many sets of weights should a query have? How many has it 
 `context_mask` may be None, or have many entries. What does your line make of either?
     none-not-handled  mask = context_mask
     none-not-handled  mask = ~~context_mask
-Python's `if`, `not`, `and` and `or` ask whether the whole mask is true. What asks whether there is
-one?
+Python's `if`, `not`, `and`, `or` ask if the whole mask is true. What asks if there is one?
     mask-as-truth-value  mask = _ if not context_mask else context_mask
 What does True promise here: 'may look' or 'hide'? Which cells does `masked_fill` change?
     inverted  mask = _ if context_mask is None else ~_
@@ -187,6 +186,7 @@ Each sentence has pads of its own. Whose pads does your mask hide in the second 
 How wide is what each layer reads? And which number of `nn.Linear(a, b)` comes in?
     context-width-forgotten  k_proj = d_context => d_model ; v_proj = d_context => d_model
     context-width-forgotten  k_proj = nn.Linear(d_model, d_context) ; v_proj = nn.Linear(d_model, d_context)
+    context-width-forgotten  v_proj = d_context => d_model
     context-width-forgotten  q_proj = nn.Linear(d_context, d_model)
 Which numbers of token 0 end up in head 0? Try it with `torch.arange`.
     split-without-transpose  q, k, v = .unflatten(-1, (H, -1)).transpose(1, 2) => .reshape(len(x), H, -1, x.shape[-1] // H)

@@ -153,6 +153,7 @@ Where all is padding, a row may see nothing. Is that up to the mask, or to your 
     opens-empty-rows  encoder = _ | ~_.any(-1, keepdim=True)
 A mask of this course is made of True and False. Print the dtype of all that yours are made from.
     not-boolean  masks = tuple(mask.float() for mask in _)
+    not-boolean  masks = tuple(mask.long() for mask in _)
     not-boolean  decoder = causal => causal.float()
     not-boolean  decoder = tgt * causal.float()
 Write the shape of your masks below (B, H, L, S), lined up from the right. What stands below B?

@@ -105,16 +105,14 @@ How many gates has each token in your code: one, or one for each head?
 Can two sentences open the same head differently in your code?
     one-gate-for-all-sentences  gate = _.mean(0, keepdim=True)
     one-gate-for-all-sentences  gate = _[:1]
-A gate belongs to the token that asks. If token 0 closes its gate, may token 1 still read token 0?
-Is it the values that you multiply, or what the head says?
+Do you multiply the values, or what the head says? Whose gate closes: the asking token's, or the read one's?
     gate-of-the-token-that-is-read  scaled = weights @ (v * factor)
 A gate lies between closed, 0, and open, 1. Between which numbers does yours lie?
     sigmoid-missing  gate = logits
 What do your gates add up to, and along which axis? Can all of them be open at the same time?
     softmax-of-gates  gate = logits.softmax(-1)
     softmax-of-gates  gate = logits.softmax(1)
-Which function makes a gate of a number: 0 to 1/2, large ones almost to 1, very negative ones almost
-to 0? Which one do you use?
+Which function takes 0 to 1/2, large numbers almost to 1, and very negative ones almost to 0?
     another-function-than-sigmoid  gate = logits.tanh()
     another-function-than-sigmoid  gate = logits.relu()
     another-function-than-sigmoid  gate = F.silu(logits)
@@ -122,8 +120,7 @@ to 0? Which one do you use?
     another-function-than-sigmoid  gate = F.hardsigmoid(logits)
     another-function-than-sigmoid  gate = _.sigmoid()
     another-function-than-sigmoid  gate = 2 * _
-A gate can be half open, or it could not be learned: what is the gradient of a comparison, or of
-`round`?
+A gate that is learned can be half open: what is the gradient of a comparison, or of `round`?
     open-or-closed  gate = (_ > 0.5).to(x.dtype)
     open-or-closed  gate = _.round()
 Which gate lets a head through: 0 or 1? What is yours for a large positive dot product?
@@ -132,6 +129,10 @@ w_gate is (H, E), one row for each head. Which of its axes must meet the E numbe
     w-gate-not-transposed  logits = reads @ w_gate
 A reshape moves no number. Which numbers stand in column 0 of yours, and which belong to head 0?
     w-gate-reshaped  logits = reads @ w_gate.reshape(-1, H)
+A row of w_gate has E numbers. How many numbers of x does the gate of head 0 read in your code?
+    gate-from-a-slice-of-x  logits = torch.einsum("blhd,hhd->blh", x.unflatten(-1, (H, -1)), w_gate.unflatten(-1, (H, -1)))
+What should a closed gate leave of a head: nothing, or something else in its place?
+    blended-with-the-input  scaled = _ + x.unflatten(-1, (H, -1)).transpose(1, 2) * (1 - factor)
 The gate is computed from x, the input. From what do you compute it?
     gate-from-something-else  reads = heads.transpose(1, 2).flatten(2)
     gate-from-something-else  reads = attn.o_proj(heads.transpose(1, 2).flatten(2))

@@ -110,12 +110,10 @@ usual? At which factors do you take the gradient?
     gradient-elsewhere  start = torch.randn(num_heads)
     gradient-elsewhere  factors = head_mask.sigmoid()
     gradient-elsewhere  factors = head_mask.softmax(0)
-How often does your function call loss_fn for H heads? One gradient holds the derivative by every
-one of H numbers.
+How often does your function call loss_fn? One gradient holds the derivatives by all H numbers.
     more-than-one-call  loss = [loss_fn(factors) for h in range(num_heads)][0]
     more-than-one-call  importance = torch.stack([(loss_fn(1 - one) - loss).abs() for one in torch.eye(num_heads)])
-For how many tensors does `backward()` compute a gradient? Which function returns the gradient of
-one tensor only, and writes it nowhere?
+`backward()` writes into every parameter's `.grad`. Which function returns one gradient only?
     gradients-left-behind  gradients = (loss.backward(), head_mask.grad)[1:]
 Who writes into `.grad`, `backward()` or `torch.autograd.grad`, and what does the other one return?
 Which have you called?
@@ -140,6 +138,7 @@ Which dtype do the model's numbers have, and which one have your factors?
 One factor for each head: which shape has head_mask then, and which has yours?
     mask-of-another-shape  start = torch.ones(1, num_heads)
     mask-of-another-shape  start = torch.ones(num_heads, 1)
+    mask-of-another-shape  start = torch.ones(num_heads, 1, 1)
     mask-of-another-shape  start = torch.ones(num_heads, num_heads)
     mask-of-another-shape  start = torch.tensor(1.0)
 loss_fn calculates with its factors. Can a list of numbers be multiplied?
@@ -165,8 +164,7 @@ How many numbers come out of your function for H heads?
     one-number-for-all-heads  importance = _.norm()
 You return a list. What makes one tensor of its numbers?
     a-list-of-numbers  importance = _.tolist()
-`torch.autograd.grad` returns a tuple, with one gradient for each tensor asked about. Which do you
-need?
+`torch.autograd.grad` returns a tuple, one gradient for each tensor. Which do you need?
     tuple-not-opened  gradient = gradients
 What does the task ask for: the loss, or how it changes with each head?
     loss-returned  importance = loss
