@@ -442,3 +442,11 @@ def test_a_mistake_that_is_recognized_leaves_the_sessions_randomness_alone():
     assert judge("attention", lambda q, k, v: (q @ k.mT, q @ k.mT)).status == "wrong"
     assert judge("attention_scores", lambda q, k: q @ k.mT).mistake == "scale-missing"
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("name", ["from_torch", "masked_heads"])
+def test_what_an_answer_draws_does_not_depend_on_earlier_checks(name):
+    def answer(*args):
+        raise ValueError(torch.rand(1).item())
+
+    assert judge(name, answer, seed=77).message == judge(name, answer, seed=77).message

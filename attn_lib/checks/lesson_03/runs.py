@@ -70,8 +70,9 @@ class Weights:
         return deepcopy(self._first)
 
     @cached_property
-    def _first(self):
-        mha = nn.MultiheadAttention(self.embed_dim, self.num_heads, batch_first=True)
+    def _first(self):  # no random number is drawn: an answer may draw some
+        sizes = self.embed_dim, self.num_heads
+        mha = nn.utils.skip_init(nn.MultiheadAttention, *sizes, batch_first=True)
         mha.load_state_dict(self.tensors)
         return mha
 

@@ -45,7 +45,8 @@ class Attention:
     def kept(self) -> MultiHeadAttention:
         """A module with these parameters, for those who do not change it."""
         bias = self.tensors["o_proj.bias"]
-        module = MultiHeadAttention(len(bias), self.num_heads).to(bias.dtype)
+        with torch.random.fork_rng(devices=[]):  # an answer may draw random numbers
+            module = MultiHeadAttention(len(bias), self.num_heads).to(bias.dtype)
         module.load_state_dict(self.tensors)
         return module
 
