@@ -17,7 +17,7 @@ def full_marks(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> 
 
 
 def as_told(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Report:
-    """Do what the submission says in so many words: die, die once, fail, take its time, or once be deaf to what ends a process."""
+    """Do what the submission says: die, die once, be deaf to SIGTERM once, fail, or take its time."""
     for line in data.decode().split("# ")[1:]:
         order, _, rest = line.partition(" ")
         if order == "die" or (order == "die-once" and not _seen(rest)):

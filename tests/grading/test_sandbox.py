@@ -184,8 +184,9 @@ def test_without_namespaces_each_submission_has_a_sandbox_of_its_own(together):
 
 @pytest.mark.parametrize(
     "name",
-    ["kills its parents", "endless loop that ignores signals", "writes to the judge"],
-)
+    ["kills its parents", "exit in an answer", "endless loop that ignores signals",
+     "fork storm", "writes to the judge", "reads the environment of its parents"],
+)  # fmt: skip
 def test_without_namespaces_the_hostile_gain_nothing_either(name, together, monkeypatch):
     monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 2.5)
     verdicts = judged(*HOSTILE[name], HONEST)
