@@ -74,7 +74,7 @@ def judge_rows(name: str, seed: int) -> int:
             print(f"{mistake.id}: {named}\n    {lines or '(a whole answer)'}")
     shared = sum(mistake in SHARED for mistake in mistakes)
     print(
-        f"{len(mistakes)} rows, {shared} of them shared; {wrong} not recognized as themselves."
+        f"{len(mistakes)} rows, {shared} of them shared; {wrong} taken for something else."
     )
     return bool(wrong)
 
@@ -98,11 +98,8 @@ def defined(title: str, code: str, task: str | None) -> tuple[str, Any]:
     names: dict[str, Any] = {**NAMES, "__name__": "answers"}
     before = dict(names)
     exec(compile(code, f"<{title}>", "exec"), names)
-    own = [
-        value
-        for name, value in names.items()
-        if name not in before and (inspect.isfunction(value) or inspect.isclass(value))
-    ]
+    new = [value for name, value in names.items() if name not in before]
+    own = [value for value in new if inspect.isfunction(value) or inspect.isclass(value)]
     if not own:
         raise ValueError("expected a function or a class, got none")
     return (task or find_task(own[-1].__name__).name), own[-1]

@@ -22,7 +22,7 @@ from attn_lib.checks.task import Mistake
 from attn_lib.checks.trial import Trial
 
 # For pairs, of this thread's own time: a busy machine may not change a verdict.
-PAIR_SECONDS = 0.35
+PAIR_SECONDS = 0.4
 OTHER_DTYPE = Mistake(
     "dtype-changed", "Which dtype goes in, and which one comes out? Which should it be?", {}
 )

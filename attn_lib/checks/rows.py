@@ -115,10 +115,9 @@ class Variants:
     @cached_property
     def _of_init(self) -> set[str]:
         """The names of the lines in `__init__`."""
-        functions = [
-            n for n in ast.walk(_tree(self.answer)) if isinstance(n, ast.FunctionDef)
-        ]
-        return {name for f in functions if f.name == "__init__" for name, _ in _named(f)}
+        nodes = ast.walk(_tree(self.answer))
+        inits = [n for n in nodes if getattr(n, "name", None) == "__init__"]
+        return {name for init in inits for name, _ in _named(init)}
 
     @cached_property
     def _code(self) -> CodeType:
@@ -182,14 +181,11 @@ def written_otherwise(answer: Callable, *edits: Edits) -> str:
 
 def names_read(text: str) -> set[str]:
     """Return the names that an expression reads, `_` and those it makes itself left out."""
-    names = [
-        node for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name | ast.arg)
-    ]
-    made = {n.arg for n in names if isinstance(n, ast.arg)}
-    made |= {
-        n.id for n in names if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-    return {n.id for n in names if isinstance(n, ast.Name)} - made - {"_"}
+    nodes = list(ast.walk(_parsed(text)))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    made = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    made |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return {name.id for name in names} - made - {"_"}
 
 
 @cache

@@ -72,9 +72,8 @@ def keep(name: str, of_sources: str) -> None:
     """Write down that a task has had its deep run."""
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     there = {task.name for task in tasks()}
-    kept = {
-        other: text for other, text in (kept | {name: of_sources}).items() if other in there
-    }
+    kept |= {name: of_sources}
+    kept = {other: text for other, text in kept.items() if other in there}
     KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
 
 

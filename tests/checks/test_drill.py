@@ -124,9 +124,7 @@ def test_a_lesson_gives_a_drill_of_one_of_its_passed_tasks(printed):
     assert "answer to merge_heads" in printed(lesson=3)
 
 
-@pytest.mark.parametrize(
-    "task", [t for t in tasks() if t.points], ids=lambda task: task.name
-)
+@pytest.mark.parametrize("task", [t for t in tasks() if t.points], ids=lambda t: t.name)
 def test_every_drill_is_code_that_stands_alone(task):
     for found in drills(task.name):
         answer = run(cell_of(task, found))
