@@ -6,8 +6,9 @@ True = may attend.
 """
 
 from attn_lib.attention import einsum_attention, fused_attention
+from attn_lib.blocks import DecoderBlock, PostNormBlock, PreNormBlock
 from attn_lib.cross_attention import CrossAttention, encoder_decoder_masks
-from attn_lib.decoding import greedy_decode
+from attn_lib.decoding import greedy_decode, next_token_loss
 from attn_lib.grouped_query import GroupedQueryAttention, mean_pool_kv, repeat_kv
 from attn_lib.head_control import (
     diversity_loss,
@@ -22,6 +23,15 @@ from attn_lib.masks import (
     padding_mask,
     sliding_window_mask,
 )
+from attn_lib.models import (
+    Forecaster,
+    LanguageModel,
+    TextClassifier,
+    WordsOverPatches,
+    make_windows,
+    masked_mean,
+    patchify,
+)
 from attn_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
 from attn_lib.patterns import (
     attention_entropy,
@@ -29,15 +39,43 @@ from attn_lib.patterns import (
     induction_score,
     mean_attention_distance,
 )
+from attn_lib.positions import (
+    ALiBi,
+    LearnedPositions,
+    Positions,
+    RoPE,
+    SinusoidalPositions,
+    T5Bias,
+    alibi_bias,
+    apply_rope,
+    half_split_order,
+    sinusoidal_positions,
+    t5_bucket,
+)
 from attn_lib.single_head import SelfAttention, SingleHeadAttention
 
 __all__ = [
+    "ALiBi",
     "CrossAttention",
+    "DecoderBlock",
+    "Forecaster",
     "GroupedQueryAttention",
     "KVCache",
+    "LanguageModel",
+    "LearnedPositions",
     "MultiHeadAttention",
+    "Positions",
+    "PostNormBlock",
+    "PreNormBlock",
+    "RoPE",
     "SelfAttention",
     "SingleHeadAttention",
+    "SinusoidalPositions",
+    "T5Bias",
+    "TextClassifier",
+    "WordsOverPatches",
+    "alibi_bias",
+    "apply_rope",
     "attention_entropy",
     "attention_rollout",
     "causal_mask",
@@ -47,16 +85,23 @@ __all__ = [
     "fused_attention",
     "gated_heads",
     "greedy_decode",
+    "half_split_order",
     "head_importance",
     "induction_score",
     "kv_cache_bytes",
+    "make_windows",
     "masked_heads",
+    "masked_mean",
     "masked_softmax",
     "mean_attention_distance",
     "mean_pool_kv",
     "merge_heads",
+    "next_token_loss",
     "padding_mask",
+    "patchify",
     "repeat_kv",
+    "sinusoidal_positions",
     "sliding_window_mask",
     "split_heads",
+    "t5_bucket",
 ]

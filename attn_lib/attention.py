@@ -1,6 +1,6 @@
 """Scaled dot-product attention, twice: written out, and PyTorch's fused kernel.
 
-Both are *kernels*: they take `(q, k, v, *, mask=None, is_causal=False)` and return
+Both are *kernels*: they take `(q, k, v, *, mask=None, is_causal=False, bias=None)` and return
 `(output, weights)`, so that any module can use either. The fused kernel never forms the weights,
 and returns None in their place.
 
@@ -10,7 +10,7 @@ Keys and values may have fewer heads than the queries (grouped-query attention):
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -20,8 +20,20 @@ from torch import Tensor
 from attn_lib.masks import masked_softmax
 from attn_lib.shapes import full_mask
 
-# (q, k, v, *, mask=None, is_causal=False) -> (output, weights or None)
+# (q, k, v, *, mask=None, is_causal=False, bias=None) -> (output, weights or None)
 Kernel = Callable[..., tuple[Tensor, Any]]
+# (q, k, start) -> (q, k, bias or None): what a scheme of `positions` does inside attention
+PositionScheme = Callable[..., tuple[Tensor, Tensor, Any]]
+
+
+@runtime_checkable
+class Cache(Protocol):
+    """What an attention module asks of a cache: see `KVCache`."""
+
+    length: int
+
+    def update(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Append new keys and values; return all so far."""
 
 
 def einsum_attention(
@@ -31,8 +43,9 @@ def einsum_attention(
     *,
     mask: Bool[Tensor, "..."] | None = None,
     is_causal: bool = False,
+    bias: Float[Tensor, "..."] | None = None,
 ) -> tuple[Float[Tensor, "*batch l dv"], Float[Tensor, "*batch l s"]]:
-    """Attend, and show the weights: softmax(q k^T / sqrt(D)) v.
+    """Attend, and show the weights: softmax(q k^T / sqrt(D) + bias) v.
 
     Args:
         q: queries (..., L, D); `...` is usually (B, H).
@@ -40,6 +53,7 @@ def einsum_attention(
         v: values (..., S, Dv), or (B, Hkv, S, Dv).
         mask: boolean, broadcastable to (..., L, S), True where a query may attend.
         is_causal: also forbid every key that comes after the query (see `causal_mask`).
+        bias: added to the scores, broadcastable to (..., L, S): what some positions are made of.
 
     Returns:
         The output (..., L, Dv) and the weights (..., L, S). Each row of weights sums to 1, or is
@@ -55,6 +69,8 @@ def einsum_attention(
         group = q.shape[1] // k.shape[1]
         k, v = (t.repeat_interleave(group, dim=1) for t in (k, v))
     scores = torch.einsum("...ld,...sd->...ls", q, k) / math.sqrt(q.shape[-1])
+    if bias is not None:
+        scores = scores + bias
     weights = scores.softmax(dim=-1) if mask is None else masked_softmax(scores, mask)
     return torch.einsum("...ls,...sd->...ld", weights, v), weights
 
@@ -66,6 +82,7 @@ def fused_attention(
     *,
     mask: Bool[Tensor, "..."] | None = None,
     is_causal: bool = False,
+    bias: Float[Tensor, "..."] | None = None,
 ) -> tuple[Float[Tensor, "*batch l dv"], None]:
     """Attend with PyTorch's fused kernel: faster, less memory, no weights to look at.
 
@@ -77,11 +94,13 @@ def fused_attention(
     """
     torch_causal = False
     # An `if`, because under torch.compile a comparison of lengths is a symbol, and not yet a bool.
-    if is_causal and mask is None and q.shape[-2] == k.shape[-2]:
+    if is_causal and mask is None and bias is None and q.shape[-2] == k.shape[-2]:
         torch_causal = True
     mask = full_mask(q, k, v, mask, is_causal and not torch_causal)
+    if bias is not None and mask is not None:
+        bias = torch.where(mask, bias, -torch.inf)
     output = F.scaled_dot_product_attention(
         q, k, v,
-        attn_mask=mask, is_causal=torch_causal, enable_gqa=q.shape[:-2] != k.shape[:-2],
+        attn_mask=mask if bias is None else bias, is_causal=torch_causal, enable_gqa=q.shape[:-2] != k.shape[:-2],
     )  # fmt: skip
     return output, None

@@ -1,10 +1,43 @@
-"""Writing a sequence token by token with a model that predicts the next one."""
+"""Models that predict the next token: how they are trained, and how they write."""
 
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
+
+
+def next_token_loss(
+    logits: Float[Tensor, "b l v"], ids: Int[Tensor, "b l"], pad_id: int
+) -> Float[Tensor, ""]:
+    """Return the cross-entropy of guesses at the next token, where there is a real one.
+
+    The logits at place i are a guess at the token at i + 1: teacher forcing, every place at once.
+
+    Args:
+        logits: (B, L, V).
+        ids: (B, L), what the model was given.
+        pad_id: a target of this id does not count.
+
+    Returns:
+        A scalar in nats, the mean over the real targets of the whole batch; 0 if there is none.
+
+    Raises:
+        ValueError: logits and ids do not have the same B and L.
+    """
+    if logits.ndim != 3 or logits.shape[:2] != ids.shape:
+        raise ValueError(
+            f"expected logits (B, L, V) and ids (B, L), got {tuple(logits.shape)} and {tuple(ids.shape)}"
+        )
+    targets = ids[:, 1:]
+    losses = F.cross_entropy(
+        logits[:, :-1].flatten(0, 1),
+        targets.flatten(),
+        ignore_index=pad_id,
+        reduction="sum",
+    )
+    return losses / (targets != pad_id).sum().clamp(min=1)
 
 
 def greedy_decode(

@@ -3,7 +3,12 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attn_lib.attention import Kernel, einsum_attention, fused_attention
+from attn_lib.attention import (
+    Kernel,
+    PositionScheme,
+    einsum_attention,
+    fused_attention,
+)
 from attn_lib.kv_cache import KVCache
 from attn_lib.multi_head import merge_heads, split_heads
 from attn_lib.shapes import check_widths
@@ -20,6 +25,7 @@ class GroupedQueryAttention(nn.Module):
         num_heads: H, a divisor of d_model; head_dim D is d_model / num_heads.
         num_kv_heads: Hkv, a divisor of num_heads.
         kernel: the attention function; weights are asked of `einsum_attention` in any case.
+        positions: how its tokens are told apart by place; with a cache they go on counting.
 
     Raises:
         ValueError: num_heads does not divide d_model, or num_kv_heads does not divide num_heads.
@@ -35,6 +41,7 @@ class GroupedQueryAttention(nn.Module):
         num_kv_heads: int,
         *,
         kernel: Kernel = fused_attention,
+        positions: PositionScheme | None = None,
     ):
         super().__init__()
         if d_model % num_heads or num_heads % num_kv_heads:
@@ -49,6 +56,7 @@ class GroupedQueryAttention(nn.Module):
         self.v_proj = nn.Linear(d_model, kv_width, bias=False)
         self.o_proj = nn.Linear(d_model, d_model, bias=False)
         self.kernel = kernel
+        self.positions = positions
 
     def forward(
         self,
@@ -73,10 +81,13 @@ class GroupedQueryAttention(nn.Module):
         q = split_heads(self.q_proj(x), self.num_heads)
         k = split_heads(self.k_proj(x), self.num_kv_heads)
         v = split_heads(self.v_proj(x), self.num_kv_heads)
+        bias = None
+        if self.positions is not None:
+            q, k, bias = self.positions(q, k, 0 if cache is None else cache.length)
         if cache is not None:
             k, v = cache.update(k, v)
         kernel = einsum_attention if return_weights else self.kernel
-        output, weights = kernel(q, k, v, mask=mask, is_causal=is_causal)
+        output, weights = kernel(q, k, v, mask=mask, is_causal=is_causal, bias=bias)
         output = self.o_proj(merge_heads(output))
         return (output, weights) if return_weights else output
 

@@ -151,5 +151,6 @@ def _heads(
     check_widths(attn.q_proj.in_features, x=x)
     layers = (attn.q_proj, attn.k_proj, attn.v_proj)
     q, k, v = (split_heads(layer(x), attn.num_heads) for layer in layers)
-    output, _ = attn.kernel(q, k, v, mask=mask, is_causal=is_causal)
+    q, k, bias = (q, k, None) if attn.positions is None else attn.positions(q, k)
+    output, _ = attn.kernel(q, k, v, mask=mask, is_causal=is_causal, bias=bias)
     return output

@@ -4,7 +4,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attn_lib.attention import Kernel, einsum_attention, fused_attention
+from attn_lib.attention import (
+    Cache,
+    Kernel,
+    PositionScheme,
+    einsum_attention,
+    fused_attention,
+)
 from attn_lib.shapes import check_widths
 
 
@@ -33,6 +39,7 @@ class MultiHeadAttention(nn.Module):
         d_model: E, the width of input and output.
         num_heads: H, a divisor of d_model.
         kernel: the attention function; weights are asked of `einsum_attention` in any case.
+        positions: how its words are told apart by place; another sequence is read without.
 
     Raises:
         ValueError: num_heads does not divide d_model.
@@ -40,7 +47,14 @@ class MultiHeadAttention(nn.Module):
     Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2, arxiv.org/abs/1706.03762
     """
 
-    def __init__(self, d_model: int, num_heads: int, *, kernel: Kernel = fused_attention):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        *,
+        kernel: Kernel = fused_attention,
+        positions: PositionScheme | None = None,
+    ):
         super().__init__()
         if d_model % num_heads:
             raise ValueError(
@@ -52,6 +66,7 @@ class MultiHeadAttention(nn.Module):
         self.v_proj = nn.Linear(d_model, d_model)
         self.o_proj = nn.Linear(d_model, d_model)
         self.kernel = kernel
+        self.positions = positions
 
     def forward(
         self,
@@ -60,23 +75,35 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Bool[Tensor, "..."] | None = None,
         is_causal: bool = False,
+        cache: Cache | None = None,
         return_weights: bool = False,
     ) -> Float[Tensor, "b l e"] | tuple[Float[Tensor, "b l e"], Float[Tensor, "b h l s"]]:
         """Attend from x (B, L, E) to the context (B, S, E), or to x itself.
+
+        With a cache, also to all tokens before x, which it holds; it takes in those of x. It is for x
+        itself: `CrossAttention` keeps the keys and values of another sequence.
 
         Returns:
             The output (B, L, E); with `return_weights` also the weights (B, H, L, S).
 
         Raises:
-            ValueError: x or the context is not (B, length, d_model), or the mask does not fit.
+            ValueError: x or the context is not (B, length, d_model), the mask does not fit, the cache
+                is full, or there is a cache and a context.
         """
-        context = x if context is None else context
+        if context is not None and cache is not None:
+            raise ValueError("expected a context or a cache, got both")
+        is_own, context = context is None, x if context is None else context
         check_widths(self.q_proj.in_features, x=x, context=context)
         kernel = einsum_attention if return_weights else self.kernel
         q = split_heads(self.q_proj(x), self.num_heads)
         k = split_heads(self.k_proj(context), self.num_heads)
         v = split_heads(self.v_proj(context), self.num_heads)
-        output, weights = kernel(q, k, v, mask=mask, is_causal=is_causal)
+        bias = None
+        if is_own and self.positions is not None:
+            q, k, bias = self.positions(q, k, 0 if cache is None else cache.length)
+        if cache is not None:
+            k, v = cache.update(k, v)
+        output, weights = kernel(q, k, v, mask=mask, is_causal=is_causal, bias=bias)
         output = self.o_proj(merge_heads(output))
         return (output, weights) if return_weights else output
 

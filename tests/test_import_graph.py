@@ -23,6 +23,7 @@ LAYERS = (
     ),
     ("blocks",),
     ("models", "minilm"),
+    ("training",),
     # What looks at the library from outside: nothing above imports it, nor does `import attn_lib`.
     ("data", "plotting", "explorer", "checks", "grading"),
 )

@@ -1,0 +1,138 @@
+"""Blocks: agreement with independent ones on copied weights, laws, caches."""
+
+import pytest
+import torch
+from torch import nn
+
+from attn_lib import DecoderBlock, KVCache, PostNormBlock, PreNormBlock, RoPE
+from tests.library.test_positions import REFERENCE, close
+from tests.library.tools import sharpen
+
+
+def fill(module, **sources):
+    """Copy tensors into the parameters of these names, `__` for a dot."""
+    with torch.no_grad():
+        for name, source in sources.items():
+            module.get_parameter(name.replace("__", ".")).copy_(source)
+    return module
+
+
+def torch_layer(kind, norm_first):
+    torch.manual_seed(0)
+    layer = kind(24, 4, 40, activation="gelu", batch_first=True, norm_first=norm_first)
+    return sharpen(layer.eval())
+
+
+def copied(block, layer):
+    """Fill a block with the parameters of PyTorch's layer."""
+    attentions = [("self_attn", "attn" if hasattr(block, "attn") else "self_attn")]
+    if hasattr(block, "cross_attn"):
+        attentions.append(("multihead_attn", "cross_attn"))
+    for theirs, ours in attentions:
+        source, target = getattr(layer, theirs), getattr(block, ours)
+        for i, name in enumerate("qkv"):
+            part = slice(24 * i, 24 * i + 24)
+            getattr(target, f"{name}_proj").weight.data = source.in_proj_weight.data[part]
+            getattr(target, f"{name}_proj").bias.data = source.in_proj_bias.data[part]
+        target.o_proj.load_state_dict(source.out_proj.state_dict())
+    for theirs, ours in ((layer.linear1, block.ff[0]), (layer.linear2, block.ff[2])):
+        ours.load_state_dict(theirs.state_dict())
+    for name in ("norm1", "norm2", "norm3"):
+        if hasattr(block, name):
+            getattr(block, name).load_state_dict(getattr(layer, name).state_dict())
+    return block.eval()
+
+
+@pytest.mark.parametrize(
+    ("ours", "norm_first"), [(PreNormBlock, True), (PostNormBlock, False)]
+)
+def test_blocks_equal_pytorchs_encoder_layer(ours, norm_first):
+    layer = torch_layer(nn.TransformerEncoderLayer, norm_first)
+    block, x = copied(ours(24, 4, 40), layer), torch.randn(2, 7, 24)
+    close(block(x), layer(x))
+    allowed = torch.ones(7, 7).tril().bool()
+    close(block(x, is_causal=True), layer(x, src_mask=~allowed))
+
+
+def test_decoder_block_equals_pytorchs_decoder_layer():
+    layer = torch_layer(nn.TransformerDecoderLayer, True)
+    block = copied(DecoderBlock(24, 4, 40), layer)
+    x, context = torch.randn(2, 5, 24), torch.randn(2, 7, 24)
+    real = torch.tensor([[1] * 7, [1] * 4 + [0] * 3]).bool()
+    expected = layer(
+        x, context, tgt_mask=~torch.ones(5, 5).tril().bool(), memory_key_padding_mask=~real
+    )
+    close(block(x, context, is_causal=True, context_mask=real), expected)
+
+
+def test_pre_norm_block_equals_that_of_gpt2():
+    """Reference values of transformers' GPT2Block; its layers store (in, out). See tests/data."""
+    theirs = {k.removeprefix("gpt2."): v for k, v in REFERENCE.items() if "gpt2" in k}
+    block = PreNormBlock(24, 4, 40)
+    weights = theirs["attn.c_attn.weight"].T.chunk(3)
+    biases = theirs["attn.c_attn.bias"].chunk(3)
+    for name, weight, bias in zip("qkv", weights, biases, strict=True):
+        fill(
+            block,
+            **{f"attn__{name}_proj__weight": weight, f"attn__{name}_proj__bias": bias},
+        )
+    pairs = {"attn__o_proj": "attn.c_proj", "ff__0": "mlp.c_fc", "ff__2": "mlp.c_proj"}
+    for ours, other in pairs.items():
+        fill(block, **{f"{ours}__weight": theirs[f"{other}.weight"].T})
+        fill(block, **{f"{ours}__bias": theirs[f"{other}.bias"]})
+    for number in (1, 2):
+        for part in ("weight", "bias"):
+            fill(block, **{f"norm{number}__{part}": theirs[f"ln_{number}.{part}"]})
+    close(block(REFERENCE["x"], is_causal=True), theirs["output"])
+
+
+def test_post_norm_block_equals_that_of_bert():
+    """Reference values of transformers' BertLayer; its norms have an eps of 1e-12. See tests/data."""
+    theirs = {k.removeprefix("bert."): v for k, v in REFERENCE.items() if "bert" in k}
+    block = PostNormBlock(24, 4, 40, norm=lambda width: nn.LayerNorm(width, eps=1e-12))
+    names = {
+        "attn__q_proj": "attention.self.query", "attn__k_proj": "attention.self.key",
+        "attn__v_proj": "attention.self.value", "attn__o_proj": "attention.output.dense",
+        "norm1": "attention.output.LayerNorm", "ff__0": "intermediate.dense",
+        "ff__2": "output.dense", "norm2": "output.LayerNorm",
+    }  # fmt: skip
+    for ours, other in names.items():
+        for part in ("weight", "bias"):
+            fill(block, **{f"{ours}__{part}": theirs[f"{other}.{part}"]})
+    close(block(REFERENCE["x"]), theirs["output"])
+
+
+@pytest.mark.parametrize("kind", [PreNormBlock, PostNormBlock])
+def test_a_cached_block_equals_the_full_forward(kind):
+    block = sharpen(kind(16, 4, 32, positions=RoPE())).eval()
+    x, cache = torch.randn(2, 6, 16), KVCache(2, 4, 6, 4)
+    with torch.no_grad():
+        chunks = [block(c, is_causal=True, cache=cache) for c in x.split((2, 3, 1), 1)]
+        close(torch.cat(chunks, 1), block(x, is_causal=True))
+
+
+def test_a_cached_decoder_block_equals_the_full_forward():
+    block = sharpen(DecoderBlock(16, 4, 32, positions=RoPE())).eval()
+    x, context, cache = torch.randn(2, 6, 16), torch.randn(2, 5, 16), KVCache(2, 4, 6, 4)
+    with torch.no_grad():
+        chunks = [
+            block(c, context, is_causal=True, cache=cache) for c in x.split((2, 3, 1), 1)
+        ]
+        close(torch.cat(chunks, 1), block(x, context, is_causal=True))
+
+
+def test_feed_forward_acts_on_each_token_alone_and_attention_does_not():
+    block = sharpen(PreNormBlock(16, 4, 32))
+    x = torch.randn(1, 5, 16)
+    changed = x.clone()
+    changed[0, 2, 0] += 1  # added to all channels, the norm would take it away
+    moved = (block.ff(x) - block.ff(changed)).abs().amax(-1)[0] > 1e-6
+    assert moved.tolist() == [False, False, True, False, False]
+    assert ((block(x) - block(changed)).abs().amax(-1) > 1e-6).all()
+
+
+def test_dropout_acts_in_training_only_and_on_both_additions():
+    block = PreNormBlock(16, 4, 32, dropout=1.0)
+    x = torch.randn(1, 5, 16)
+    assert torch.equal(block(x), x)
+    assert not torch.equal(block.eval()(x), x)
