@@ -32,6 +32,18 @@ def encode(text: str) -> tuple[Int[Tensor, " n"], str]:
     return torch.tensor([number[character] for character in text]), vocabulary
 
 
+def split_help() -> tuple[Int[Tensor, " n"], Int[Tensor, " m"], str]:
+    """Return what language models of this course train on, and what they are tested on.
+
+    Returns:
+        The ids of the first nine tenths of the help (N,), those of the last tenth (M,), and the
+        vocabulary of both.
+    """
+    ids, vocabulary = encode(python_help())
+    cut = len(ids) * 9 // 10
+    return ids[:cut], ids[cut:], vocabulary
+
+
 def random_windows(
     ids: Int[Tensor, " n"],
     length: int,

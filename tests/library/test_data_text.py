@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from attn_lib.data.text import encode, python_help, random_windows
+from attn_lib.data.text import encode, python_help, random_windows, split_help
 
 
 def test_the_help_of_this_python_is_long_english_text():
@@ -16,6 +16,12 @@ def test_characters_are_numbered_in_the_order_of_the_vocabulary():
     assert vocabulary == "abn"
     assert ids.tolist() == [1, 0, 2, 0, 2, 0]
     assert "".join(vocabulary[i] for i in ids) == "banana"
+
+
+def test_the_last_tenth_of_the_help_is_kept_for_tests():
+    train, test, vocabulary = split_help()
+    assert "".join(vocabulary[i] for i in train.tolist() + test.tolist()) == python_help()
+    assert 0 <= 9 * len(test) - len(train) < 10
 
 
 def test_windows_are_pieces_of_the_text_and_reach_both_ends():
