@@ -3,10 +3,14 @@
 from attn_lib.plotting.against_chance import against_chance
 from attn_lib.plotting.alignment import alignment
 from attn_lib.plotting.bars_3d import bars_3d, hidden_bars
+from attn_lib.plotting.by_lag import by_lag
+from attn_lib.plotting.by_layer import by_layer
+from attn_lib.plotting.by_length import by_length
 from attn_lib.plotting.cells import cells
 from attn_lib.plotting.charts import bars, lines
 from attn_lib.plotting.continued import continued
 from attn_lib.plotting.data_flow import data_flow
+from attn_lib.plotting.forecasts import forecasts
 from attn_lib.plotting.grouped_bars import grouped_bars
 from attn_lib.plotting.head_grid import head_grid
 from attn_lib.plotting.head_links import head_links
@@ -14,14 +18,24 @@ from attn_lib.plotting.head_maps import head_maps
 from attn_lib.plotting.heat_map import heat_map
 from attn_lib.plotting.latent_cache import latent_cache
 from attn_lib.plotting.letters import letters
+from attn_lib.plotting.line_panels import line_panels
 from attn_lib.plotting.mask_grid import mask_grid
 from attn_lib.plotting.matrices import matrices
+from attn_lib.plotting.outlines import outlines
+from attn_lib.plotting.pair_layouts import pair_layouts
+from attn_lib.plotting.patch_order import patch_order
 from attn_lib.plotting.picture import Picture
+from attn_lib.plotting.position_codes import position_codes
 from attn_lib.plotting.runs import runs
 from attn_lib.plotting.scores_and_weights import scores_and_weights
+from attn_lib.plotting.shaded_words import shaded_words
+from attn_lib.plotting.shares import shares
 from attn_lib.plotting.stacked_runs import stacked_runs
 from attn_lib.plotting.surface import surface
 from attn_lib.plotting.three_masks import three_masks
+from attn_lib.plotting.trials import trials
+from attn_lib.plotting.who_moves import who_moves
+from attn_lib.plotting.words_on_picture import words_on_picture
 
 __all__ = [
     "Picture",
@@ -29,9 +43,13 @@ __all__ = [
     "alignment",
     "bars",
     "bars_3d",
+    "by_lag",
+    "by_layer",
+    "by_length",
     "cells",
     "continued",
     "data_flow",
+    "forecasts",
     "grouped_bars",
     "head_grid",
     "head_links",
@@ -40,12 +58,22 @@ __all__ = [
     "hidden_bars",
     "latent_cache",
     "letters",
+    "line_panels",
     "lines",
     "mask_grid",
     "matrices",
+    "outlines",
+    "pair_layouts",
+    "patch_order",
+    "position_codes",
     "runs",
     "scores_and_weights",
+    "shaded_words",
+    "shares",
     "stacked_runs",
     "surface",
     "three_masks",
+    "trials",
+    "who_moves",
+    "words_on_picture",
 ]

@@ -17,6 +17,7 @@ def runs(
     ylabel: str,
     xlabel: str = "step",
     every: int = 1,
+    lowest: float = 0.0,
     title: str = "",
 ) -> Picture:
     """Draw one curve for each run; the runs of one setting share color and dashes.
@@ -26,6 +27,7 @@ def runs(
         ylabel: what the values are, with their unit.
         xlabel: what is counted.
         every: draw the mean of so many steps as one point, so that noise does not hide the curve.
+        lowest: where the vertical axis begins.
         title: above the chart.
 
     Raises:
@@ -48,7 +50,7 @@ def runs(
                 label = name if number == 0 else None
                 axes.plot(steps, means, dashes, color=color, label=label, linewidth=1.5)
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(bottom=lowest)
         axes.grid(alpha=0.3)
         axes.legend(frameon=False)
     ends = "; ".join(

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from attn_lib.plotting.picture import STYLE, Picture
 
-# Of the contours: the same on the surface and on the map.
-LEVELS = [n / 10 for n in range(11)]
+STEPS = 10  # between contours, which are the same on the surface and on the map
 
 
 def surface(
@@ -22,6 +21,7 @@ def surface(
     ylabel: str,
     zlabel: str,
     title: str = "",
+    lowest: float = 0.0,
 ) -> Picture:
     """Draw z over x and y twice: as a surface seen from above at an angle, and as contours.
 
@@ -30,19 +30,23 @@ def surface(
     Args:
         x: (nx,), increasing.
         y: (ny,), increasing.
-        z: (ny, nx), between 0 and 1; a row for each y.
+        z: (ny, nx), between `lowest` and 1; a row for each y.
         xlabel: what x is.
         ylabel: what y is.
         zlabel: what z is.
         title: above both.
+        lowest: where the scale of z begins; it ends at 1.
 
     Raises:
-        ValueError: z does not fit x and y, or leaves 0 to 1.
+        ValueError: z does not fit x and y, or leaves its scale.
     """
     if z.shape != (len(y), len(x)):
         raise ValueError(f"expected z of shape ({len(y)}, {len(x)}), got {tuple(z.shape)}")
-    if not ((z >= 0) & (z <= 1)).all():
-        raise ValueError(f"expected z from 0 to 1, got {z.min():.3g} to {z.max():.3g}")
+    if not ((z >= lowest) & (z <= 1)).all():
+        raise ValueError(
+            f"expected z from {lowest:g} to 1, got {z.min():.3g} to {z.max():.3g}"
+        )
+    levels = [lowest + (1 - lowest) * n / STEPS for n in range(STEPS + 1)]
     X, Y, Z = (each.detach().double().cpu().numpy() for each in (x, y, z))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(6.6, 2.7), layout="constrained")
@@ -54,18 +58,19 @@ def surface(
         grid_x, grid_y = np.meshgrid(X, Y)
         every = {"rcount": len(Y), "ccount": len(X)}
         solid.plot_surface(
-            grid_x, grid_y, Z, cmap="cividis", vmin=0, vmax=1, antialiased=False, **every
-        )
-        solid.contour(grid_x, grid_y, Z, LEVELS, colors="white", linewidths=0.8, zorder=10)
-        solid.set(xlabel=xlabel, ylabel=ylabel, zlim=(0, 1))
+            grid_x, grid_y, Z,
+            cmap="cividis", vmin=lowest, vmax=1, antialiased=False, **every,
+        )  # fmt: skip
+        solid.contour(grid_x, grid_y, Z, levels, colors="white", linewidths=0.8, zorder=10)
+        solid.set(xlabel=xlabel, ylabel=ylabel, zlim=(lowest, 1))
         solid.set_zlabel(zlabel, labelpad=0)
         for axis in (solid.xaxis, solid.yaxis, solid.zaxis):
             axis.set_major_locator(MaxNLocator(3))
             axis.pane.set_facecolor("white")
         solid.tick_params(labelsize=8, pad=-2)
         flat = figure.add_subplot(columns[1])
-        filled = flat.contourf(X, Y, Z, LEVELS, cmap="cividis")
-        lines = flat.contour(X, Y, Z, LEVELS[1:-1], colors="white", linewidths=0.8)
+        filled = flat.contourf(X, Y, Z, levels, cmap="cividis")
+        lines = flat.contour(X, Y, Z, levels[1:-1], colors="white", linewidths=0.8)
         flat.clabel(lines, fontsize=8)
         flat.set(xlabel=xlabel, ylabel=ylabel)
         figure.colorbar(filled, ax=flat, label=zlabel)

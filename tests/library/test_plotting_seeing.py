@@ -243,6 +243,15 @@ def test_a_surface_is_drawn_beside_its_contours_and_described_at_its_corners():
     assert [axes.get_ylabel() for axes in (solid, flat)] == ["T", "T"]
 
 
+def test_the_scale_of_a_surface_may_begin_below_zero():
+    picture = surface(
+        X, Y, 2 * SIGMOID - 1, xlabel="x", ylabel="y", zlabel="score", lowest=-1
+    )
+    assert picture.figure.axes[0].get_zlim() == (-1, 1)
+    with pytest.raises(ValueError, match=r"from -0\.5 to 1, got -0\.99"):
+        surface(X, Y, 2 * SIGMOID - 1, xlabel="x", ylabel="y", zlabel="score", lowest=-0.5)
+
+
 @pytest.mark.parametrize(
     ("z", "message"),
     [

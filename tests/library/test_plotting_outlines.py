@@ -1,0 +1,32 @@
+"""Three outlines of models: what each block holds, in the picture and in words."""
+
+from matplotlib.patches import Circle
+
+from attn_lib.plotting import outlines
+
+
+def texts():
+    return [text.get_text() for text in outlines().figure.axes[0].texts]
+
+
+def test_every_model_has_the_parts_of_its_blocks():
+    shown = texts()
+    assert shown.count("self-attention\nsees all words") == 2  # encoder, and that of both
+    assert shown.count("self-attention\nsees the past only") == 2
+    assert shown.count("cross-attention\nreads the other") == 1
+    assert shown.count("feed-forward") == shown.count("norm") == shown.count("× N") == 4
+
+
+def test_each_part_of_a_block_is_added_to_what_goes_past_it():
+    patches = outlines().figure.axes[0].patches
+    assert sum(isinstance(patch, Circle) for patch in patches) == 9  # 2 + 2 + 2 + 3
+
+
+def test_the_picture_looks_the_same_on_every_run_and_says_what_it_shows():
+    assert outlines()._repr_mimebundle_() == outlines()._repr_mimebundle_()
+    for words in (
+        "sees all words",
+        "sees the past only",
+        "reads what comes out of the encoder",
+    ):
+        assert words in outlines().alt
