@@ -1,6 +1,7 @@
 """Scenes to play with: each shows one idea, in JupyterLab and on the site, without a kernel."""
 
 from attn_lib.explorer.ablation import Ablation
+from attn_lib.explorer.clock_hands import ClockHands
 from attn_lib.explorer.einsum_tracer import EinsumTracer
 from attn_lib.explorer.head_lens import HeadLens
 from attn_lib.explorer.mask_painter import MaskPainter
@@ -11,6 +12,7 @@ from attn_lib.explorer.split_merge import SplitMerge
 
 __all__ = [
     "Ablation",
+    "ClockHands",
     "EinsumTracer",
     "HeadLens",
     "MaskPainter",

@@ -13,6 +13,7 @@ from PIL import Image
 from attn_lib import causal_mask, einsum_attention, kv_cache_bytes, masked_softmax
 from attn_lib.explorer import (
     Ablation,
+    ClockHands,
     EinsumTracer,
     HeadLens,
     MaskPainter,
@@ -57,6 +58,7 @@ SCENES = {
         loss, 4, largest_weights=torch.tensor([0.4, 0.3, 0.2, 0.9])
     ),
     "OnlineSoftmax": OnlineSoftmax(ONLINE, VALUES, block_size=2),
+    "ClockHands": ClockHands(),
 }
 every_scene = pytest.mark.parametrize("name", SCENES)
 
@@ -221,6 +223,16 @@ def is_online(numbers, block, step):
     close(numbers["full"], einsum_attention(q, k, VALUES.double(), mask=mask)[0][0])
 
 
+def is_hands(numbers, query, key, pair):
+    q, k = SCENES["ClockHands"].hands(query, key)
+    assert (numbers["query"], numbers["key"], numbers["pair"]) == (query, key, pair)
+    close(numbers["hands"], torch.stack([q[pair], k[pair]]))
+    close(numbers["scores"], SCENES["ClockHands"].scores(query, key))
+    close(numbers["total"], (q * k).sum())
+    a, b = (torch.view_as_complex(hands.contiguous())[pair] for hands in (q, k))
+    close(numbers["angle"], (a / b).angle().rad2deg())
+
+
 # ----------------------------------------------------------------------------- by mouse
 
 
@@ -337,8 +349,32 @@ def mouse_online(figure):
     is_online(figure.numbers, 1, 7)
 
 
+def mouse_hands(figure):
+    def press(name):
+        figure.host.get_by_role("button", name=name, exact=True).click()
+
+    is_hands(figure.numbers, 3, 1, 0)
+    press_at(figure.slider("position of the query"), 1)
+    for end in (1, 0):  # at 1 the thumb itself would be pressed
+        press_at(figure.slider("position of the key"), end)
+    is_hands(figure.numbers, 31, 0, 0)
+    figure.radio("1: 5.73°").click()
+    before = figure.numbers
+    press("Both +1000")
+    press("Both +1")  # further than the sliders reached
+    is_hands(figure.numbers, 1032, 1001, 1)
+    for what in ("angle", "scores", "total"):
+        close(figure.numbers[what], before[what], atol=1e-9, rtol=0)
+    assert "Both have moved by 1,001" in figure.summary.text_content()
+    figure.svg.get_by_text("pair 3", exact=True).click()
+    is_hands(figure.numbers, 1032, 1001, 3)
+    press_at(figure.slider("position of the query"), 0)
+    is_hands(figure.numbers, 1001, 1001, 3)
+    assert "Both have moved" not in figure.summary.text_content()
+
+
 MOUSE = dict(zip(SCENES, (mouse_scale, mouse_mask, mouse_einsum, mouse_split, mouse_shared,
-                          mouse_lens, mouse_ablation, mouse_online), strict=True))  # fmt: skip
+                          mouse_lens, mouse_ablation, mouse_online, mouse_hands), strict=True))  # fmt: skip
 
 
 @every_scene
@@ -437,8 +473,24 @@ def keys_online(figure):
     is_online(figure.numbers, 3, 3)
 
 
+def keys_hands(figure):
+    figure.tab_to(figure.slider("position of the query"))
+    figure.press("ArrowRight")
+    figure.tab_to(figure.slider("position of the key"))
+    figure.press("Home")
+    figure.tab_to(figure.radio("0: 57.3°"))
+    figure.press("ArrowRight", "ArrowRight")
+    is_hands(figure.numbers, 4, 0, 2)
+    figure.tab_to(figure.host.get_by_role("button", name="Both +1", exact=True))
+    figure.press("Enter", "Space")
+    is_hands(figure.numbers, 6, 2, 2)
+    figure.tab_to(figure.button("Both +1000"))
+    figure.press("Space")
+    is_hands(figure.numbers, 1006, 1002, 2)
+
+
 KEYS = dict(zip(SCENES, (keys_scale, keys_mask, keys_einsum, keys_split, keys_shared, keys_lens,
-                         keys_ablation, keys_online), strict=True))  # fmt: skip
+                         keys_ablation, keys_online, keys_hands), strict=True))  # fmt: skip
 
 
 @every_scene
@@ -573,7 +625,7 @@ def test_several_figures_live_on_one_page_each_with_its_own_state(show):
 # ------------------------------------------------------------------------------ in JupyterLab
 
 CELL = """import torch
-from attn_lib.explorer import Ablation, HeadLens, MaskPainter, Scale, SharedHeads
+from attn_lib.explorer import Ablation, ClockHands, HeadLens, MaskPainter, Scale, SharedHeads
 from attn_lib.explorer import EinsumTracer, OnlineSoftmax, SplitMerge
 """
 SOURCES = {
@@ -585,6 +637,7 @@ SOURCES = {
     "HeadLens": "HeadLens(torch.full((3, 4, 4), 0.25), list('abcd'))",
     "Ablation": "Ablation(torch.rand(2, 2, 2))",
     "OnlineSoftmax": "OnlineSoftmax(torch.arange(6.0), torch.ones(6, 2))",
+    "ClockHands": "ClockHands()",
 }
 
 

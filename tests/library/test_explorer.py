@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import re
 import subprocess
 import sys
@@ -16,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import colormaps, colors
 
-from attn_lib import einsum_attention, explorer, kv_cache_bytes
+from attn_lib import apply_rope, einsum_attention, explorer, kv_cache_bytes
 from attn_lib.explorer import (
     Ablation,
+    ClockHands,
     EinsumTracer,
     HeadLens,
     MaskPainter,
@@ -51,6 +53,7 @@ SCENES = {
     "HeadLens": lambda: HeadLens(SCORES.softmax(-1).expand(2, 3, 4, 4), WORDS),
     "Ablation": lambda: Ablation.measure(three_heads, 3),
     "OnlineSoftmax": lambda: OnlineSoftmax(SCORES[0], torch.eye(4), block_size=3),
+    "ClockHands": lambda: ClockHands(),
 }
 every_scene = pytest.mark.parametrize("make", SCENES.values(), ids=SCENES)
 
@@ -326,6 +329,51 @@ def test_online_softmax_in_any_blocks_equals_attention():
     assert "0.00, 0.00" in str(nothing.still())
 
 
+def test_hands_that_begin_alike_stand_apart_by_the_difference_of_positions():
+    # One pair, which turns by 1 radian: at positions 3 and 1 the hands stand 2 radians apart.
+    alike = ClockHands(torch.tensor([2.0, 0]), torch.tensor([1.5, 0]))
+    q, k = alike.hands(3, 1)
+    assert q.tolist() == [pytest.approx([2 * math.cos(3), 2 * math.sin(3)])]
+    assert k.tolist() == [pytest.approx([1.5 * math.cos(1), 1.5 * math.sin(1)])]
+    assert alike.scores(3, 1).tolist() == pytest.approx([3 * math.cos(2)])
+    assert "the angle between them is 114.6°, its score -1.25." in alike.alt
+
+
+def test_clock_hands_tells_that_nothing_changes_when_both_positions_move():
+    hands = ClockHands()
+    text = "{}: the angle between them is 151.5°, its score -0.88; all 4 pairs give q · k = 2.28."
+    assert text.format("Query at 3, key at 1") in hands.alt
+    assert text.format("Query at 1,003, key at 1,001") in hands.alt
+    drawn = [node.text for node in ET.fromstring(str(hands.still())).iter() if node.text]
+    assert drawn.count("all 4 pairs: q · k = 2.28") == 2
+
+
+def test_hands_that_stand_opposite_are_180_degrees_apart_wherever_they_are():
+    ahead, back = torch.tensor([1.0, 0]), torch.tensor([-1.0, 0])
+    for pair in ((ahead, back), (back, ahead)):
+        alt = ClockHands(*pair, query_position=7, key_position=7).alt
+        assert alt.count("is 180.0°, its score -1.00.") == 2
+
+
+@given(
+    half=st.integers(1, 4),
+    base=st.sampled_from([1.0, 100.0, 1e4]),
+    where=st.tuples(st.integers(0, 31), st.integers(0, 31), st.integers(0, 5000)),
+)
+@settings(max_examples=25, deadline=None)
+def test_the_score_of_each_pair_depends_on_the_difference_of_positions_alone(
+    half, base, where
+):
+    generator = torch.Generator().manual_seed(half)
+    q, k = torch.randn(2, 2 * half, generator=generator, dtype=torch.float64)
+    hands, (query, key, further) = ClockHands(q, k, base=base), where
+    scores = hands.scores(query, key)
+    torch.testing.assert_close(hands.scores(query + further, key + further), scores)
+    both = torch.stack([q, k])[None, None]
+    q, k = apply_rope(both, torch.tensor([query, key]), base)[0, 0]
+    torch.testing.assert_close(scores.sum(), q @ k)
+
+
 # ------------------------------------------------------------------------------- what is refused
 
 W = torch.full((2, 4, 4), 0.25)
@@ -373,6 +421,16 @@ MANY = [f"{i}" for i in range(49)]
         (lambda: OnlineSoftmax(torch.zeros(25), torch.ones(25, 2)), "1 to 24 keys .* got 25"),
         (lambda: OnlineSoftmax(SCORES[0], torch.ones(4, 5)), "Dv of 1 to 4, got 4 and 5"),
         (lambda: OnlineSoftmax(SCORES[0], torch.eye(4), block_size=5), "1 to 4, got 5"),
+        (lambda: ClockHands(K[0]), r"same shape \(D,\), .* got \(2,\) and \(8,\)"),
+        (lambda: ClockHands(Q, Q), r"got \(3, 2\) and \(3, 2\)"),
+        (lambda: ClockHands(torch.ones(3), torch.ones(3)), r"D even and 2 to 8, got \(3,\)"),
+        (lambda: ClockHands(torch.ones(10), torch.ones(10)), r"D even and 2 to 8, got \(10,\)"),
+        (lambda: ClockHands(Q[0] / 0, Q[0]), "finite numbers in q and k"),
+        (lambda: ClockHands(base=0.5), "base of at least 1, got 0.5"),
+        (lambda: ClockHands(base=math.nan), "base of at least 1, got nan"),
+        (lambda: ClockHands(query_position=32), r"positions of 0 to 31, got \(32, 1\)"),
+        (lambda: ClockHands(key_position=-1), r"positions of 0 to 31, got \(3, -1\)"),
+        (lambda: ClockHands(pair=4), "pair of 0 to 3, got 4"),
         (lambda: OnlineSoftmax(SCORES[0] * torch.nan, torch.eye(4)), "without NaN"),
         (lambda: OnlineSoftmax(SCORES[0], torch.eye(4) / 0), "finite values"),
     ],
