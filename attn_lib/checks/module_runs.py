@@ -79,6 +79,37 @@ def run_module(
     return Result(module(*inputs, **options), {name: own[name] for name in parameters})
 
 
+def without_chance(run: Callable) -> Callable:
+    """Return a `run` after which no random number may have been drawn since the call began."""
+
+    def watched(answer: Any, *arguments: Any) -> Result:
+        torch.default_generator.manual_seed(0)  # as those that build a module do after that
+        result = run(answer, *arguments)
+        drawn = torch.default_generator.get_state()
+        if not drawn.equal(torch.default_generator.manual_seed(0).get_state()):
+            raise Wrong("In `eval()`, a call draws random numbers: two calls, two results.")
+        return result
+
+    return watched
+
+
+run_known_module_in_eval = without_chance(run_known_module)
+
+
+@quicker(run_known_module_in_eval)
+def run_module_in_eval(answer: Callable, *arguments: Any) -> Result:
+    """Run a case of a module in eval mode: a dropout may be in it, and must do nothing."""
+
+    def in_eval(*sizes: Any) -> Any:
+        module = answer(*sizes)
+        return module.eval() if isinstance(module, nn.Module) else module
+
+    return without_chance(run_module)(in_eval, *arguments)
+
+
+MODULE_RUNS = run_module, run_module_in_eval
+
+
 def inputs_and_options(arguments: tuple) -> tuple[list[Tensor], dict[str, Any]]:
     *inputs, options = arguments if isinstance(arguments[-1], dict) else (*arguments, {})
     return inputs, options
@@ -117,7 +148,9 @@ def built(
     wanted = {id(own[name]) for name in parameters}  # a layer may have a second name
     for name, parameter in own.items():
         if name not in parameters:
-            if name.endswith("bias") and id(parameter) not in wanted:
+            weight = own.get(name.removesuffix("bias") + "weight")
+            is_norm = weight is not None and weight.ndim == 1
+            if name.endswith("bias") and id(parameter) not in wanted and not is_norm:
                 rng = torch.Generator().manual_seed(zlib.crc32(name.encode()))
                 nn.init.normal_(parameter, generator=rng)
             continue

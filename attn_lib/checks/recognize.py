@@ -166,17 +166,20 @@ class _Search:
             yield from ((place, a, b) for a in seen[place] for b in hidden[place])
 
     def _ask(self, pair: tuple[int, int], *, is_all: bool) -> Recognized:
-        """Ask about the mistake that explains the input shown, or at least the kind of its result.
+        """Ask about the mistake that explains the input shown, or at least the kind of its result,
+        or else the most of the number that is shown.
 
-        If both do, or none, about the one that comes first in the answer.
+        If both do as much, about the one that comes first in the answer.
         """
-        known, got = self.tried.known, _outline(self.outcomes[self.shown])
+        known, got = self.tried.known, self.outcomes[self.shown]
+        want = self.tried.expected(self.shown)
 
-        def is_farther(m: int) -> tuple[bool, bool, int]:
+        def is_farther(m: int) -> tuple[bool, bool, float, int]:
             alone = self.tried.mistaken((m,), self.shown)
             return (
                 not self._agree((m,), self.shown),
-                _outline(alone) != got,
+                _outline(alone) != _outline(got),
+                _gap(want, got, alone),
                 known.first_line(m),
             )
 
@@ -247,6 +250,19 @@ def _outline(outcome: Outcome) -> list[Any]:
     ]
 
 
+def _gap(want: Outcome, got: Outcome, other: Outcome) -> float:
+    """Return how far another outcome is from this one, at the first number that is wrong here."""
+    for right, mine, theirs in zip(want.values, got.values, other.values, strict=False):
+        if (
+            not _are_floats(right, mine, theirs)
+            or len({v.shape for v in (right, mine, theirs)}) > 1
+        ):
+            continue
+        if (wrong := ~agreeing(right, mine)).any():
+            return abs(mine[wrong][0].item() - theirs[wrong][0].item())
+    return 0.0
+
+
 def _recast(got: Outcome, want: Outcome) -> Outcome:
     """Return an outcome with the float dtypes that were wanted; itself, if it has them."""
     if len(got.values) != len(want.values):
@@ -292,7 +308,8 @@ def same_value(x: Any, y: Any, tolerance: float | None) -> bool:
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
         if isinstance(x, float) and isinstance(y, float):
             return math.isclose(x, y, rel_tol=1e-4) or (math.isnan(x) and math.isnan(y))
-        return type(x) is type(y) and (x == y or not isinstance(x, int | str))
+        # A list of tensors must not be asked whether it is another one.
+        return type(x) is type(y) and (not isinstance(x, int | str) or x == y)
     if x.is_nested or y.is_nested:  # they have no shape
         return x.is_nested and y.is_nested
     if (x.shape, x.dtype, x.device, x.layout) != (y.shape, y.dtype, y.device, y.layout):

@@ -17,6 +17,8 @@ from attn_lib.checks.module_runs import (
     inputs_and_options,
     known_run,
     run_known_module,
+    run_known_module_in_eval,
+    without_chance,
 )
 from attn_lib.checks.observe import Outcome, attempt, observe, walled_off
 from attn_lib.checks.task import Task, find_task
@@ -46,9 +48,13 @@ class Trial:
         if self.known.mistakes[mistakes[0]].lines and not gradients:
             how = replace(how, run=run_known(how.run))
             template = self.known.template(*mistakes)
-            if how.run is run_known_module and template is not None:
-                module = self.module(case, template)
-                how = replace(how, args=((), {}, *how.args[2:]), run=known_run(module))
+            runs = {
+                run_known_module: known_run,
+                run_known_module_in_eval: lambda module: without_chance(known_run(module)),
+            }
+            if how.run in runs and template is not None:
+                run = runs[how.run](self.module(case, template))
+                how = replace(how, args=((), {}, *how.args[2:]), run=run)
         return attempt(answer, how, gradients=gradients, is_ours=True)
 
     def _new_module(self, case: int, template: int) -> nn.Module:

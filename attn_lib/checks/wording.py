@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attn_lib.checks.case import Case
 from attn_lib.checks.compare import Difference, compare
-from attn_lib.checks.module_runs import run_module
+from attn_lib.checks.module_runs import MODULE_RUNS
 from attn_lib.checks.observe import Outcome, named_tensors
 from attn_lib.checks.recognize import Recognized
 from attn_lib.checks.say import describe
@@ -105,7 +105,7 @@ def failed(task: Task, failure: Failure, mistake: tuple[str, str] | None) -> Ver
 
 def _setup(task: Task, case: Case) -> str:
     """Return the lines of code that make the module that a case needs; "" if it needs none."""
-    if case.run is run_module:
+    if case.run in MODULE_RUNS:
         init, parameters, *_ = case.args
         return made_by_hand("module", f"{task.name}{init}", parameters)
     for name, value in zip(
@@ -196,7 +196,7 @@ def argument_name(task: Task, path: str) -> str:
 
 def _describe_input(task: Task, case: Case) -> str:
     tensors = {argument_name(task, path): t for path, t in named_tensors(case.args).items()}
-    if case.run is run_module:
+    if case.run in MODULE_RUNS:
         init, parameters, *_ = case.args
         first = [f"{task.name}{init}"]
         tensors = {name: t for name, t in tensors.items() if name not in parameters}
