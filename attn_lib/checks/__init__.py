@@ -12,6 +12,9 @@ from attn_lib.checks import (  # noqa: F401 - they register their tasks
     lesson_05,
     lesson_06,
     lesson_07,
+    lesson_08,
+    lesson_09,
+    lesson_10,
 )
 from attn_lib.checks.commands import check, grade, hint, mine, progress
 from attn_lib.checks.drill import drill

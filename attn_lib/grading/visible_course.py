@@ -25,6 +25,10 @@ TAUGHT = {
     "decoding": 5,
     "patterns": 6,
     "head_control": 7,
+    "positions": 8,
+    "training": 8,
+    "blocks": 9,
+    "models": 10,
 }
 
 # Never there: it reads weights that the sandbox does not have.
@@ -47,7 +51,10 @@ def course_for(lesson: int) -> Path:
         (inside / part).mkdir(parents=True)
     modules = [name for name, taught in TAUGHT.items() if taught < lesson]
     for name in modules:
-        shutil.copy(PACKAGE / f"{name}.py", inside)
+        if (PACKAGE / name).is_dir():
+            shutil.copytree(PACKAGE / name, inside / name, ignore=_no_caches)
+        else:
+            shutil.copy(PACKAGE / f"{name}.py", inside)
     for name in ("plotting", "data"):
         shutil.copytree(PACKAGE / name, inside / name, ignore=_no_caches)
     (inside / "__init__.py").write_text(exports(modules), encoding="utf-8")

@@ -3,5 +3,6 @@
 from attn_lib.checks.lesson_05 import (  # isort: skip
     cross_attention,
     encoder_decoder_masks,
+    next_token_loss,
     greedy_decode,
 )

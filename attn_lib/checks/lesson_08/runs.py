@@ -1,0 +1,19 @@
+"""How the cases of this lesson call an answer, where it is more than one plain call.
+
+Nothing here is an answer: this file goes into the sandbox with a learner's code.
+"""
+
+import torch
+
+
+def any_int(answer, *args):
+    """Run the answer; whole numbers may be of any integer dtype."""
+    result = answer(*args)
+    if isinstance(result, torch.Tensor) and result.dtype in (
+        torch.int8,
+        torch.uint8,
+        torch.int16,
+        torch.int32,
+    ):
+        return result.long()
+    return result
