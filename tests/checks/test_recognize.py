@@ -4,7 +4,9 @@ import time
 
 import pytest
 import torch
+import torch.nn.functional as F
 
+import attn_lib
 from attn_lib.checks import judge
 from attn_lib.checks.task import find_task
 
@@ -84,3 +86,26 @@ def test_a_search_in_vain_ends_soon(name):
     start = time.thread_time()
     assert judge(name, module if isinstance(reference, type) else function).mistake is None
     assert time.thread_time() - start < 5
+
+
+def test_of_two_slips_the_one_that_makes_the_number_shown_is_asked_about():
+    """The first wrong number is at position 0: there all angles are 0, however wrong the speeds are."""
+
+    def answer(length, d_model):
+        i = torch.arange(d_model // 2)
+        angles = torch.arange(length)[:, None] * 10000.0 ** (-i / d_model)
+        return torch.cat([angles.sin(), angles.cos()], -1)
+
+    verdict = judge("sinusoidal_positions", answer)
+    assert verdict.mistake == "concatenated"
+    assert "second thing" in verdict.message
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.5])
+def test_a_dropout_that_ignores_eval_is_named_whatever_its_share_and_place(share):
+    class PreNormBlock(attn_lib.PreNormBlock):
+        def forward(self, x, mask=None):
+            x = x + F.dropout(self.attn(self.norm1(x), mask=mask), share)
+            return x + self.ff(self.norm2(x))
+
+    assert judge("PreNormBlock", PreNormBlock).mistake == "dropout-in-eval"
