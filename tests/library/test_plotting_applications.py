@@ -17,7 +17,7 @@ def test_trials_draw_every_run_from_zero_on_and_write_the_mean():
     dots = [list(line.get_xdata()) for line in axes.lines if line.get_marker() == "o"]
     assert dots == [[0.5, 0.7], [0.9]]
     assert axes.get_xlim()[0] == 0
-    assert [text.get_text() for text in axes.texts] == ["0.60", "0.90"]
+    assert [text.get_text() for text in axes.texts] == ["0.60", "0.90", "a guess"]
     assert (
         picture.alt
         == "T. Dots of score, one for each run. a 0.50, 0.70; b 0.90. A guess: 0.10."

@@ -14,7 +14,8 @@ def test_every_model_has_the_parts_of_its_blocks():
     assert shown.count("self-attention\nsees all words") == 2  # encoder, and that of both
     assert shown.count("self-attention\nsees the past only") == 2
     assert shown.count("cross-attention\nreads the other") == 1
-    assert shown.count("feed-forward") == shown.count("norm") == shown.count("× N") == 4
+    assert shown.count("feed-forward") == shown.count("× N") == 4
+    assert shown.count("norm") == shown.count("norm, head") == 2  # encoders, decoders
 
 
 def test_each_part_of_a_block_is_added_to_what_goes_past_it():

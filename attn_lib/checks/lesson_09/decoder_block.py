@@ -145,7 +145,7 @@ def _(rng):
     large = 3, 5, 7, 3, 2, 12
     masks = dict(mask=some(rng, 5, 5), context_mask=real("xx..... x.x...x xxxxxxx"))
     yield case("float64", *large, **masks, dtype=torch.float64, grad=True)
-    yield case("bfloat16", *large, **masks, dtype=torch.bfloat16)
+    yield case("bfloat16", *large, **masks, dtype=torch.bfloat16, tolerance=6e-2)
 
 
 # ------------------------------------------------------------------------------- mistakes

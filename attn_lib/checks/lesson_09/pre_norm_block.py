@@ -111,7 +111,7 @@ def _(rng):
     # Larger than the others, which are shown first: who forgot a mask should not look for a dtype.
     large = 3, 5, 3, 2, 12
     yield case("float64", *large, some(rng, 5, 5), dtype=torch.float64, grad=True)
-    yield case("bfloat16", *large, some(rng, 5, 5), dtype=torch.bfloat16)
+    yield case("bfloat16", *large, some(rng, 5, 5), dtype=torch.bfloat16, tolerance=6e-2)
 
 
 # ------------------------------------------------------------------------------- mistakes
