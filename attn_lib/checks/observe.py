@@ -288,6 +288,8 @@ def _describe_error(error: BaseException) -> Raised:
         explanation += " (the function calls itself without end)"
     if isinstance(error, SystemExit):
         explanation += " (an answer may not end the program)"
+    if "modified by an inplace operation" in text:
+        explanation += "\n`x += y` writes into x, which the gradient still needs. `x = x + y` makes a new tensor."
     frames = _learner_frames(error)
     if frames:
         last = frames[-1]

@@ -259,7 +259,8 @@ def _gap(want: Outcome, got: Outcome, other: Outcome) -> float:
         ):
             continue
         if (wrong := ~agreeing(right, mine)).any():
-            return abs(mine[wrong][0].item() - theirs[wrong][0].item())
+            gap = abs(mine[wrong][0].item() - theirs[wrong][0].item())
+            return math.inf if math.isnan(gap) else gap
     return 0.0
 
 

@@ -41,7 +41,6 @@ class TextClassifier(nn.Module):
         num_heads: H, a divisor of d_model.
         num_layers: how many blocks.
         positions: one scheme for the whole model.
-        dropout: the share of numbers that training drops.
 
     Raises:
         ValueError: num_heads does not divide d_model.
@@ -56,15 +55,12 @@ class TextClassifier(nn.Module):
         num_layers: int,
         *,
         positions: Positions | None = None,
-        dropout: float = 0.0,
     ):
         super().__init__()
         self.embed = nn.Embedding(vocab_size, d_model)
         self.positions = positions or Positions()
         self.blocks = nn.ModuleList(
-            PreNormBlock(
-                d_model, num_heads, 4 * d_model, dropout=dropout, positions=self.positions
-            )
+            PreNormBlock(d_model, num_heads, 4 * d_model, positions=self.positions)
             for _ in range(num_layers)
         )
         self.norm = nn.LayerNorm(d_model)

@@ -46,7 +46,6 @@ class Forecaster(nn.Module):
         num_heads: H, a divisor of d_model.
         num_layers: how many blocks read the past.
         patch: how many values in a row make one token.
-        dropout: the share of numbers that training drops.
 
     Raises:
         ValueError: num_heads does not divide d_model.
@@ -64,13 +63,12 @@ class Forecaster(nn.Module):
         num_layers: int,
         *,
         patch: int = 1,
-        dropout: float = 0.0,
     ):
         super().__init__()
         self.patch = patch
         self.embed = nn.Linear(patch, d_model)
         self.blocks = nn.ModuleList(
-            PreNormBlock(d_model, num_heads, 4 * d_model, dropout=dropout, positions=RoPE())
+            PreNormBlock(d_model, num_heads, 4 * d_model, positions=RoPE())
             for _ in range(num_layers)
         )
         self.norm = nn.LayerNorm(d_model)

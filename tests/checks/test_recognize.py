@@ -5,6 +5,7 @@ import time
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 import attn_lib
 from attn_lib.checks import judge
@@ -109,3 +110,25 @@ def test_a_dropout_that_ignores_eval_is_named_whatever_its_share_and_place(share
             return x + self.ff(self.norm2(x))
 
     assert judge("PreNormBlock", PreNormBlock).mistake == "dropout-in-eval"
+
+
+def test_what_writes_into_x_is_told_what_to_write_instead():
+    class PreNormBlock(attn_lib.PreNormBlock):
+        def forward(self, x, mask=None):
+            x = x + self.attn(self.norm1(x), mask=mask)
+            x += self.ff(self.norm2(x))
+            return x
+
+    assert "`x = x + y` makes a new tensor" in judge("PreNormBlock", PreNormBlock).message
+
+
+def test_a_norm_too_many_is_recognized_though_the_task_does_not_name_it():
+    class PreNormBlock(attn_lib.PreNormBlock):
+        def __init__(self, d_model, num_heads, d_ff):
+            super().__init__(d_model, num_heads, d_ff)
+            self.last = nn.LayerNorm(d_model)
+
+        def forward(self, x, mask=None):
+            return self.last(super().forward(x, mask=mask))
+
+    assert judge("PreNormBlock", PreNormBlock).mistake == "norm-at-the-end"

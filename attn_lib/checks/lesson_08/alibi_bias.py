@@ -52,6 +52,7 @@ def _(rng):
     yield case("sixteen heads", 16, 5, 7)
     yield case("more queries than keys", 4, 7, 3)
     yield case("one query, one key", 4, 1, 1)
+    yield case("one new query, four hundred keys", 16, 1, 401)
     yield case("one new query, H = S", 4, 1, 4)
     a, b = torch.randint(9, 20, (2,), generator=rng).tolist()
     yield case("sizes drawn at random", 32, a, a + b)

@@ -72,7 +72,7 @@ def _(rng):
     yield case("all distances, 20 buckets", torch.arange(-70, 71), 20, 50)
     yield case("more buckets than near distances", torch.arange(-90, 91), 64, 50)
     yield case("four buckets", torch.arange(-15, 16), 4, 10)
-    yield case("a long way", torch.arange(-3000, 3001, 7), 16, 2500)
+    yield case("a long way", torch.arange(-3000, 3001, 7), 64, 2500)
     both = torch.arange(9) - torch.arange(9)[:, None]
     yield case("seven queries, nine keys", both[2:], 12, 30)
     yield case("not contiguous", both[2:].T, 20, 50)
