@@ -155,8 +155,8 @@ def torch_version() -> str:
 def download_size(cpu: bool) -> str:
     """Say how much a first installation downloads; measured with pip on Linux, Python 3.11."""
     if cpu or not LINUX:
-        return "about 300 MB to download"
-    return "up to 2.9 GB to download with CUDA (`make lab CPU=1`, without: 300 MB)"
+        return "about 340 MB to download"
+    return "up to 2.9 GB to download with CUDA (`make lab CPU=1`, without: 340 MB)"
 
 
 def fingerprint(*names: str, extra: str = "") -> str:

@@ -27,10 +27,8 @@ def is_exact(pin: Requirement) -> bool:
     return re.fullmatch(r"==[\w.]+", str(pin.specifier)) is not None
 
 
-PINS = {
-    pin.name: pin
-    for pin in map(Requirement, filter(lambda x: x != "-e .", lines("requirements.txt")))
-}
+*PINNED, COURSE = lines("requirements.txt")
+PINS = {pin.name: pin for pin in map(Requirement, PINNED)}
 
 
 def test_environment_yml_holds_python_and_the_pins_and_nothing_else():
@@ -43,13 +41,15 @@ def test_environment_yml_holds_python_and_the_pins_and_nothing_else():
 
 
 def test_every_requirement_is_pinned_exactly_and_the_course_comes_last():
-    assert lines("requirements.txt")[-1] == "-e ."
+    assert COURSE == "-e .[shipping]"
     assert [str(pin) for pin in PINS.values() if not is_exact(pin)] == []
     dev = map(Requirement, PROJECT["optional-dependencies"]["dev"])
     assert [str(pin) for pin in dev if not is_exact(pin)] == []
 
 
-@pytest.mark.parametrize("dependency", PROJECT["dependencies"])
+@pytest.mark.parametrize(
+    "dependency", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["shipping"]
+)
 def test_the_pins_cover_what_the_library_needs(dependency):
     needed = Requirement(dependency)
     [version] = PINS[needed.name].specifier
