@@ -19,6 +19,8 @@ import string
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,9 +133,8 @@ class Writer:
             raise HTTPException(503, busy, {"Retry-After": "1"})
         ids = [self.number[character] for character in order.prompt]
         start = time.monotonic()
-        written = await self._in_thread(
-            request, ids, order.max_new_tokens, start + self.seconds
-        )
+        work = partial(write, self.model, ids, order.max_new_tokens, start + self.seconds)
+        written = await self._in_thread(work, request)
         answer = {
             "text": "".join(self.vocabulary[i] for i in written),
             "tokens": len(written),
@@ -144,10 +145,12 @@ class Writer:
         late = f"{len(written)} of {order.max_new_tokens} tokens were written in {self.seconds:g} s"
         return JSONResponse({"error": late} | answer, 504)
 
-    async def _in_thread(self, request: Request, *arguments) -> list[int]:
+    async def _in_thread(
+        self, work: Callable[[threading.Event], list[int]], request: Request
+    ) -> list[int]:
         stop = threading.Event()
         self.running.add(stop)
-        job = asyncio.create_task(asyncio.to_thread(write, self.model, *arguments, stop))
+        job = asyncio.create_task(asyncio.to_thread(work, stop))
         left = asyncio.create_task(has_left(request))
         try:
             await asyncio.wait({job, left}, return_when=asyncio.FIRST_COMPLETED)
@@ -249,9 +252,12 @@ def main() -> None:
     options = parser.parse_args()
     try:
         writer = Writer(*load_model(options.checkpoint), options.deadline)
+    except (OSError, ValueError) as error:
+        sys.exit(f"Cannot serve this model: {error}")
+    try:
         listener = socket.create_server(("127.0.0.1", options.port))
-    except (OSError, OverflowError, ValueError) as error:
-        sys.exit(f"Cannot serve on port {options.port}: {error}")
+    except (OSError, OverflowError) as error:
+        sys.exit(f"Cannot serve on this port (--port 0 takes a free one): {error}")
     config = uvicorn.Config(
         service(writer),
         http=OneRequest,
