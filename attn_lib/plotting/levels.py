@@ -44,13 +44,14 @@ def levels(
         for row, (label, (values, scale)) in enumerate(rows.items()):
             shown = [value for value in values if abs(value) <= limit]
             near = [k * scale for k in range(-top, top + 1) if abs(k * scale) <= limit]
-            hit = {round(value / scale) for value in shown}
+            hit = [max(-top, min(top, round(value / scale))) * scale for value in shown]
             axes.vlines(near, row + 0.05, row + 0.35, color="#777777", lw=0.7)
-            for value in shown:
-                level = max(-top, min(top, round(value / scale))) * scale
+            for value, level in zip(shown, hit, strict=True):
                 axes.plot([value, level], [row - 0.2, row + 0.05], color=COLORS[1], lw=0.8)
             axes.plot(shown, [row - 0.2] * len(shown), "o", color=COLORS[0], ms=3.5)
-            said.append(f"{label}: {len(shown)} numbers on {len(hit)} of {len(near)} levels")
+            said.append(
+                f"{label}: {len(shown)} numbers on {len(set(hit))} of {len(near)} levels"
+            )
         axes.set_yticks(range(len(rows)), list(rows))
         axes.set(xlim=(-limit, limit), ylim=(len(rows) - 0.45, -0.55), xlabel=xlabel)
         axes.tick_params("y", length=0)
