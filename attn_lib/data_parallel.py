@@ -25,7 +25,7 @@ from attn_lib.decoding import next_token_loss
 from attn_lib.models import LanguageModel
 from attn_lib.positions import RoPE
 
-TEXTS, LENGTH, SHORT, STEPS = 8, 40, 10, 20
+TEXTS, LENGTH, SHORT, STEPS = 8, 40, 10, 10
 Way = Callable[[nn.Module, Int[Tensor, "b l"], int], Tensor]
 
 
@@ -86,7 +86,7 @@ def compare(start: LanguageModel, ids: Int[Tensor, "b l"], pad_id: int) -> list[
         model: nn.Module = copy.deepcopy(start)
         if way is distributed_data_parallel:
             model = DistributedDataParallel(model)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
         for step in range(STEPS):
             optimizer.zero_grad()
             loss = way(model, ids, pad_id)
