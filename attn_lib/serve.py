@@ -15,20 +15,15 @@ import asyncio
 import math
 import signal
 import socket
-import string
 import sys
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import torch
-
-from attn_lib.checkpoint import load_checkpoint
 from attn_lib.models import LanguageModel
-from attn_lib.positions import RoPE
+from attn_lib.writing import load_model, write
 
 try:
     import uvicorn
@@ -52,12 +47,6 @@ MAX_NEW_TOKENS = 1000
 AT_ONCE = 2  # texts that are written at the same time
 MAX_CONNECTIONS = 100
 READ_SECONDS = 5  # for the headers of a request, and as long for its body
-UNTRAINED: dict[str, Any] = {
-    "vocabulary": string.printable,
-    "d_model": 64,
-    "num_heads": 4,
-    "num_layers": 2,
-}
 
 
 class Order(BaseModel):
@@ -68,61 +57,13 @@ class Order(BaseModel):
     max_new_tokens: int = Field(100, ge=1, le=MAX_NEW_TOKENS)
 
 
-def load_model(checkpoint: Path | None) -> tuple[LanguageModel, str]:
-    """Return a model of characters and its vocabulary; without a checkpoint, an untrained one.
-
-    The config of the checkpoint is {"vocabulary": str, "d_model": int, "num_heads": int,
-    "num_layers": int}; the model has RoPE.
-
-    Raises:
-        ValueError: the checkpoint is damaged, or does not hold such a model.
-    """
-    torch.manual_seed(0)
-    state, config = load_checkpoint(checkpoint) if checkpoint else (None, UNTRAINED)
-    try:
-        sizes = [config[name] for name in ("d_model", "num_heads", "num_layers")]
-        vocabulary = str(config["vocabulary"])
-        model = LanguageModel(len(vocabulary), *sizes, positions=RoPE())
-        if state is not None:
-            model.load_state_dict(state)
-    except (LookupError, ArithmeticError, TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(
-            f"{checkpoint} does not hold a language model: {error!r}"
-        ) from error
-    return model.eval(), vocabulary
-
-
-@torch.inference_mode()
-def write(
-    model: LanguageModel,
-    ids: list[int],
-    max_new_tokens: int,
-    deadline: float,
-    stop: threading.Event,
-) -> list[int]:
-    """Write the likeliest tokens, until there are enough, `stop` is set, or the deadline has passed.
-
-    Nobody can end a thread from outside. It must look by itself, and does so before each token.
-    """
-    caches = model.new_caches(1, len(ids) + max_new_tokens)
-    new, written = torch.tensor([ids]), list[int]()
-    while len(written) < max_new_tokens:
-        if stop.is_set() or time.monotonic() >= deadline:
-            break
-        new = model(new, caches=caches)[:, -1].argmax(-1, keepdim=True)
-        written.append(int(new))
-    return written
-
-
 class Writer:
     """A model that writes for several clients at once, each in a thread, so that others are heard."""
 
     def __init__(self, model: LanguageModel, vocabulary: str, seconds: float):
         self.model, self.vocabulary, self.seconds = model, vocabulary, seconds
         self.number = {character: i for i, character in enumerate(vocabulary)}
-        self.running: set[threading.Event] = (
-            set()
-        )  # one for each text; set, it ends that text
+        self.running: set[threading.Event] = set()  # one ends each text
 
     async def answer(self, order: Order, request: Request) -> JSONResponse:
         """Write what was ordered, until the deadline, or until the client leaves."""
@@ -235,21 +176,24 @@ def seconds(text: str) -> float:
     return float(text)
 
 
-def main() -> None:
-    """Serve until Ctrl-C or SIGTERM; what is being written by then is still answered."""
+def options_given() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m attn_lib.serve",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--checkpoint", type=Path, help="a model (an untrained one)")
+    parser.add_argument("--port", type=int, default=8000, help="0: any free one (8000)")
     parser.add_argument(
-        "--checkpoint", type=Path, help="of save_checkpoint (untrained model)"
+        "--deadline", type=seconds, default=10, help="seconds for a text (10)"
     )
-    parser.add_argument("--port", type=int, default=8000, help="0: any that is free (8000)")
-    parser.add_argument(
-        "--deadline", type=seconds, default=10, help="for one text, in s (10)"
-    )
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Serve until Ctrl-C or SIGTERM; what is being written by then is still answered."""
+    options = options_given()
     try:
         writer = Writer(*load_model(options.checkpoint), options.deadline)
     except (OSError, ValueError) as error:
@@ -270,9 +214,8 @@ def main() -> None:
     # When all is answered, uvicorn repeats the signal that ended it. Then the exit status is 0.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit())
-    print(
-        f"Ready: http://127.0.0.1:{listener.getsockname()[1]} (Ctrl-C ends it)", flush=True
-    )
+    port = listener.getsockname()[1]
+    print(f"Ready: http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
     uvicorn.Server(config).run([listener])
 
 

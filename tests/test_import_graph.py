@@ -32,7 +32,7 @@ LAYERS = (
     ),
     ("blocks",),
     ("models", "minilm"),
-    ("training", "checkpoint", "quantization"),
+    ("training", "checkpoint", "quantization", "writing"),
     # What looks at the library from outside: nothing above imports it, nor does `import attn_lib`.
     ("data", "plotting", "explorer", "checks", "grading", "serve", "data_parallel"),
 )

@@ -209,7 +209,7 @@ def test_altered_tensors_raise_a_value_error(path, small, tensor):
         metadata = file.metadata()
     weight = state.pop("weight")
     state |= {
-        "renamed": {"Weight": weight},
+        "renamed": {"weights": weight},
         "missing": {},
         "added": {"weight": weight, "x": weight + 0},
         "other dtype": {"weight": weight.view(torch.int32)},

@@ -21,6 +21,14 @@ def test_numbers_worked_out_by_hand():
     assert back[2].tolist() == [0, 0, 0]
 
 
+def test_the_smallest_numbers_neither_wrap_around_nor_divide_by_zero():
+    """A float32 has no finer step there, so the scale is the step, or zero."""
+    step = 2.0**-149
+    q, scale = quantize_int8(torch.tensor([[150 * step, -150 * step], [step, 0.0]]))
+    assert q.tolist() == [[127, -127], [0, 0]]
+    assert scale.tolist() == [[step], [1.0]]
+
+
 @settings(deadline=None)
 @given(
     rows=st.integers(1, 5),
@@ -121,7 +129,7 @@ def test_a_quantized_model_says_almost_the_same_and_the_first_is_left_alone():
 def test_a_quantized_model_writes_with_its_cache():
     small = quantized(model())
     ids = torch.tensor([[1, 2, 3]])
-    written = small.write(ids, 5, temperature=0)
+    written = small.write(ids, 5, temperature=0.0)
     for n in range(3, 8):
         assert small(written[:, :n])[0, -1].argmax() == written[0, n]
 

@@ -291,7 +291,7 @@ def trickle(connection, stop):
 def test_slow_and_idle_clients_are_cut_off(program):
     """One is slow with its body, one with its headers, and many only keep a connection."""
     stop, health = threading.Event(), b"GET /health HTTP/1.1\r\nHost: here\r\n\r\n"
-    with contextlib.ExitStack() as connections, ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(2) as pool, contextlib.ExitStack() as connections:
         connections.callback(stop.set)
         body, headers = (connections.enter_context(program.connect()) for _ in range(2))
         start = time.monotonic()
