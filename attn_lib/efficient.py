@@ -29,6 +29,7 @@ from attn_lib.shapes import full_mask
 
 # Scores are held in units of 1/log2(e), because exp2 is two to three times as quick as exp.
 LOG2_E = 1 / math.log(2)
+_NOTHING: Any = (None, None, None)  # m, l and acc before the first block
 
 
 def chunked_attention(
@@ -172,7 +173,7 @@ class _Blockwise(torch.autograd.Function):
         lse = q.new_empty((*q.shape[:-1], 1), dtype=_wide(q))
         for rows, blocks in sight.blocks():
             queries = _scaled(q, rows)
-            m: Any = None  # and l and acc
+            m, l, acc = _NOTHING
             for keys in blocks:
                 scores = _scores(queries, k, bias, mask, sight, rows, keys)
                 m_new = scores.amax(-1, keepdim=True)
