@@ -25,7 +25,7 @@ LAYERS = (
     ("models", "minilm"),
     ("training",),
     # What looks at the library from outside: nothing above imports it, nor does `import attn_lib`.
-    ("data", "plotting", "explorer", "checks", "grading"),
+    ("data", "plotting", "explorer", "checks", "mutants", "grading"),
 )
 LAYER = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 OUTSIDE = LAYERS[-1]
