@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from attn_lib.plotting.charts import COLORS
 from attn_lib.plotting.picture import STYLE, Picture
 
-CELL = 0.155  # inches
+CELL, ROW = 0.12, 0.165  # inches, wide and high
 GAP = 0.6  # cells between two groups
-LEFT, RIGHT = 1.7, 0.45  # inches for the names of the tests, and for their counts
+LEFT, RIGHT = 1.55, 0.35  # inches for the names of the tests, and for their counts
 TOGETHER = "together"
 
 
@@ -39,21 +39,22 @@ def mutant_table(
     groups = {**kinds, "right": right}
     places = _places(groups)
     width, height = max(places.values()) + 1, len(rows) + GAP
-    size = (LEFT + CELL * width + RIGHT, CELL * height + 0.5)
+    size = (LEFT + CELL * width + RIGHT, ROW * height + 0.35)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=size)
         box = (LEFT / size[0], 0.05 / size[1], CELL * width / size[0])
-        axes = figure.add_axes((*box, CELL * height / size[1]))
+        axes = figure.add_axes((*box, ROW * height / size[1]))
         levels = [n + (GAP if name == TOGETHER else 0) for n, name in enumerate(rows)]
         for level, (name, found) in zip(levels, rows.items(), strict=True):
             _draw_row(axes, level, found, places, right)
-            axes.text(-0.9, level, name, ha="right", va="center", fontsize=9)
+            axes.text(-0.9, level, name, ha="right", va="center", fontsize=8.5)
             count = len({*found} & {*names})
-            axes.text(width + 0.2, level, f"{count}", ha="left", va="center", fontsize=9)
+            axes.text(width + 0.2, level, f"{count}", ha="left", va="center", fontsize=8.5)
         _name_groups(axes, groups, places)
         axes.set(xlim=(-0.5, width - 0.5), ylim=(levels[-1] + 0.6, -0.6))
         axes.set_axis_off()
-    return Picture(figure, _describe(rows, len(names), right), colors=16)
+    # As SVG, a thousand cells would make a file six times as large.
+    return Picture(figure, _describe(rows, len(names), right), colors=16, vector=False)
 
 
 def _places(groups: Mapping[str, Sequence[str]]) -> dict[str, float]:
@@ -75,7 +76,7 @@ def _draw_row(
     missed = [place for name, place in places.items() if name not in found]
     caught = [places[name] for name in found if name not in right]
     alarms = [places[name] for name in found if name in right]
-    size = 72 * CELL * 0.72
+    size = 72 * CELL * 0.75
     for xs, marker, color in (
         (missed, "s", "#e4e4e4"),
         (caught, "s", COLORS[0]),
@@ -89,7 +90,7 @@ def _name_groups(
 ) -> None:
     for name, group in groups.items():
         middle = (places[group[0]] + places[group[-1]]) / 2
-        axes.text(middle, -0.9, name, ha="center", va="bottom", fontsize=9)
+        axes.text(middle, -0.9, name, ha="center", va="bottom", fontsize=8.5)
 
 
 def _describe(
@@ -100,5 +101,7 @@ def _describe(
         for name, found in rows.items()
     )
     alarms = sorted({name for found in rows.values() for name in found if name in right})
-    end = f" Right ones accused: {', '.join(alarms)}." if alarms else " No right one accused."
+    end = (
+        f" Right ones accused: {', '.join(alarms)}." if alarms else " No right one accused."
+    )
     return f"How many of {number} mutants each test finds: {parts}.{end}"
