@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from attn_lib.plotting.charts import COLORS
 from attn_lib.plotting.picture import STYLE, Picture
 
-CELL, ROW = 0.12, 0.165  # inches, wide and high
+CELL, ROW = 0.105, 0.165  # inches, wide and high
 GAP = 0.6  # cells between two groups
-LEFT, RIGHT = 1.55, 0.35  # inches for the names of the tests, and for their counts
+LEFT, RIGHT = 1.5, 0.32  # inches for the names of the tests, and for their counts
 TOGETHER = "together"
 
 
