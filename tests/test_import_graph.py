@@ -34,7 +34,16 @@ LAYERS = (
     ("models", "minilm"),
     ("training", "checkpoint", "quantization", "writing"),
     # What looks at the library from outside: nothing above imports it, nor does `import attn_lib`.
-    ("data", "plotting", "explorer", "checks", "grading", "serve", "data_parallel"),
+    (
+        "data",
+        "plotting",
+        "explorer",
+        "checks",
+        "mutants",
+        "grading",
+        "serve",
+        "data_parallel",
+    ),
 )
 LAYER = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 OUTSIDE = LAYERS[-1]

@@ -22,6 +22,8 @@ from attn_lib.plotting.levels import levels
 from attn_lib.plotting.line_panels import line_panels
 from attn_lib.plotting.mask_grid import mask_grid
 from attn_lib.plotting.matrices import matrices
+from attn_lib.plotting.mutant_table import mutant_table
+from attn_lib.plotting.outcomes import outcomes
 from attn_lib.plotting.outlines import outlines
 from attn_lib.plotting.pair_layouts import pair_layouts
 from attn_lib.plotting.patch_order import patch_order
@@ -33,6 +35,7 @@ from attn_lib.plotting.scores_and_weights import scores_and_weights
 from attn_lib.plotting.shaded_words import shaded_words
 from attn_lib.plotting.shares import shares
 from attn_lib.plotting.stacked_runs import stacked_runs
+from attn_lib.plotting.strips import strips
 from attn_lib.plotting.surface import surface
 from attn_lib.plotting.three_masks import three_masks
 from attn_lib.plotting.trials import trials
@@ -65,6 +68,8 @@ __all__ = [
     "lines",
     "mask_grid",
     "matrices",
+    "mutant_table",
+    "outcomes",
     "outlines",
     "pair_layouts",
     "patch_order",
@@ -75,6 +80,7 @@ __all__ = [
     "shaded_words",
     "shares",
     "stacked_runs",
+    "strips",
     "surface",
     "three_masks",
     "trials",
