@@ -1,0 +1,69 @@
+"""How much memory a piece of code takes, and which operation takes it."""
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+class MemoryMeter(TorchDispatchMode):
+    """Watch every tensor that is made inside a `with` block, and for how long it lives.
+
+        with MemoryMeter(ignore=(q, k, v)) as meter:
+            attention(q, k, v)
+        print(meter.peak, meter.largest, meter.where)
+
+    What counts is the memory behind a tensor: a view costs nothing. A tensor that was there before
+    counts from its first use on, unless it is ignored. What autograd keeps for the way back counts
+    as long as it is kept; so the backward pass belongs into the block if it is to be measured.
+
+    It sees PyTorch's operations in its own thread, but not what goes on inside one of them, nor
+    numpy and Python lists.
+
+    Args:
+        ignore: tensors that do not count: the inputs.
+
+    Attributes:
+        peak: the most bytes that were alive at one time.
+        largest: the bytes of the largest single tensor.
+        where: the operation that made it, with its shape and dtype.
+        now: the bytes that are alive now.
+    """
+
+    def __init__(self, *, ignore: Iterable[Tensor] = ()):
+        super().__init__()
+        self.now = self.peak = self.largest = 0
+        self.where = "nothing was made"
+        self._bytes: dict[
+            int, int
+        ] = {}  # of each memory that is alive, by the id of its storage
+        self._ignored = {id(s): s for s in (t.untyped_storage() for t in ignore)}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None):
+        result = func(*args, **(kwargs or {}))
+        # The arguments, too: what is written into with `out=` or `[...] =` may be new to us.
+        for tensor in tree_leaves((args, kwargs, result)):
+            if isinstance(tensor, Tensor):
+                self._see(tensor, func)
+        return result
+
+    def _see(self, tensor: Tensor, func: Any) -> None:
+        storage = tensor.untyped_storage()
+        key, size = id(storage), storage.nbytes()
+        if key in self._ignored or self._bytes.get(key) == size:
+            return
+        if key not in self._bytes:
+            weakref.finalize(storage, self._forget, key).atexit = False
+        self.now += size - self._bytes.get(key, 0)
+        self._bytes[key] = size
+        self.peak = max(self.peak, self.now)
+        if size > self.largest:
+            kind = f"{tensor.dtype}".removeprefix("torch.")
+            operation = func._schema.name.removeprefix("aten::")
+            self.largest, self.where = size, f"{operation} {tuple(tensor.shape)} {kind}"
+
+    def _forget(self, key: int) -> None:
+        self.now -= self._bytes.pop(key)
