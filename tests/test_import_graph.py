@@ -32,9 +32,9 @@ LAYERS = (
     ),
     ("blocks",),
     ("models", "minilm"),
-    ("training",),
+    ("training", "checkpoint", "quantization"),
     # What looks at the library from outside: nothing above imports it, nor does `import attn_lib`.
-    ("data", "plotting", "explorer", "checks", "grading"),
+    ("data", "plotting", "explorer", "checks", "grading", "serve", "data_parallel"),
 )
 LAYER = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 OUTSIDE = LAYERS[-1]

@@ -18,6 +18,7 @@ from attn_lib.plotting.head_maps import head_maps
 from attn_lib.plotting.heat_map import heat_map
 from attn_lib.plotting.latent_cache import latent_cache
 from attn_lib.plotting.letters import letters
+from attn_lib.plotting.levels import levels
 from attn_lib.plotting.line_panels import line_panels
 from attn_lib.plotting.mask_grid import mask_grid
 from attn_lib.plotting.matrices import matrices
@@ -26,6 +27,7 @@ from attn_lib.plotting.pair_layouts import pair_layouts
 from attn_lib.plotting.patch_order import patch_order
 from attn_lib.plotting.picture import Picture
 from attn_lib.plotting.position_codes import position_codes
+from attn_lib.plotting.repeated import repeated
 from attn_lib.plotting.runs import runs
 from attn_lib.plotting.scores_and_weights import scores_and_weights
 from attn_lib.plotting.shaded_words import shaded_words
@@ -59,6 +61,7 @@ __all__ = [
     "hidden_bars",
     "latent_cache",
     "letters",
+    "levels",
     "line_panels",
     "lines",
     "mask_grid",
@@ -67,6 +70,7 @@ __all__ = [
     "pair_layouts",
     "patch_order",
     "position_codes",
+    "repeated",
     "runs",
     "scores_and_weights",
     "shaded_words",
