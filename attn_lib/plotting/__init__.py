@@ -40,6 +40,7 @@ from attn_lib.plotting.surface import surface
 from attn_lib.plotting.three_masks import three_masks
 from attn_lib.plotting.trials import trials
 from attn_lib.plotting.who_moves import who_moves
+from attn_lib.plotting.window_blocks import window_blocks
 from attn_lib.plotting.words_on_picture import words_on_picture
 
 __all__ = [
@@ -85,5 +86,6 @@ __all__ = [
     "three_masks",
     "trials",
     "who_moves",
+    "window_blocks",
     "words_on_picture",
 ]
