@@ -206,12 +206,14 @@ class _Search:
 
     def _proves(self, numbers: tuple[int, ...], i: int) -> bool:
         """Say whether agreement on this input is no accident."""
+        if i not in self.failing:
+            return False
         theirs, got = self.tried.mistaken(numbers, i), self.outcomes[i]
         if got.error is not None:
             return theirs.error is not None and _same_words(
                 theirs.error.text, got.error.text
             )
-        return i in self.failing and got.is_sequence == theirs.is_sequence
+        return got.is_sequence == theirs.is_sequence
 
     def _is_visible(self, m: int, i: int) -> bool:
         """Say whether a mistake makes a difference on an input."""

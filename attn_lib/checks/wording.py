@@ -47,6 +47,8 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
     """Say how an outcome differs from what was wanted, or return None."""
     if got.error is not None and got.error.is_wrong:
         return Difference(got.error.text)
+    if case.raises:
+        return _not_raised(case.raises, got)
     if got.error is not None:
         text = f"It raised {got.error.explanation}"
         if got.error.kind == "TypeError" and not got.error.frames:
@@ -69,6 +71,17 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
             text = "the task asks for a function, not for a class"
             return Difference(f"It returned {describe(value)}: {text}.")
     return compare(want.values, got.values, task.returns, case.tolerance)
+
+
+def _not_raised(kind: str, got: Outcome) -> Difference | None:
+    """Say what an answer did instead of raising an error, or return None."""
+    if got.error is None:
+        return Difference(f"It should raise a {kind} here, but it returned something.")
+    if got.error.kind == kind:
+        return None
+    return Difference(
+        f"It should raise a {kind} here, but it raised {got.error.explanation}"
+    )
 
 
 def _forward(task: Task) -> str:
@@ -208,4 +221,5 @@ def _describe_input(task: Task, case: Case) -> str:
             if isinstance(value, int | float | str | torch.dtype)
         ]
     parts = first + [f"{name} {tuple(t.shape)}" for name, t in tensors.items()]
-    return f"{case.about[0].upper()}{case.about[1:]}: {', '.join(parts)}."
+    about = f"{case.about[0].upper()}{case.about[1:]}"
+    return f"{about}: {', '.join(parts)}." if parts else f"{about}."
