@@ -100,9 +100,9 @@ def quantized(module: nn.Module) -> nn.Module:
         return Int8Linear(module)
     result = copy.deepcopy(module)
     made: dict[nn.Module, Int8Linear] = {}  # a layer that stands in two places stays one
-    for parent in list(result.modules()):
-        for name, child in parent.named_children():
-            if type(child) is nn.Linear:
-                made[child] = made.get(child) or Int8Linear(child)
-                setattr(parent, name, made[child])
+    for name, layer in list(result.named_modules(remove_duplicate=False)):
+        if type(layer) is nn.Linear:
+            if layer not in made:
+                made[layer] = Int8Linear(layer)
+            result.set_submodule(name, made[layer])
     return result
