@@ -210,9 +210,9 @@ class _Search:
             return False
         theirs, got = self.tried.mistaken(numbers, i), self.outcomes[i]
         if got.error is not None:
-            return theirs.error is not None and _same_words(
-                theirs.error.text, got.error.text
-            )
+            if theirs.error is None or self.tried.cases[i].raises:
+                return theirs.error is not None  # of the same kind, instead of another one
+            return _same_words(theirs.error.text, got.error.text)
         return got.is_sequence == theirs.is_sequence
 
     def _is_visible(self, m: int, i: int) -> bool:

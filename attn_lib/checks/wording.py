@@ -45,10 +45,10 @@ def is_harder(failure: Failure) -> tuple[bool, int]:
 
 def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Difference | None:
     """Say how an outcome differs from what was wanted, or return None."""
-    if got.error is not None and got.error.is_wrong:
-        return Difference(got.error.text)
     if case.raises:
         return _not_raised(case.raises, got)
+    if got.error is not None and got.error.is_wrong:
+        return Difference(got.error.text)
     if got.error is not None:
         text = f"It raised {got.error.explanation}"
         if got.error.kind == "TypeError" and not got.error.frames:
@@ -79,6 +79,8 @@ def _not_raised(kind: str, got: Outcome) -> Difference | None:
         return Difference(f"It should raise a {kind} here, but it returned something.")
     if got.error.kind == kind:
         return None
+    if got.error.is_wrong:
+        return Difference(f"It should raise a {kind} here. {got.error.text}")
     return Difference(
         f"It should raise a {kind} here, but it raised {got.error.explanation}"
     )

@@ -325,3 +325,13 @@ def _(path):
     except ValueError as error:
         print(error)
         return None
+
+
+@load_checkpoint.mistake(
+    "another-error", "Which kind of error was asked for, and which do you raise?"
+)
+def _(path):
+    try:
+        return of_the_library(path)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from error

@@ -255,7 +255,7 @@ def saved(answer, module, config, path):
             place.write_bytes(bytes(10_000))
         returned = answer(given, own, place if isinstance(path, PathTo) else path)
         there = [file for file in Path().rglob("*") if file.is_file()]
-        if not there and returned is None:
+        if not there and (returned is None or returned is Ellipsis):
             raise NotImplementedError
         tensors, metadata = _read(place, [str(file) for file in there if file != place])
     _raise_unless_config(metadata, config)
