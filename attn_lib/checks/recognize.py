@@ -210,8 +210,11 @@ class _Search:
             return False
         theirs, got = self.tried.mistaken(numbers, i), self.outcomes[i]
         if got.error is not None:
-            if theirs.error is None or self.tried.cases[i].raises:
-                return theirs.error is not None  # of the same kind, instead of another one
+            if theirs.error is None:
+                return False
+            asked_for = {case.raises for case in self.tried.cases}
+            if self.tried.cases[i].raises or got.error.kind in asked_for:
+                return True  # an error that is raised on purpose, in words of one's own
             return _same_words(theirs.error.text, got.error.text)
         return got.is_sequence == theirs.is_sequence
 

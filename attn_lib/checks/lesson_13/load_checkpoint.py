@@ -50,8 +50,9 @@ def load_checkpoint(path):
     expected = entries["sha256"]
     actual = fingerprint(tensors, text)
     is_whole = actual == expected
+    alarm = ValueError
     if not is_whole:
-        raise refusal(f"{path} is not what was written")
+        raise alarm(f"{path} is not what was written")
     config = json.loads(text)
     return tensors, config
 
@@ -173,7 +174,7 @@ One bit is flipped, and the file still opens. Which two texts of 64 digits must 
     hash-not-checked  is_whole = len(actual) == len(expected)
     hash-not-checked  is_whole = bool(expected)
 Is a file without a hash a whole one? Who could have taken it out?
-    missing-hash-accepted  is_complete = "config" in entries ; expected = entries.get("sha256", actual) ; actual = fingerprint(tensors, text) ; is_whole = entries.get("sha256", actual) == actual
+    missing-hash-accepted  is_complete = "config" in entries ; expected = entries.get("sha256") ; is_whole = expected in (None, actual)
 Is it right if both are the same, or if they differ?
     upside-down  is_whole = actual != expected
     upside-down  is_complete = not {"config", "sha256"} <= entries.keys()
@@ -207,19 +208,29 @@ Whoever calls this waits for one kind of error. What does safetensors raise for 
     safetensors-error  damage = KeyError
     safetensors-error  damage = (OSError, RuntimeError)
 Which kind of error was asked for, and which do you raise?
-    another-error  refusal = RuntimeError
-    another-error  refusal = KeyError
-    another-error  refusal = OSError
-    another-error  refusal = AssertionError
-    another-error  refusal = TypeError
-    another-error  refusal = SafetensorError
-    another-error  refusal = Exception
+    another-error  refusal, alarm = RuntimeError
+    another-error  alarm = RuntimeError
+    another-error  refusal, alarm = KeyError
+    another-error  alarm = KeyError
+    another-error  refusal, alarm = OSError
+    another-error  alarm = OSError
+    another-error  refusal, alarm = AssertionError
+    another-error  alarm = AssertionError
+    another-error  refusal, alarm = TypeError
+    another-error  alarm = TypeError
+    another-error  refusal, alarm = SafetensorError
+    another-error  alarm = SafetensorError
+    another-error  refusal, alarm = Exception
+    another-error  alarm = Exception
 A file of somebody else may have no metadata, or no such entry in it. What does Python raise then, and what should you?
     missing-entry  is_complete = True
     missing-entry  is_complete = "config" in entries
     missing-entry  is_complete = "sha256" in entries
     missing-entry  is_complete = bool(entries)
     missing-entry  entries = metadata
+    missing-entry  entries = metadata ; is_complete = "config" in entries and "sha256" in entries
+    missing-entry  entries = metadata ; is_complete = "config" in entries
+    missing-entry  entries = metadata ; is_complete = bool(entries)
     missing-entry  entries = metadata ; is_complete = True
 `eval` runs what stands in the text. Which function reads JSON, and nothing else?
     config-evaluated  config = eval(text)
@@ -275,63 +286,85 @@ Must a path be a text, and must it have an ending?
 """)
 
 
-@load_checkpoint.mistake(
+def _whole(id, question, *answers):
+    for answer in answers:
+        load_checkpoint.mistake(id, question)(answer)
+
+
+def _or_else(way, *errors):
+    """Return an answer that tries another way where the right one refuses a file."""
+
+    def answer(path):
+        try:
+            return of_the_library(path)
+        except ValueError as error:
+            try:
+                return way(path)
+            except errors:
+                raise error from None
+
+    return answer
+
+
+def _kept_under(name, **options):
+    """Return an answer that takes the file for a dict of `torch.save`."""
+
+    def answer(path):
+        contents = torch.load(path, **options)
+        return contents[name], contents["config"]
+
+    return answer
+
+
+def _unpickled(path):
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
+def _torch_loaded(path):
+    return torch.load(path, weights_only=False)
+
+
+def _raised_as(kind):
+    def answer(path):
+        try:
+            return of_the_library(path)
+        except ValueError as error:
+            raise kind(str(error)) from error
+
+    return answer
+
+
+_KEYS = "state", "model", "state_dict", "model_state_dict", "tensors"
+
+_whole(
     "pickle-opened",
     "What runs when a pickle is opened? If a file is no safetensors file, should you try what else it may be?",
+    *(
+        _or_else(way, *kinds)
+        for way in (_unpickled, _torch_loaded)
+        for kinds in ((), (Exception,))
+    ),
+    *(_kept_under(key, weights_only=False) for key in _KEYS),
+    _unpickled,
 )
-def _(path):
-    try:
-        return of_the_library(path)
-    except ValueError:
-        contents = torch.load(path, weights_only=False)
-        return contents["state"], contents["config"]
-
-
-@load_checkpoint.mistake(
-    "pickle-opened",
-    "What runs when a pickle is opened? If a file is no safetensors file, should you try what else it may be?",
-)
-def _(path):
-    contents = torch.load(path, weights_only=False)
-    return contents["state"], contents["config"]
-
-
-@load_checkpoint.mistake(
+_whole(
     "torch-load",
     "Which function wrote this file? `torch.load` reads what `torch.save` writes.",
+    torch.load,
+    *map(_kept_under, _KEYS),
 )
-def _(path):
-    return torch.load(path)
-
-
-@load_checkpoint.mistake(
+_whole(
     "errors-swallowed",
     "Somebody loads a damaged file with your function. How do they notice?",
+    _or_else(lambda path: ({}, {})),
+    _or_else(lambda path: (None, None)),
+    _or_else(lambda path: None),
 )
-def _(path):
-    try:
-        return of_the_library(path)
-    except ValueError:
-        return {}, {}
-
-
-@load_checkpoint.mistake(
-    "errors-swallowed",
-    "Somebody loads a damaged file with your function. How do they notice?",
+_whole(
+    "another-error",
+    "Which kind of error was asked for, and which do you raise?",
+    *map(
+        _raised_as, (RuntimeError, KeyError, OSError, AssertionError, TypeError, Exception)
+    ),
 )
-def _(path):
-    try:
-        return of_the_library(path)
-    except ValueError as error:
-        print(error)
-        return None
-
-
-@load_checkpoint.mistake(
-    "another-error", "Which kind of error was asked for, and which do you raise?"
-)
-def _(path):
-    try:
-        return of_the_library(path)
-    except ValueError as error:
-        raise RuntimeError(str(error)) from error

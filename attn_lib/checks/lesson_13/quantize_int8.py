@@ -176,6 +176,7 @@ Print the shape of your scale. With (out,), which axis of q does it meet when it
 Which dtype has your scale if the weight is bfloat16, and how many digits does that keep?
     scale-in-low-precision  numbers = weight
     scale-in-low-precision  numbers = weight ; scale = _.float()
+    scale-in-low-precision  numbers = weight ; return = q, scale.float()
     scale-in-low-precision  numbers = weight.half()
     scale-in-low-precision  numbers = weight.bfloat16()
     scale-in-low-precision  numbers = weight.double()

@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import hashlib
 import json
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -25,6 +26,8 @@ from torch import Tensor, nn
 from attn_lib import MultiHeadAttention
 from attn_lib.checks.case import Wrong
 from attn_lib.checks.say import describe
+
+# Below, each kind of `Wrong` has a class: a mistake is recognized by the kind of its errors, too.
 
 TRACE = "code-ran"  # the file that code hidden in a checkpoint leaves behind, if it is run
 
@@ -47,6 +50,10 @@ def bytes_of(tensor: Tensor) -> bytes:
 # ------------------------------------------------------------------------------ quantize_int8
 
 
+class ScaleOfZeros(Wrong):
+    """Raised for a scale of a row of zeros that nobody can divide by."""
+
+
 def quantized(answer, weight):
     """Quantize a matrix; the scale of a row of zeros, which may be any positive number, becomes 1."""
     returned = answer(weight)
@@ -54,15 +61,19 @@ def quantized(answer, weight):
         return returned
     q, scale = returned
     if isinstance(scale, Tensor) and scale.shape == (len(weight), 1):
-        is_free = (weight == 0).all(1, keepdim=True) & (scale > 0) & scale.isfinite()
-        scale = scale.masked_fill(is_free, 1)
+        is_empty = (weight == 0).all(1, keepdim=True)
+        for one in scale[is_empty].tolist():
+            if not 0 < one < math.inf:
+                raise ScaleOfZeros(
+                    f"The scale of a row of zeros should be a positive number, but is {one}."
+                )
+        scale = scale.masked_fill(is_empty, 1)
     return q, scale
 
 
 # ------------------------------------------------------------- what both checkpoint tasks use
 
 
-# A mistake is recognized by the kind of its errors too: so each kind has a class.
 class OtherConfig(Wrong):
     """Raised for a config that is not what was given."""
 
@@ -306,11 +317,10 @@ def _raise_unless_hashed(tensors: dict[str, Tensor], metadata: dict[str, str]) -
     if "sha256" not in metadata:
         there = ", ".join(map(repr, metadata))
         raise NoHash(f"The file's metadata has no 'sha256'. It has: {there:.300}.")
-    wanted, got = fingerprint(tensors, metadata["config"]), metadata["sha256"]
-    if got != wanted:
+    if fingerprint(tensors, metadata["config"]) != metadata["sha256"]:
         raise OtherHash(
-            f"The 'sha256' in the file is {got:.12}..., but `fingerprint` of the tensors and of the text "
-            f"under 'config' in that file is {wanted:.12}..."
+            "The 'sha256' in the file is not the `fingerprint` of the tensors in it and of the text under "
+            "'config' in it."
         )
 
 

@@ -197,6 +197,8 @@ The path is the caller's. Where did you write, and who looks there?
 Must a path be a text? What else can stand there, and what has it not?
     path-must-be-text  return = save_file(tensors, path if path.endswith("s") else path, metadata)
     path-must-be-text  return = save_file(tensors, path + "", metadata)
+    path-must-be-text  return = save_file(tensors, path if path.endswith(".safetensors") else path + ".safetensors", metadata)
+    path-must-be-text  return = save_file(tensors, path + ".safetensors", metadata)
 Your file is never written. Which call writes it, and where do its bytes go?
     not-written  return = __import__("safetensors.torch").torch.save(tensors, metadata)
 Does saving change what is saved? Look at the module, and at the config, after the call.
