@@ -46,7 +46,7 @@ def is_harder(failure: Failure) -> tuple[bool, int]:
 def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Difference | None:
     """Say how an outcome differs from what was wanted, or return None."""
     if case.raises:
-        return _not_raised(case.raises, got)
+        return _no_value_error(got)
     if got.error is not None and got.error.is_wrong:
         return Difference(got.error.text)
     if got.error is not None:
@@ -73,17 +73,16 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
     return compare(want.values, got.values, task.returns, case.tolerance)
 
 
-def _not_raised(kind: str, got: Outcome) -> Difference | None:
-    """Say what an answer did instead of raising an error, or return None."""
+def _no_value_error(got: Outcome) -> Difference | None:
+    """Say what an answer did instead of raising a ValueError, or return None."""
     if got.error is None:
-        return Difference(f"It should raise a {kind} here, but it returned something.")
-    if got.error.kind == kind:
+        return Difference("It should raise a ValueError here, but it returned something.")
+    if got.error.kind == "ValueError":
         return None
     if got.error.is_wrong:
-        return Difference(f"It should raise a {kind} here. {got.error.text}")
-    return Difference(
-        f"It should raise a {kind} here, but it raised {got.error.explanation}"
-    )
+        return Difference(f"It should raise a ValueError here. {got.error.text}")
+    text = f"It should raise a ValueError here, but it raised {got.error.explanation}"
+    return Difference(text)
 
 
 def _forward(task: Task) -> str:

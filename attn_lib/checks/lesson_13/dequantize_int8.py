@@ -77,6 +77,7 @@ Each row has its own step. Which step does the first row take in yours, and whic
     steps-of-other-rows  weight = (steps.mT * scale).mT
     steps-of-other-rows  weight = steps.mT * scale
     steps-of-other-rows  weight = steps * scale.flip(0)
+    steps-of-other-rows  weight = steps @ torch.diag(scale[:, 0])
 How many steps are in `scale`, and how many of them do you use?
     one-scale-for-all  weight = steps * scale[0]
     one-scale-for-all  weight = steps * scale.amax()

@@ -140,7 +140,9 @@ Your epsilon is added to every row. How much is it beside the step of a row of t
     epsilon-added  scale = step.clamp(min=1e-6)
     epsilon-added  scale = step.clamp(min=1e-5)
     epsilon-added  step = (largest + 1e-6) / 127 ; scale = step
-    epsilon-added  step = largest.clamp(min=1e-5 * 2) / 127 ; scale = step
+    epsilon-added  step = largest.clamp(min=2e-5) / 127 ; scale = step
+    epsilon-added  step = largest.clamp(min=1e-5) / 127 ; scale = step
+    epsilon-added  step = largest.clamp(min=1e-4) / 127 ; scale = step
 How long is one step: is that what you return, or how many steps make 1?
     scale-upside-down  return = q, 1 / scale
     scale-upside-down  step = 127 / largest ; steps = numbers * scale

@@ -197,7 +197,7 @@ def _tied() -> nn.Module:
     return module
 
 
-def _with_a_buffer_that_is_not_stored() -> nn.Module:
+def _with_a_passing_buffer() -> nn.Module:
     module = nn.Linear(3, 2)
     module.register_buffer("cache", torch.ones(5), persistent=False)
     return module
@@ -212,14 +212,14 @@ def _sliced() -> nn.Module:
 
 
 MODULES: dict[str, Callable[[], nn.Module]] = {
-    "nn.Linear(3, 2)": lambda: nn.Linear(3, 2),
-    "nn.Linear(3, 2), its weight a transposed matrix": lambda: nn.Linear(3, 2),
-    "nn.Linear(3, 2) with a buffer of persistent=False": _with_a_buffer_that_is_not_stored,
-    "nn.Sequential with an nn.BatchNorm1d(3)": lambda: nn.Sequential(
+    "an `nn.Linear(3, 2)`": lambda: nn.Linear(3, 2),
+    "an `nn.Linear(3, 2)` whose weight is a transposed matrix": lambda: nn.Linear(3, 2),
+    "an `nn.Linear(3, 2)` with a buffer of `persistent=False`": _with_a_passing_buffer,
+    "a linear layer and an `nn.BatchNorm1d(3)`": lambda: nn.Sequential(
         nn.Linear(2, 3), nn.BatchNorm1d(3)
     ),
-    "attn_lib.MultiHeadAttention(4, 2)": lambda: MultiHeadAttention(4, 2),
-    "embedding and output layer with one weight": _tied,
+    "an `attn_lib.MultiHeadAttention(4, 2)`": lambda: MultiHeadAttention(4, 2),
+    "an embedding and an output layer with one weight": _tied,
     "three matrices that are slices of one": _sliced,
 }
 
@@ -239,6 +239,7 @@ class Module:
     def made(self) -> nn.Module:
         """A new module."""
         with torch.random.fork_rng(devices=[]):  # an answer may draw random numbers
+            torch.default_generator.manual_seed(0)
             module = MODULES[self.kind]()
         state = module.state_dict()
         for name, tensor in self.tensors.items():
@@ -265,7 +266,7 @@ def saved(answer, module, config, path):
         if "old" in place.name:
             place.write_bytes(bytes(10_000))
         returned = answer(given, own, place if isinstance(path, PathTo) else path)
-        there = [file for file in Path().rglob("*") if file.is_file()]
+        there = sorted(file for file in Path().rglob("*") if file.is_file())
         if not there and (returned is None or returned is Ellipsis):
             raise NotImplementedError
         tensors, metadata = _read(place, [str(file) for file in there if file != place])
@@ -287,10 +288,11 @@ def _read(place: Path, others: list[str]) -> tuple[dict[str, Tensor], dict[str, 
     try:
         contents = _contents(data)
     except SafetensorError:
-        kind = "a zip with a pickle in it, of `torch.save`" if data[:2] == b"PK" else "none"
-        raise NotSafetensors(
-            f"The file should be a safetensors file, but is {kind}: its first bytes are {data[:12]!r}."
-        ) from None
+        kinds = {b"PK": "a zip with a pickle in it, of `torch.save`", b"\x80": "a pickle"}
+        found = next((kinds[start] for start in kinds if data.startswith(start)), None)
+        found = found or f"none: its first bytes are {data[:12]!r}"
+        text = f"The file should be a safetensors file, but is {found}."
+        raise NotSafetensors(text) from None
     if others:
         raise MoreFiles(f"Beside {str(place)!r} there is {others[0]!r} after the call.")
     return contents

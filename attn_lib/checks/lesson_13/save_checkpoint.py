@@ -42,8 +42,7 @@ def _(rng):
         return torch.randn(*shape, generator=rng)
 
     def case(kind, tensors, config, path="model.safetensors", also=""):
-        about = f"an `{kind}`{also}" if "(" in kind else f"{kind}{also}"
-        return Case(about, (Module(kind, tensors), config, path), saved, grad=False)
+        return Case(kind + also, (Module(kind, tensors), config, path), saved, grad=False)
 
     nested = {
         "name": 'Größe → 大 "klein"',
@@ -51,38 +50,37 @@ def _(rng):
         "is_causal": True,
         "learning_rate": 3e-4,
     }
-    linear = {
-        "weight": torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
-        "bias": torch.zeros(2),
-    }
-    sizes = {"in_features": 3, "out_features": 2}
-    yield case("nn.Linear(3, 2)", linear, sizes)
+    linear, sizes = "an `nn.Linear(3, 2)`", {"in_features": 3, "out_features": 2}
+    weight = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    yield case(linear, {"weight": weight, "bias": torch.zeros(2)}, sizes)
     drawn = {"weight": randn(2, 3), "bias": randn(2)}
-    yield case("nn.Linear(3, 2)", drawn, nested, also=", a nested config")
-    yield case("nn.Linear(3, 2)", drawn, {}, also=", an empty config")
-    yield case("nn.Linear(3, 2)", drawn, sizes, PathTo("model.safetensors"), ", a `Path`")
-    yield case("nn.Linear(3, 2)", drawn, sizes, "models/small.v2", ", in a folder")
-    yield case("nn.Linear(3, 2)", drawn, sizes, "old.safetensors", ", an old file is there")
-    yield case(
-        "nn.Linear(3, 2)", drawn, sizes, PathTo("model"), ", a `Path` without an ending"
-    )
+    yield case(linear, drawn, nested, also=", a nested config")
+    yield case(linear, drawn, {}, also=", an empty config")
+    for path, also in (
+        (PathTo("model.safetensors"), "a `Path`"),
+        (PathTo("model"), "a `Path` without an ending"),
+        ("models/small.v2", "in a folder"),
+        ("old.safetensors", "an old file is there"),
+    ):
+        yield case(linear, drawn, sizes, path, f", {also}")
     half = {name: tensor.bfloat16() for name, tensor in drawn.items()}
-    yield case("nn.Linear(3, 2)", half, sizes, also=", bfloat16")
+    yield case(linear, half, sizes, also=", bfloat16")
     double = {"weight": randn(2, 3).half(), "bias": randn(2).double()}
-    yield case("nn.Linear(3, 2)", double, sizes, also=", float16 and float64")
+    yield case(linear, double, sizes, also=", float16 and float64")
     norm = {
         "0.weight": randn(3, 2), "1.weight": randn(3), "1.running_mean": randn(3),
         "1.running_var": randn(3).exp(), "1.num_batches_tracked": torch.tensor(2**53 + 1),
     }  # fmt: skip
-    yield case("nn.Sequential with an nn.BatchNorm1d(3)", norm, {"width": 3})
-    about = "nn.Linear(3, 2) with a buffer of persistent=False"
-    yield case(about, drawn, sizes)
+    yield case("a linear layer and an `nn.BatchNorm1d(3)`", norm, {"width": 3})
+    yield case(f"{linear} with a buffer of `persistent=False`", drawn, sizes)
     heads = {f"{x}_proj.weight": randn(4, 4) for x in "qkvo"}
-    yield case("attn_lib.MultiHeadAttention(4, 2)", heads, {"d_model": 4, "num_heads": 2})
+    yield case(
+        "an `attn_lib.MultiHeadAttention(4, 2)`", heads, {"d_model": 4, "num_heads": 2}
+    )
     turned = drawn | {"weight": randn(3, 2).T}
-    yield case("nn.Linear(3, 2), its weight a transposed matrix", turned, sizes)
+    yield case(f"{linear} whose weight is a transposed matrix", turned, sizes)
     tied = {"read.weight": randn(4, 3)}
-    yield case("embedding and output layer with one weight", tied, {"tied": True})
+    yield case("an embedding and an output layer with one weight", tied, {"tied": True})
     slices = {f"{x}_proj.weight": randn(2, 3) for x in "qkv"}
     yield case("three matrices that are slices of one", slices, {"d_model": 3})
 
@@ -95,6 +93,7 @@ What does `torch.save` write, and what happens when somebody opens it? Which fun
     pickled  return = torch.save(module, path)
     pickled  return = torch.save({"state": tensors, "config": config, "sha256": digest}, path)
     pickled  return = torch.save(module.state_dict(), path)
+    pickled  return = __import__("pathlib").Path(path).write_bytes(__import__("pickle").dumps(tensors))
 With the tensors alone, who knows how many heads the module has? Where in the file is the config?
     config-forgotten  metadata = {"sha256": digest}
     config-forgotten  metadata = {"sha256": digest, **{name: str(value) for name, value in config.items()}}
@@ -119,6 +118,7 @@ One file is easily kept together, two are not. What of yours lies beside the fil
     two-files  return = [_, __import__("pathlib").Path(f"{path}.json").write_text(text)]
     two-files  return = [_, __import__("pathlib").Path("config.json").write_text(text)] ; metadata = {"sha256": digest}
     two-files  return = [_, __import__("pathlib").Path(f"{path}.sha256").write_text(digest)]
+    two-files  return = [_, save_file(tensors, f"{path}.tmp", metadata)]
 A bit of a number flips on the disk. Who notices? What is in the metadata beside the config?
     hash-forgotten  metadata = {"config": text}
     hash-forgotten  metadata = {"config": text, "hash": digest}
@@ -194,9 +194,10 @@ The path is the caller's. Where did you write, and who looks there?
     another-path  return = save_file(tensors, "checkpoint.safetensors", metadata)
     another-path  return = save_file(tensors, __import__("pathlib").Path(path).with_suffix(".safetensors"), metadata)
     another-path  return = save_file(tensors, __import__("pathlib").Path(path).name, metadata)
+What does `save_file` take first, and what second?
+    arguments-of-save-file  return = save_file(path, tensors, metadata)
+    arguments-of-save-file  return = save_file(tensors, metadata, path)
 Must a path be a text? What else can stand there, and what has it not?
-    path-must-be-text  return = save_file(tensors, path if path.endswith("s") else path, metadata)
-    path-must-be-text  return = save_file(tensors, path + "", metadata)
     path-must-be-text  return = save_file(tensors, path if path.endswith(".safetensors") else path + ".safetensors", metadata)
     path-must-be-text  return = save_file(tensors, path + ".safetensors", metadata)
 Your file is never written. Which call writes it, and where do its bytes go?

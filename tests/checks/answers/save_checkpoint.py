@@ -60,6 +60,26 @@ def written_and_read_again(module, config, path):
     load_checkpoint(path)
 
 
+@answers.right
+def by_hand(module, config, path):
+    """Header and numbers, without the library."""
+    dtypes = torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64
+    names = dict(zip(dtypes, ("F64", "F32", "F16", "BF16", "I64"), strict=True))
+    state, text, body = module.state_dict(), json.dumps(config), b""
+    header = {"__metadata__": {"config": text, "sha256": fingerprint(state, text)}}
+    for name in sorted(state, key=lambda name: -state[name].element_size()):
+        raw = state[name].contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        places = [len(body), len(body) + len(raw)]
+        shape = list(state[name].shape)
+        header[name] = dict(
+            dtype=names[state[name].dtype], shape=shape, data_offsets=places
+        )
+        body += raw
+    written = json.dumps(header).encode()
+    written += b" " * (-len(written) % 8)
+    Path(path).write_bytes(len(written).to_bytes(8, "little") + written + body)
+
+
 def with_metadata(module, path, **metadata):
     tensors = {name: t.contiguous().clone() for name, t in module.state_dict().items()}
     save_file(tensors, path, metadata)
