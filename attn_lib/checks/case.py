@@ -54,6 +54,7 @@ class Case:
         in_turns: `run` calls `answer(*tensors, kept)` several times, with what the last call returned
             second as `kept`, and an answer must know nothing but these. The grader then plays `run`
             in its own process, where a learner's code cannot look.
+        raises: whether an answer must raise a ValueError here; the judge alone knows that.
     """
 
     about: str
@@ -62,3 +63,4 @@ class Case:
     grad: bool = True
     tolerance: float | None = None
     in_turns: bool = False
+    raises: bool = False
