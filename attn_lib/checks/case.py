@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from attn_lib.checks.served import Serves
-
 
 class Wrong(Exception):
     """Raised by a case's `run` when an answer cannot be used at all; the message is the learner's."""
@@ -56,8 +54,8 @@ class Case:
         in_turns: `run` calls `answer(*tensors, kept)` several times, with what the last call returned
             second as `kept`, and an answer must know nothing but these. The grader then plays `run`
             in its own process, where a learner's code cannot look.
-        serves: `run` receives one thing more, at the end: a function of tensors that does what this says
-            and shows nothing of it (see served.py).
+        serves: `run` receives one thing more, at the end: a function of tensors that does what this
+            does, a `Serves`, and shows nothing of it (see served.py).
     """
 
     about: str
@@ -66,4 +64,4 @@ class Case:
     grad: bool = True
     tolerance: float | None = None
     in_turns: bool = False
-    serves: Serves | None = None
+    serves: Any = None

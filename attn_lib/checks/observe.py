@@ -167,7 +167,7 @@ def attempt(
     try:
         args, leaves = _clone(case.args, gradients)
         try:
-            with calls(case.serves) as functions:
+            with calls(case.serves, is_ours=is_ours) as functions:
                 returned = case.run(answer, *args, *functions)
         except NotImplementedError as error:
             outcome.untouched = not _from_torch(error)

@@ -26,7 +26,8 @@ def served_by(function: Callable) -> Serves:
     def serves(given: list[Any], gradient: Tensor | None) -> list[Any] | str:
         try:
             leaves = [_leaf(value) for value in given]
-            result = function(*leaves)
+            with torch.enable_grad():  # autograd calls this without
+                result = function(*leaves)
             if gradient is None:
                 return [result.detach(), result.requires_grad]
             floats = [leaf for leaf in leaves if leaf is not None and leaf.requires_grad]
@@ -47,10 +48,18 @@ def _leaf(value: Tensor | None) -> Tensor | None:
 
 
 @contextmanager
-def calls(serves: Serves | None) -> Iterator[list[Callable[..., Tensor]]]:
-    """Give a list of one function, which asks `serves` in another thread; an empty one for None."""
+def calls(serves: Serves | None, *, is_ours: bool) -> Iterator[list[Callable[..., Tensor]]]:
+    """Give a list of one function, which asks `serves` in another thread; an empty one for None.
+
+    Args:
+        serves: what is called.
+        is_ours: a known answer calls it, which may do so in this thread: that is quicker.
+    """
     if serves is None:
         yield []
+        return
+    if is_ours:
+        yield [lambda *given: _Call.apply(serves, *given)]
         return
     questions: SimpleQueue[tuple | None] = SimpleQueue()
     replies: SimpleQueue[list[Any] | str] = SimpleQueue()
@@ -59,20 +68,25 @@ def calls(serves: Serves | None) -> Iterator[list[Callable[..., Tensor]]]:
         while (question := questions.get()) is not None:
             replies.put(serves(*question))
 
-    def ask(given: list[Any], gradient: Tensor | None) -> list[Any]:
+    def asked(given: list[Any], gradient: Tensor | None) -> list[Any] | str:
         questions.put(([_plain(value) for value in given], gradient))
-        reply = replies.get()
-        if isinstance(reply, str):
-            raise RuntimeError(reply)
-        return reply
+        return replies.get()
 
     thread = Thread(target=serve, args=(serves,), daemon=True)
     thread.start()
     try:
-        yield [lambda *given: _Call.apply(ask, *given)]
+        yield [lambda *given: _Call.apply(asked, *given)]
     finally:
         questions.put(None)
         thread.join()
+
+
+def _replied(serves: Serves, given: tuple, gradient: Tensor | None) -> list[Any]:
+    """Return what is replied, or raise the error."""
+    reply = serves(list(given), gradient)
+    if isinstance(reply, str):
+        raise RuntimeError(reply)
+    return reply
 
 
 def _plain(value: Any) -> Tensor | None:
@@ -89,9 +103,9 @@ class _Call(torch.autograd.Function):
     """A call, for autograd: its graph has this one node, whatever the function does."""
 
     @staticmethod
-    def forward(ctx: Any, ask: Callable, *given: Any) -> Tensor:
-        result, flows = ask(list(given), None)
-        ctx.ask = ask
+    def forward(ctx: Any, serves: Serves, *given: Any) -> Tensor:
+        result, flows = _replied(serves, given, None)
+        ctx.serves = serves
         ctx.save_for_backward(*given)
         if not flows:
             ctx.mark_non_differentiable(result)
@@ -100,4 +114,4 @@ class _Call(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        return None, *ctx.ask(list(ctx.saved_tensors), gradient)
+        return None, *_replied(ctx.serves, ctx.saved_tensors, gradient)

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_12.hidden import KINDS, Hidden, hidden
+from attn_lib.checks.lesson_12.hidden import KINDS, hidden
 from attn_lib.checks.lesson_12.runs import PRINTED, RETURNED, tested
 from attn_lib.checks.observe import Outcome, walled_off
 from attn_lib.checks.task import Mistake, task
@@ -45,7 +45,8 @@ def test_attention(implementation):
     for given in inputs:
         for mask in masks:
             got = implementation(*given, mask)
-            want = F.scaled_dot_product_attention(*(t.double() for t in given), mask)
+            exact = [t.double() for t in given]
+            want = F.scaled_dot_product_attention(exact[0], exact[1], exact[2], mask)
             tolerance = loose if got.dtype == torch.float16 else tight
             fits = got.shape == want.shape
             typed = got.dtype == given[0].dtype
@@ -101,12 +102,11 @@ def _(tried: Trial, outcomes: list[Outcome]) -> Verdict:
         tuple[str, str], list[bool]
     ] = {}  # of each wrong one: of all that do the same
     for one, is_accused in zip(served, accused, strict=True):
-        assert isinstance(one, Hidden)
         if one.kind:
             said.setdefault((one.kind, one.name), []).append(is_accused)
     alarms = [
         o for one, o in zip(served, outcomes, strict=True) if not one.kind and o.error
-    ]  # type: ignore
+    ]
     rights = len(served) - sum(map(len, said.values()))
     caught = {name: all(copies) for name, copies in said.items()}
     earned = points(sum(caught.values()) / len(caught), len(alarms))
@@ -183,11 +183,9 @@ test_attention.rows("""
 How many implementations have the right shape, and are wrong all the same? What else can you know of
 the result?
     only-the-shape  right = fits ; flows = True
-    only-the-shape  right = got.shape == v.shape[:2] + q.shape[2:3] + v.shape[3:] ; flows = True
     only-the-shape  right = fits and typed ; flows = True
 Wrong numbers are finite, too. With what do you compare them?
     only-finite  right = got.isfinite().all() ; flows = True
-    only-finite  right = fits and got.isfinite().all() ; flows = True
     only-finite  right = fits and typed and got.isfinite().all() ; flows = True
 A law that wrong implementations obey as well proves little. Put ones into v: which mistakes still
 give ones? With which numbers could you compare?
@@ -197,10 +195,7 @@ Is there a call with a mask in your test? A right answer without one says nothin
     no-mask  masks = [None] ; last = None ; inputs = [(q, k, v)]
     no-mask  masks = [None] ; flows = True
     no-mask  masks = [None] ; flows = True ; inputs = [(q, k, v)]
-    no-mask  masks = [None] ; flows = True ; inputs = [(q, k, v), (q * far, k, v)]
     no-mask  masks = [None] ; flows = True ; inputs = [(q, k, v), (q.half(), k.half(), v.half())]
-    no-mask  masks = [None] ; last = None ; inputs = [(q, k, v), (q * far, k, v)]
-    no-mask  masks = [None] ; last = None ; inputs = [(q, k, v), (q.half(), k.half(), v.half())]
 You give it a mask. Of which shape? What if it is another one in each head, or sentence?
     one-shape-of-mask  each = torch.rand(L, S) < 0.6 ; shared = each ; last = dead[:3, :3]
     one-shape-of-mask  each = torch.rand(B, 1, 1, S) < 0.6 ; shared = each
@@ -213,10 +208,8 @@ In which of your masks may a query see nothing at all? What should it get?
 Some implementations are right only if B or H is 1, or L = S, or D = Dv. Which of your sizes are equal?
 If none: how small a difference do you let pass?
     equal-sizes  (B, H, L, S, D, Dv) = (1, 1, 4, 4, 5, 5)
-    equal-sizes  (B, H, L, S, D, Dv) = (1, 1, 6, 6, 5, 5)
     equal-sizes  (B, H, L, S, D, Dv) = (4, 4, 4, 4, 4, 4)
     equal-sizes  (B, H, L, S, D, Dv) = (2, 3, 4, 6, 5, 5)
-    equal-sizes  (B, H, L, S, D, Dv) = (2, 3, 4, 4, 4, 4)
 What is exp(100) in float32? Which of your scores are as large as that?
     only-small-scores  far = 1.0
     only-small-scores  inputs = [(q, k, v), (q.half(), k.half(), v.half())]
@@ -243,10 +236,8 @@ test_attention.rows(f"""
     accuses-right-ones  each = torch.rand(B, H, L, S)
     accuses-right-ones  want = implementation(*given)
     accuses-right-ones  tight = 0.0 ; loose = 0.0
-    accuses-right-ones  tight = 1e-9 ; loose = 1e-9
     accuses-right-ones  tight = 1e-7 ; loose = 1e-7
     accuses-right-ones  loose = 1e-5
-    accuses-right-ones  loose = 1e-6
 """)
 
 

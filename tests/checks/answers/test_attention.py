@@ -14,7 +14,9 @@ answers = Answers(
         tight=["1e-3", "2e-5"],
         masks=["[shared, dead, each, None]", "[None, dead, shared]"],
         equal=["torch.allclose(got.double(), want.double(), rtol=0.0, atol=tolerance)"],
-        flows=["torch.autograd.gradcheck(implementation, (*leaves, last))"],
+        flows=[
+            "torch.autograd.gradcheck(implementation, (*leaves, last), fast_mode=True, atol=1e-4)"
+        ],
     ),
 )
 
@@ -57,14 +59,15 @@ def by_torch_testing(implementation):
 @answers.right
 def gradients_beside_the_right_ones(implementation):
     """No gradcheck: the gradients are compared with those of what is right."""
-    for dtype, scale in ((torch.float32, 1.0), (torch.float16, 1.0), (torch.float64, 60.0)):
+    for dtype, scale in ((torch.float32, 1.0), (torch.float16, 1.0), (torch.float32, 60.0)):
         *leaves, mask = inputs(2, 3, 4, 5, 6, 7, dtype, scale)
         leaves = [t.requires_grad_() for t in leaves]
         for given in (mask, mask[:, :1], None):
             mine, right = implementation(*leaves, given), want(*leaves, given)
-            assert mine.shape == right.shape and mine.dtype == right.dtype
-            assert (mine - right).abs().max() < (2e-2 if dtype == torch.float16 else 1e-4)
-            if dtype != torch.float16:
+            assert mine.shape == right.shape
+            assert mine.dtype == right.dtype
+            assert (mine - right).abs().max() < (2e-2 if dtype == torch.float16 else 1e-3)
+            if dtype == torch.float32 and scale == 1:
                 grads = (
                     torch.autograd.grad(o.square().sum(), leaves) for o in (mine, right)
                 )
@@ -95,9 +98,9 @@ def properties_only(implementation):
     """The laws of lesson 12, without any reference: wrong temperatures obey them."""
     q, k, v, mask = inputs(2, 3, 4, 6, 5, 7)
     got = implementation(q, k, v, mask)
-    assert (
-        got.shape == (2, 3, 4, 7) and got.isfinite().all() and (got[..., 0, :] == 0).all()
-    )
+    assert got.shape == (2, 3, 4, 7)
+    assert got.isfinite().all()
+    assert (got[..., 0, :] == 0).all()
     ones = implementation(q, k, torch.ones_like(v))
     assert (ones - 1).abs().max() < 1e-4
     order = torch.tensor([3, 1, 0, 5, 4, 2])
