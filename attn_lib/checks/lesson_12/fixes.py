@@ -22,7 +22,7 @@ class Planted(NamedTuple):
 PLANTED = {
     "fix_1": Planted(
         split_heads,
-        {"split-view-no-transpose": {"heads": "x.reshape(B, num_heads, L, D)"}},
+        {"split-interleaved-channels": {"cut": "x.reshape(B, L, D, num_heads).mT"}},
     ),
     "fix_2": Planted(masked_attention, {"scale-by-the-wrong-size": {"D": "v.shape[-1]"}}),
     "fix_3": Planted(
@@ -44,12 +44,11 @@ _POINTS = {"fix_1": 1, "fix_2": 1, "fix_3": 1, "fix_4": 2, "fix_5": 2}
 
 _HINTS = {
     "fix_1": [
-        "The shape is right. What else can you know of a result before you run it? Give it numbers that "
-        "tell where they come from: `torch.arange`.",
-        "x[0, i, c] has to come out at one place only. Which place is that for token 1, channel 0? Where "
-        "is it in fact?",
-        "`reshape` and `view` read on in memory, whatever the axes are called. Which line gives an axis a new "
-        "place, and is it the one that should?",
+        "The shape is right, and so is the set of numbers. What else can you know before you run it? Give it "
+        "numbers that tell where they come from: `torch.arange`.",
+        "Print head 0 of one token with the channels 0 to 5, for two heads. Which three should be there?",
+        "When the last axis is cut in two, neighbors stay together in the second of the two new axes. Which "
+        "should that be: heads, or places within a head?",
     ],
     "fix_2": [
         "It agrees with PyTorch's own on many inputs. Which sizes have those in common? Try six different "
