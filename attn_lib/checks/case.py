@@ -54,6 +54,8 @@ class Case:
         in_turns: `run` calls `answer(*tensors, kept)` several times, with what the last call returned
             second as `kept`, and an answer must know nothing but these. The grader then plays `run`
             in its own process, where a learner's code cannot look.
+        serves: `run` receives one thing more, at the end: a function of tensors that does what this
+            does, a `Serves`, and shows nothing of it (see served.py).
         raises: whether an answer must raise a ValueError here; the judge alone knows that.
     """
 
@@ -63,4 +65,5 @@ class Case:
     grad: bool = True
     tolerance: float | None = None
     in_turns: bool = False
+    serves: Any = None
     raises: bool = False

@@ -182,6 +182,12 @@ def interrupted(task: Task, case: Case) -> Verdict:
     return Verdict(task.name, "error", where=where, evidence=text, max_points=task.points)
 
 
+def too_slow(task: Task, done: int, of: int, seconds: float) -> Verdict:
+    """Make the verdict on an answer that takes too long on all inputs together."""
+    text = f"After {seconds:g} seconds, it was done with {done} of {of} calls. Can it do with smaller tensors?"
+    return Verdict(task.name, "error", evidence=text, max_points=task.points)
+
+
 def not_callable(task: Task, answer: Any) -> Verdict:
     """Make the verdict on something that is neither a function nor a class."""
     kind = "class" if inspect.isclass(task.reference) else "function"

@@ -37,7 +37,15 @@ TAUGHT = {
 NEVER = ("minilm", "serve", "writing", "data_parallel")
 
 # What observes an answer, and what the modules of earlier lessons import.
-ENGINE = ("case.py", "module_runs.py", "observe.py", "rows.py", "say.py", "task.py")
+ENGINE = (
+    "case.py",
+    "module_runs.py",
+    "observe.py",
+    "rows.py",
+    "say.py",
+    "served.py",
+    "task.py",
+)
 
 # What is shown of a lesson's checks while it is graded: how its cases call an answer.
 WITHOUT_ANSWERS = ("runs.py", "fake_model.py")
