@@ -15,6 +15,7 @@ from attn_lib.checks import (  # noqa: F401 - they register their tasks
     lesson_08,
     lesson_09,
     lesson_10,
+    lesson_11,
 )
 from attn_lib.checks.commands import check, grade, hint, mine, progress
 from attn_lib.checks.drill import drill

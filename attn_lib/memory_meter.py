@@ -1,0 +1,83 @@
+"""How much memory a piece of code takes, and which operation takes it."""
+
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class MemoryMeter(TorchDispatchMode):
+    """Watch every tensor that is made inside a `with` block, and for how long it lives.
+
+        with MemoryMeter(ignore=(q, k, v)) as meter:
+            attention(q, k, v)
+        print(meter.peak, meter.largest, meter.where)
+
+    What counts is the memory behind a tensor: a view costs nothing. A tensor that was there before
+    counts from its first use on, unless it is ignored. What autograd keeps for the way back counts
+    as long as it is kept; so the backward pass belongs into the block if it is to be measured.
+
+    It sees PyTorch's operations in its own thread, but not what goes on inside one of them, nor
+    numpy and Python lists.
+
+    Args:
+        ignore: tensors that do not count: the inputs.
+
+    Attributes:
+        peak: the most bytes that were alive at one time.
+        largest: the bytes of the largest single tensor.
+        where: the operation that made it, with its shape and dtype.
+        now: the bytes that are alive now.
+        unseen: the bytes of all tensors that were used here, but made where it does not see: by numpy,
+            in another thread, before the block. Single numbers are left out.
+    """
+
+    def __init__(self, *, ignore: Iterable[Tensor] = ()):
+        super().__init__()
+        self.now = self.peak = self.largest = self.unseen = 0
+        self.where = "nothing was made"
+        self._bytes: dict[int, int] = {}  # of each memory that is alive, by the id of its storage
+        self._ignored = {id(s): s for s in (t.untyped_storage() for t in ignore)}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None):
+        given = list(_tensors((args, kwargs or {})))
+        for tensor in given:
+            if tensor.ndim:
+                storage = tensor.untyped_storage()
+                if id(storage) not in self._bytes and id(storage) not in self._ignored:
+                    self.unseen += storage.nbytes()
+        result = func(*args, **(kwargs or {}))
+        # The arguments, too: what is written into with `out=` or `[...] =` may be new to us.
+        for tensor in (*given, *_tensors(result)):
+            self._see(tensor, func)
+        return result
+
+    def _see(self, tensor: Tensor, func: Any) -> None:
+        storage = tensor.untyped_storage()
+        key, size = id(storage), storage.nbytes()
+        if key in self._ignored or self._bytes.get(key) == size:
+            return
+        if key not in self._bytes:
+            weakref.finalize(storage, self._forget, key).atexit = False
+        self.now += size - self._bytes.get(key, 0)
+        self._bytes[key] = size
+        self.peak = max(self.peak, self.now)
+        if size > self.largest:
+            kind = f"{tensor.dtype}".removeprefix("torch.")
+            operation = func._schema.name.removeprefix("aten::")
+            self.largest, self.where = size, f"{operation} {tuple(tensor.shape)} {kind}"
+
+    def _forget(self, key: int) -> None:
+        self.now -= self._bytes.pop(key)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in what an operation takes or gives."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(item)
