@@ -204,7 +204,6 @@ A query has the number it has in the whole text. Which number has the first quer
 On which side of the query are its keys? Print your mask for a small block: which entries are hidden?
     mask-inverted  future = behind > 0
     mask-inverted  forbidden = keys >= 0
-    mask-inverted  hidden = scores.masked_fill(~(future | too_old), -torch.inf) ; part = _
 A window is ahead and behind: which of the two conditions must a key meet, or is it both?
     and-for-or  hidden = scores.masked_fill(future & too_old, -torch.inf) ; part = _
 The outputs of your parts: along which axis do they stand one after the other?
