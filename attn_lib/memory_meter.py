@@ -39,7 +39,9 @@ class MemoryMeter(TorchDispatchMode):
         super().__init__()
         self.now = self.peak = self.largest = self.unseen = 0
         self.where = "nothing was made"
-        self._bytes: dict[int, int] = {}  # of each memory that is alive, by the id of its storage
+        self._bytes: dict[
+            int, int
+        ] = {}  # of each memory that is alive, by the id of its storage
         self._ignored = {id(s): s for s in (t.untyped_storage() for t in ignore)}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None):

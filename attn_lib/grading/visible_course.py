@@ -28,6 +28,7 @@ TAUGHT = {
     "positions": 8,
     "training": 8,
     "blocks": 9,
+    "memory_meter": 10,  # it judges in lesson 11
     "models": 10,
 }
 

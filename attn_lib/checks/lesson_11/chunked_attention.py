@@ -100,7 +100,10 @@ def _(rng):
     q, k, v = random(1, 2, 8, 6)
     k = torch.linspace(0.1, 2.0, 8)[:, None] * k[..., :1, :]
     k = torch.where(q.sum((-2, -1), keepdim=True) < 0, -k, k)
-    for about, keys in (("or fall with the key", k), ("or fall, the other way", k.flip(-2))):
+    for about, keys in (
+        ("or fall with the key", k),
+        ("or fall, the other way", k.flip(-2)),
+    ):
         yield case(f"scores that rise {about}", (q, keys, v), 3, True)
     yield case("one head, D = 1", random(2, 1, 7, 1), 4, True)
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 6, 6))

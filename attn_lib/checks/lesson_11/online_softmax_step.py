@@ -73,7 +73,10 @@ def _(rng):
     )  # fmt: skip
     shape = (3, 3, 3)
     yield step(
-        "all sizes 3", *later(*shape, C=3, D=3), random(*shape, 3, scale=3), random(3, 3, 3, 3)
+        "all sizes 3",
+        *later(*shape, C=3, D=3),
+        random(*shape, 3, scale=3),
+        random(3, 3, 3, 3),
     )
     scores = random(2, 2, 4, 7, scale=2)
     yield row("", scores, random(2, 2, 7, 3), (3, 3, 1))

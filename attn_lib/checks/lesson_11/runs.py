@@ -35,7 +35,9 @@ def metered(answer, q, k, v, *options):
     with MemoryMeter(ignore=(q, k, v)) as meter:
         result = answer(q, k, v, *options)
         if isinstance(result, torch.Tensor):
-            result = result.clone()  # so that the meter sees what it has not seen in the making
+            result = (
+                result.clone()
+            )  # so that the meter sees what it has not seen in the making
     if not isinstance(result, torch.Tensor):
         return result
     limit = q.shape[-2] * k.shape[-2]

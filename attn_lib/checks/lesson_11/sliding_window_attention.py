@@ -101,7 +101,11 @@ def _(rng):
         return Case(about, (*inputs, window), **kwargs)
 
     qkv = [[[1.0], [1.0], [2.0]], [[0.0], [1.0], [2.0]], [[1.0], [5.0], [8.0]]]
-    yield case("three tokens, each sees itself and the one before", torch.tensor(qkv)[:, None, None], 2)
+    yield case(
+        "three tokens, each sees itself and the one before",
+        torch.tensor(qkv)[:, None, None],
+        2,
+    )
     yield case("one token", random(1, 1, 1, 1), 1)
     yield case("one token in a window of 3", random(1, 2, 1, 4), 3)
     yield case("every token sees itself only", random(2, 3, 5, 6), 1)
@@ -122,7 +126,9 @@ def _(rng):
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
         yield case(about, random(2, 3, 7, 6, dtype=dtype), 3, grad=False)
-    yield case("the memory of a long text", random(1, 1, 512, 2), 4, run=metered, grad=False)
+    yield case(
+        "the memory of a long text", random(1, 1, 512, 2), 4, run=metered, grad=False
+    )
 
 
 # ------------------------------------------------------------------------------- mistakes

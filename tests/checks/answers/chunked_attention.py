@@ -156,7 +156,10 @@ def every_name_kept_until_it_is_used_again(q, k, v, chunk_size, is_causal=False)
 @answers.right
 def head_by_head(q, k, v, chunk_size, is_causal=False):
     flat = (x.flatten(0, 1).split(1) for x in (q, k, v))
-    heads = [right(*(x[None] for x in one), chunk_size, is_causal) for one in zip(*flat, strict=True)]
+    heads = [
+        right(*(x[None] for x in one), chunk_size, is_causal)
+        for one in zip(*flat, strict=True)
+    ]
     return torch.cat(heads, 1).view_as(q)  # fmt: skip
 
 

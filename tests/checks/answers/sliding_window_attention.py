@@ -55,9 +55,7 @@ def this_block_and_the_one_before(q, k, v, window):
     L = q.shape[-2]
     more = -L % window
     q, k, v = (F.pad(x, (0, 0, 0, more)).unflatten(-2, (-1, window)) for x in (q, k, v))
-    k, v = (
-        torch.cat([F.pad(x, (0, 0, 0, 0, 1, 0))[:, :, :-1], x], -2) for x in (k, v)
-    )
+    k, v = (torch.cat([F.pad(x, (0, 0, 0, 0, 1, 0))[:, :, :-1], x], -2) for x in (k, v))
     behind = torch.arange(window)[:, None] + window - torch.arange(2 * window)
     allowed = (behind >= 0) & (behind < window)
     real = torch.arange(2 * window) >= window  # the first block has none before it
@@ -94,7 +92,9 @@ def in_blocks_of_sixteen(q, k, v, window):
 @answers.wrong
 def a_band_mask_for_the_fused_kernel(q, k, v, window):
     behind = torch.arange(q.shape[-2])[:, None] - torch.arange(k.shape[-2])
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=(behind >= 0) & (behind < window))
+    return F.scaled_dot_product_attention(
+        q, k, v, attn_mask=(behind >= 0) & (behind < window)
+    )
 
 
 @answers.wrong
