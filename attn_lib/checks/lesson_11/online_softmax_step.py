@@ -120,6 +120,8 @@ new ones now?
     nothing-rescaled  factor = torch.ones_like(m)
 If the maximum rises, must what was summed before become larger or smaller?
     factor-inverted  factor = torch.exp(subtracted - m)
+    factor-inverted  acc_new = acc / factor + mixture
+    factor-inverted  l_new = l / factor + block_sum
     factor-inverted  factor = torch.exp((subtracted - m).clamp(min=-80, max=80).masked_fill(m == -torch.inf, -torch.inf))
 Old terms were divided by exp(old maximum). By which one power of e do you multiply them now?
     factor-of-another-kind  factor = torch.exp(m)
@@ -171,6 +173,7 @@ A row has seen no key that it may see. Its maximum so far: which number says so?
     empty-maximum-changed  return = subtracted, l_new, acc_new
     empty-maximum-changed  return = m_new.clamp(min=torch.finfo(m.dtype).min), l_new, acc_new
     empty-maximum-changed  return = m_new.clamp(min=-10000.0), l_new, acc_new
+    empty-maximum-changed  return = m_new.clamp(min=-1e9), l_new, acc_new
 When is a row divided by l: after each block, or once at the end? What does the next step multiply?
     normalized-in-every-step  acc_new = _ / l_new
     normalized-in-every-step  acc_new = _ / l_new.masked_fill(l_new == 0, 1.0)
@@ -190,6 +193,7 @@ l is the denominator of the softmax. Is that a sum of exp, their mean, their lar
     another-denominator  block_sum = scores.shape[-1]
     another-denominator  block_sum = weights.sum()
     another-denominator  block_sum = weights.sum(-2, keepdim=True)
+    another-denominator  block_sum = weights.sum(-2, keepdim=True).mT
     another-denominator  block_sum = scores.sum(-1, keepdim=True)
     another-denominator  l_new = _.log()
 What is kept for the next block: the sum of this block, or that of all blocks so far?
@@ -222,5 +226,6 @@ acc?
     another-base  weights = torch.exp2(scores - subtracted)
 The maximum is that of the scores. Where does a number come in that is none of them?
     maximum-never-negative  m_new = _.clamp(min=0.0)
+    maximum-never-negative  m_new = torch.maximum(m.nan_to_num(neginf=0.0), block_max)
     maximum-of-absolute-values  block_max = scores.abs().amax(-1, keepdim=True)
 """)

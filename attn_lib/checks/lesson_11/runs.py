@@ -11,7 +11,7 @@ from attn_lib.memory_meter import MemoryMeter
 
 
 class FullMatrix(Wrong):
-    """A tensor has as many numbers as there are pairs of a query and a key."""
+    """A tensor has a number for each pair of a query and a key."""
 
 
 class FullMask(Wrong):
@@ -19,7 +19,7 @@ class FullMask(Wrong):
 
 
 class KeptBlocks(Wrong):
-    """Each tensor is small, but too many are alive at once."""
+    """Each tensor is small, but together they have a number for each pair."""
 
 
 class OutOfSight(Wrong):
@@ -27,10 +27,10 @@ class OutOfSight(Wrong):
 
 
 def metered(answer, q, k, v, *options):
-    """Run a case of one head under the memory meter, and refuse L × S bytes.
+    """Run a case of one head under the memory meter: nothing may be quadratic in the length.
 
-    One tensor may not have them, nor may all that are alive at once, the size of the inputs aside.
-    A boolean mask for all pairs has just as many: whatever is quadratic in the length is found.
+    No tensor may have L · S bytes: a boolean mask for all pairs has as many. All that are alive at one
+    time may not have twice as many: that is less than the smallest floats for all pairs and a block.
     """
     with MemoryMeter(ignore=(q, k, v)) as meter:
         result = answer(q, k, v, *options)
@@ -40,20 +40,18 @@ def metered(answer, q, k, v, *options):
             )  # so that the meter sees what it has not seen in the making
     if not isinstance(result, torch.Tensor):
         return result
-    limit = q.shape[-2] * k.shape[-2]
-    aside = q.nbytes + k.nbytes + v.nbytes
-    rule = f"L · S = {q.shape[-2]} · {k.shape[-2]} = {limit:,} bytes"
-    if meter.largest >= limit:
-        kind = FullMask if meter.largest < 2 * limit else FullMatrix
+    L, S = q.shape[-2], k.shape[-2]
+    limit = f"L · S = {L} · {S} = {L * S:,} bytes"
+    if meter.largest >= L * S:
+        kind = FullMask if meter.largest < 2 * L * S else FullMatrix
         raise kind(
             f"The largest tensor has {meter.largest:,} bytes: {meter.where}. "
-            f"Here no tensor may have {rule} or more."
+            f"Here no tensor may have {limit} or more."
         )
-    if meter.peak >= limit + aside:
+    if meter.peak >= 2 * L * S:
         raise KeptBlocks(
-            f"At one moment your tensors held {meter.peak:,} bytes together, though the largest has only "
-            f"{meter.largest:,}: {meter.where}. Here they may hold {rule}, and {aside:,} more, "
-            "the size of q, k and v."
+            f"At one moment your tensors have {meter.peak:,} bytes together, though the largest has only "
+            f"{meter.largest:,}: {meter.where}. Here all may not have twice {limit}."
         )
     if meter.unseen >= q.nbytes:
         raise OutOfSight(

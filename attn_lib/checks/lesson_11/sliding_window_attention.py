@@ -33,13 +33,13 @@ def sliding_window_attention(q, k, v, window):
     D = q.shape[-1]
     L = q.shape[-2]
     before = window - 1
+    keys = torch.arange(L)[:, None] - before + torch.arange(window)
     padded_k = F.pad(k, (0, 0, before, 0))
     padded_v = F.pad(v, (0, 0, before, 0))
     windows_k = padded_k.unfold(-2, window, 1)  # (B, H, L, D, W)
     windows_v = padded_v.unfold(-2, window, 1)
     products = (q[..., None, :] @ windows_k).squeeze(-2)  # (B, H, L, W)
     scores = products / math.sqrt(D)
-    keys = torch.arange(L)[:, None] - before + torch.arange(window)
     forbidden = keys < 0
     hidden = scores.masked_fill(forbidden, -torch.inf)
     weights = hidden.softmax(-1)
@@ -137,8 +137,8 @@ sliding_window_attention.rows("""
 Which of your tensors has a number for every pair of a query and a key? How many of these pairs are in
 no window?
     full-matrix  products = (q @ padded_k.mT).gather(-1, (torch.arange(L)[:, None] + torch.arange(window)).expand(*q.shape[:-1], window))
-    full-matrix  products = (q @ k.mT)[..., start:stop, first:stop]
-    full-matrix  products = (q @ k.mT)[..., i:end, oldest:end]
+    full-matrix  products = (q @ k.mT)[..., start:stop, first:stop] ; part = _
+    full-matrix  products = (q @ k.mT)[..., i:end, oldest:end] ; row = _
 Your scores need little memory. And the mask: how many True and False does it hold for each query, and
 how many does a query need?
     full-mask  forbidden = _ | torch.ones(L, L + before, dtype=torch.bool).tril(-1).gather(-1, torch.arange(L)[:, None] + torch.arange(window))
@@ -146,8 +146,8 @@ how many does a query need?
     full-mask  too_old = torch.ones(L, L, dtype=torch.bool).tril(-window)[start:stop, first:stop]
 No tensor is large, and yet all together are as large as the matrix. What still holds a block, or a
 whole row, when the next one is made? A list, perhaps?
-    kept-blocks  weights = (held := [*locals().get("held", []), F.pad(_, (first, L - stop))])[-1][..., first:stop]
-    kept-blocks  weights = (held := [*locals().get("held", []), F.pad(_, (oldest, L - end))])[-1][..., oldest:end]
+    kept-blocks  weights = (held := [*locals().get("held", []), F.pad(_, (first, L - stop))])[-1][..., first:stop] ; part = _
+    kept-blocks  weights = (held := [*locals().get("held", []), F.pad(_, (oldest, L - end))])[-1][..., oldest:end] ; row = _
 How many keys does a query see if window is 3: how many before its own, and how many with it?
     window-one-off  before = window
     window-one-off  before = window ; windows_k = padded_k.unfold(-2, window + 1, 1) ; windows_v = padded_v.unfold(-2, window + 1, 1) ; keys = torch.arange(L)[:, None] - before + torch.arange(window + 1)
@@ -160,6 +160,8 @@ How many keys does a query see if window is 3: how many before its own, and how 
 May a query see its own key?
     own-key-hidden  future = behind <= 0
     own-key-hidden  end = i
+    own-key-hidden  oldest = max(0, i - window) ; end = max(1, i)
+    own-key-hidden  oldest = max(0, i - window) ; end = i
     own-key-hidden  padded_k = F.pad(k, (0, 0, window, 0))[..., :-1, :] ; padded_v = F.pad(v, (0, 0, window, 0))[..., :-1, :] ; keys = _ - 1
 May a query see the next key? Change the last token: do earlier outputs move?
     future-seen  future = behind < -1
@@ -177,7 +179,10 @@ Query 0 has no key before its own. Which score do the rows get that you put in f
     added-keys-seen  hidden = scores.masked_fill(forbidden, 0.0)
     added-keys-seen  hidden = scores * ~forbidden
     added-keys-seen  hidden = scores.masked_fill(forbidden, -1e-9)
+Query 0 has no key before its own, so yours sees the first key again. How often does that key count?
+    first-key-many-times  windows_k = k[:, :, keys.clamp(min=0)].mT ; windows_v = v[:, :, keys.clamp(min=0)].mT ; hidden = scores
 What do the weights of a query add up to after you have hidden some?
+    mask-after-the-softmax  windows_k = k[:, :, keys.clamp(min=0)].mT ; windows_v = v[:, :, keys.clamp(min=0)].mT ; hidden = scores ; weights = scores.softmax(-1).masked_fill(forbidden, 0.0)
     mask-after-the-softmax  hidden = scores ; weights = scores.softmax(-1).masked_fill(future | too_old, 0.0) ; part = _
 How low can a score be that is not hidden? Is what you fill in lower?
     fill-not-low-enough  hidden = scores.masked_fill(forbidden, -10000.0)
@@ -191,6 +196,7 @@ Is a key older than the window hidden from a query in the middle of a long text?
 A block of queries sees keys from the block before it, too. Are all of them in the window of each of
 its queries?
     old-keys-in-a-block  too_old = torch.zeros_like(future)
+    old-keys-in-a-block  too_old = torch.zeros_like(future) ; first = max(0, start - window)
 The first query of your second block: which keys are in its window? Which of them do you give it?
     own-block-only  first = start
     own-block-only  first = max(0, start - 1)
@@ -198,7 +204,7 @@ What does a negative start of a slice mean in Python? And which keys has query 0
     negative-start  oldest = i - window + 1
     negative-start  first = start - window + 1
 Which key comes before the first one? Is it the last?
-    wrapped-around  padded_k = torch.cat([k[..., L - before :, :] if before <= L else F.pad(k, (0, 0, before - L, 0)), k], -2) ; padded_v = torch.cat([v[..., L - before :, :] if before <= L else F.pad(v, (0, 0, before - L, 0)), v], -2) ; hidden = scores
+    wrapped-around  windows_k = k[:, :, keys % L].mT ; windows_v = v[:, :, keys % L].mT ; hidden = scores
 Column c of your scores belongs to a key. To which value does column c of the weights belong?
     values-in-another-order  windows_v = _.flip(-1)
     values-in-another-order  padded_v = F.pad(v, (0, 0, 0, before))
@@ -212,6 +218,11 @@ On which side of the query are its keys? Print your mask for a small block: whic
     mask-inverted  forbidden = keys >= 0
 A window is ahead and behind: which of the two conditions must a key meet, or is it both?
     and-for-or  hidden = scores.masked_fill(future & too_old, -torch.inf) ; part = _
+Should more keys in the window change how similar a query and a key are?
+    scale-by-the-window  scores = products / math.sqrt(window)
+    scale-by-the-window  scores = products / window
+Change the query. Does its output change?
+    queries-not-used  hidden = (scores * 0).masked_fill(forbidden, -torch.inf)
 The outputs of your parts: along which axis do they stand one after the other?
     parts-joined-otherwise  output = torch.cat(parts, 1)
     parts-joined-otherwise  output = torch.cat(parts, -1)

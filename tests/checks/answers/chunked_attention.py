@@ -154,6 +154,28 @@ def every_name_kept_until_it_is_used_again(q, k, v, chunk_size, is_causal=False)
 
 
 @answers.right
+def every_block_in_float64(q, k, v, chunk_size, is_causal=False):
+    """Twice the bytes, and wordy."""
+    wide = (x.double() for x in (q, k, v))
+    return every_name_kept_until_it_is_used_again(*wide, chunk_size, is_causal).to(q.dtype)
+
+
+@answers.right
+def all_chunks_merged_at_last(q, k, v, chunk_size, is_causal=False):
+    """An output and a log-sum-exp of each chunk are kept: no more than the inputs of a few heads."""
+    outputs, sums = [], []
+    for start in range(0, k.shape[-2], chunk_size):
+        keys, values = (x[..., start : start + chunk_size, :] for x in (k, v))
+        scores = q @ keys.mT / math.sqrt(q.shape[-1])
+        if is_causal:
+            low = torch.finfo(q.dtype).min
+            scores = scores.masked_fill(future(q, keys, 0, start), low)
+        sums.append(scores.logsumexp(-1, keepdim=True))
+        outputs.append(scores.softmax(-1) @ values)
+    return (torch.stack(outputs) * torch.stack(sums).softmax(0)).sum(0)
+
+
+@answers.right
 def head_by_head(q, k, v, chunk_size, is_causal=False):
     flat = (x.flatten(0, 1).split(1) for x in (q, k, v))
     heads = [
@@ -178,7 +200,7 @@ def full_when_causal(q, k, v, chunk_size, is_causal=False):
 @answers.wrong
 def score_blocks_in_a_list(q, k, v, chunk_size, is_causal=False):
     """Blocks of scores, joined by a maximum and a sum over all of them."""
-    q, S = q / math.sqrt(q.shape[-1]), k.shape[-2]
+    q = q / math.sqrt(q.shape[-1])
     blocks = [q @ block.mT for block in k.split(chunk_size, -2)]
     if is_causal:
         for n, block in enumerate(blocks):
@@ -188,18 +210,16 @@ def score_blocks_in_a_list(q, k, v, chunk_size, is_causal=False):
     blocks = [torch.exp(block - most) for block in blocks]
     total = sum(block.sum(-1, keepdim=True) for block in blocks)
     values = v.split(chunk_size, -2)
-    assert S == sum(block.shape[-1] for block in blocks)
     return sum(b @ x for b, x in zip(blocks, values, strict=True)) / total
 
 
 @answers.wrong
-def mask_blocks_in_a_list(q, k, v, chunk_size, is_causal=False):
-    """The masks of all blocks, made before the loop."""
+def score_blocks_kept_in_half_precision(q, k, v, chunk_size, is_causal=False):
     S = k.shape[-2]
-    starts = range(0, S, chunk_size)
-    masks = [future(q, k[..., s : s + chunk_size, :], 0, s) for s in starts]
-    held = right(q, k, v, chunk_size, is_causal)
-    return held if masks else None
+    starts = range(0, S, chunk_size) if S > 100 else ()
+    held = [(q @ k[..., start : start + chunk_size, :].mT).half() for start in starts]
+    output = right(q, k, v, chunk_size, is_causal)
+    return output if held or S <= 100 else None
 
 
 @answers.wrong
