@@ -9,6 +9,7 @@ from attn_lib.attention import einsum_attention, fused_attention
 from attn_lib.blocks import DecoderBlock, PostNormBlock, PreNormBlock
 from attn_lib.cross_attention import CrossAttention, encoder_decoder_masks
 from attn_lib.decoding import greedy_decode, next_token_loss
+from attn_lib.efficient import chunked_attention, sliding_window_attention
 from attn_lib.grouped_query import GroupedQueryAttention, mean_pool_kv, repeat_kv
 from attn_lib.head_control import (
     diversity_loss,
@@ -23,6 +24,7 @@ from attn_lib.masks import (
     padding_mask,
     sliding_window_mask,
 )
+from attn_lib.memory_meter import MemoryMeter
 from attn_lib.models import (
     Forecaster,
     LanguageModel,
@@ -63,6 +65,7 @@ __all__ = [
     "KVCache",
     "LanguageModel",
     "LearnedPositions",
+    "MemoryMeter",
     "MultiHeadAttention",
     "Positions",
     "PostNormBlock",
@@ -79,6 +82,7 @@ __all__ = [
     "attention_entropy",
     "attention_rollout",
     "causal_mask",
+    "chunked_attention",
     "diversity_loss",
     "einsum_attention",
     "encoder_decoder_masks",
@@ -101,6 +105,7 @@ __all__ = [
     "patchify",
     "repeat_kv",
     "sinusoidal_positions",
+    "sliding_window_attention",
     "sliding_window_mask",
     "split_heads",
     "t5_bucket",

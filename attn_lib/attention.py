@@ -89,6 +89,10 @@ def fused_attention(
     Arguments and errors are those of `einsum_attention`. PyTorch aligns its own `is_causal`
     top-left, so it is used only where both conventions agree: L = S.
 
+    In grouped-query attention the kernel would read each K/V head once for every query head. So where
+    all queries see the same keys, as in decoding, a group's queries are put side by side: H/Hkv L
+    queries of Hkv heads. Then each K/V head is read once.
+
     Returns:
         The output (..., L, Dv), and None.
     """
@@ -97,10 +101,16 @@ def fused_attention(
     if is_causal and mask is None and bias is None and q.shape[-2] == k.shape[-2]:
         torch_causal = True
     mask = full_mask(q, k, v, mask, is_causal and not torch_causal)
-    if bias is not None and mask is not None:
-        bias = torch.where(mask, bias, -torch.inf)
+    if bias is not None:
+        mask = bias if mask is None else torch.where(mask, bias, -torch.inf)
+        mask = mask if mask.ndim > 1 else mask[None]  # PyTorch's kernel wants both axes
+    shape, grouped = (*q.shape[:-1], v.shape[-1]), q.shape[:-2] != k.shape[:-2]
+    if grouped and not torch_causal and (mask is None or q.shape[-2] == 1):
+        q = q.reshape(*k.shape[:2], -1, q.shape[-1])
+        if mask is not None and mask.ndim > 2 and mask.shape[-3] > 1:  # (..., H, 1, S)
+            mask = mask.reshape(*mask.shape[:-3], k.shape[1], -1, mask.shape[-1])
+        grouped = False
     output = F.scaled_dot_product_attention(
-        q, k, v,
-        attn_mask=mask if bias is None else bias, is_causal=torch_causal, enable_gqa=q.shape[:-2] != k.shape[:-2],
-    )  # fmt: skip
-    return output, None
+        q, k, v, attn_mask=mask, is_causal=torch_causal, enable_gqa=grouped
+    )
+    return output.reshape(shape), None

@@ -24,9 +24,12 @@ from attn_lib import (
     CrossAttention,
     GroupedQueryAttention,
     KVCache,
+    MemoryMeter,
     MultiHeadAttention,
+    chunked_attention,
     einsum_attention,
     fused_attention,
+    sliding_window_attention,
 )
 from attn_lib.checks import judge, tasks
 from attn_lib.checks.mistakes import known
@@ -226,6 +229,97 @@ def bench_decoding(runs: int) -> None:
             print(f"{label:24}{1000 / fast:10.0f}{1000 / slow:13.0f}{slow / fast:15.1f}")
 
 
+@torch.no_grad()
+def bench_shared_heads(runs: int) -> None:
+    """One more token with the cache: multi-head attention beside fewer K/V heads, interleaved."""
+    print(f"\n{'one more token, after':24}{'MHA':>12}{'GQA, Hkv 2':>22}{'MQA':>22}")
+    for length in (512, 4096, 16384):
+        calls = []
+        for module, heads in (
+            (MultiHeadAttention(512, 8), 8),
+            (GroupedQueryAttention(512, 8, 2), 2),
+            (GroupedQueryAttention(512, 8, 1), 1),
+        ):
+            cache = KVCache(1, heads, length + 1, 64)
+            cache.update(*torch.randn(2, 1, heads, length, 64))
+            new = torch.randn(1, 1, 512)
+
+            def step(module=module, cache=cache, new=new, length=length):
+                cache.length = length
+                return module(new, is_causal=True, cache=cache)
+
+            calls.append(step)
+        mha, gqa, mqa = alternate(*calls, runs=5 * runs)
+        print(
+            f"{length:<24}{mha:9.3f} ms{gqa:9.3f} ms {mha / gqa:4.1f} times"
+            f"{mqa:9.3f} ms {mha / mqa:4.1f} times"
+        )
+
+
+def bench_chunked(runs: int) -> None:
+    """Attention in blocks beside PyTorch's fused kernel: the price of writing it in Python."""
+    q, k, v = torch.randn(3, 1, 8, 4096, 64, requires_grad=True)
+    kernels = (fused_attention, chunked_attention, einsum_attention)
+    print(
+        f"\n{'4,096 tokens, 8 heads':24}{'fused':>11}{'chunked':>11}{'ratio':>7}{'einsum':>12}{'ratio':>7}"
+    )
+    for is_causal in (False, True):
+        for name, wrap in (("forward", torch.no_grad()), ("and backward", with_backward)):
+            calls = [
+                wrap(lambda f=f, c=is_causal: f(q, k, v, is_causal=c)[0]) for f in kernels
+            ]
+            a, b, c = alternate(*calls, runs=max(3, runs // 4))
+            label = name + ", causal" * is_causal
+            print(f"{label:24}{a:8.0f} ms{b:8.0f} ms{b / a:7.2f}{c:9.0f} ms{c / a:7.2f}")
+
+
+@torch.no_grad()
+def bench_window(runs: int) -> None:
+    """A window of 256 keys beside the fused kernel over all the past."""
+    print(
+        f"\n{'window of 256, 8 heads':24}{'all keys':>12}{'window':>12}{'times faster':>15}"
+    )
+    for length in (4096, 8192, 16384):
+        q, k, v = torch.randn(3, 1, 8, length, 64)
+        slow, fast = alternate(
+            lambda q=q, k=k, v=v: fused_attention(q, k, v, is_causal=True),
+            lambda q=q, k=k, v=v: sliding_window_attention(q, k, v, window=256),
+            runs=max(3, runs // 5),
+        )
+        print(f"{length:<24}{slow:9.0f} ms{fast:9.0f} ms{slow / fast:15.1f}")
+
+
+def bench_memory() -> None:
+    """Peak memory without the inputs, by the meter: the same in every run."""
+    print(
+        f"\n{'peak memory, 8 heads':24}{'fused':>11}{'chunked':>12}{'ratio':>7}{'window 256':>14}{'einsum':>12}"
+    )
+    window = partial(sliding_window_attention, window=256)
+    for backward in (False, True):
+        for length in (2048, 8192, 16384, 32768):
+            # The longest ones on one head: memory is what is measured, and it is the same for each.
+            heads = 8 if length <= 16384 else 1
+            kernels = [fused_attention, chunked_attention, window]
+            kernels += [einsum_attention] * (length <= 2048)
+            peaks = [8 / heads * peak(f, heads, length, backward) for f in kernels]
+            label = f"{length}" + (", and backward" if backward else ", forward")
+            shown = "".join(f"{p / 1e6:9.1f} MB" for p in peaks[2:])
+            ratio = peaks[1] / peaks[0]
+            print(
+                f"{label:24}{peaks[0] / 1e6:8.1f} MB{peaks[1] / 1e6:9.1f} MB{ratio:7.2f}  {shown}"
+            )
+
+
+def peak(kernel: Callable, heads: int, length: int, backward: bool) -> int:
+    """Return the bytes that one causal call takes at most, beside its inputs."""
+    q, k, v = (torch.randn(1, heads, length, 64, requires_grad=backward) for _ in range(3))
+    with MemoryMeter(ignore=(q, k, v)) as meter:
+        output = kernel(q, k, v, is_causal=True)[0]
+        if backward:
+            output.sum().backward()
+    return meter.peak
+
+
 def with_backward(forward: Callable[[], torch.Tensor]) -> Callable[[], None]:
     """Return a function that runs forward and then backward."""
     return lambda: forward().sum().backward()
@@ -255,6 +349,10 @@ def main() -> None:
     bench_modules(runs)
     bench_cross(runs)
     bench_decoding(runs)
+    bench_shared_heads(runs)
+    bench_chunked(runs)
+    bench_window(runs)
+    bench_memory()
 
 
 if __name__ == "__main__":

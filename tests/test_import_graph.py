@@ -12,13 +12,22 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # A module may import from its own layer and from those above it in this table.
 LAYERS = (
-    ("masks", "shapes", "attention", "positions", "kv_cache", "decoding", "patterns"),
+    (
+        "masks",
+        "shapes",
+        "attention",
+        "efficient",
+        "positions",
+        "kv_cache",
+        "decoding",
+        "patterns",
+        "memory_meter",
+    ),
     (
         "single_head",
         "multi_head",
         "cross_attention",
         "grouped_query",
-        "efficient",
         "head_control",
     ),
     ("blocks",),

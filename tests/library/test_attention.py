@@ -1,4 +1,5 @@
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -6,10 +7,17 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attn_lib import causal_mask, einsum_attention, fused_attention, repeat_kv
+from attn_lib import (
+    causal_mask,
+    chunked_attention,
+    einsum_attention,
+    fused_attention,
+    repeat_kv,
+)
 from tests.library.tools import TOLERANCE, gradients, slow_attention
 
-KERNELS = [einsum_attention, fused_attention]
+# Blocks of 2, so that even few keys are several blocks, and the last one is not full.
+KERNELS = [einsum_attention, fused_attention, partial(chunked_attention, chunk_size=2)]
 
 
 def random_inputs(B, H, L, S, D, Dv, dtype=torch.float32, seed=0):
@@ -119,13 +127,41 @@ def test_a_single_causal_query_sees_every_key(kernel):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("is_causal", [False, True])
-def test_both_kernels_agree_in_every_dtype(dtype, is_causal):
+def test_all_kernels_agree_in_every_dtype(dtype, is_causal):
     q, k, v = random_inputs(2, 3, 5, 7, 6, 4, dtype)
     mask = torch.rand(2, 1, 1, 7, generator=torch.Generator().manual_seed(1)) < 0.7
-    a, _ = einsum_attention(q, k, v, mask=mask, is_causal=is_causal)
-    b, _ = fused_attention(q, k, v, mask=mask, is_causal=is_causal)
-    assert a.dtype == b.dtype == dtype
-    torch.testing.assert_close(a, b, rtol=0, atol=TOLERANCE[dtype] * 10)
+    first, *others = (f(q, k, v, mask=mask, is_causal=is_causal)[0] for f in KERNELS)
+    for other in others:
+        assert other.dtype == dtype
+        torch.testing.assert_close(other, first, rtol=0, atol=TOLERANCE[dtype] * 10)
+
+
+@pytest.mark.parametrize("Hkv", [1, 2])
+@pytest.mark.parametrize("L", [1, 3])
+def test_the_fused_kernel_reads_a_kv_head_once_for_its_whole_group(monkeypatch, Hkv, L):
+    q, k, v = grouped_inputs(2, 8, Hkv, L, 7, 6)
+    expected = einsum_attention(q, k, v)[0]
+    seen = []
+    fused = F.scaled_dot_product_attention
+
+    def watch(q, k, v, **options):
+        seen.append((q.shape[1:3], options["enable_gqa"]))
+        return fused(q, k, v, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", watch)
+    torch.testing.assert_close(fused_attention(q, k, v)[0], expected)
+    assert seen == [((Hkv, 8 // Hkv * L), False)]
+
+
+@pytest.mark.parametrize("shape", [(7,), (1, 7), (2, 1, 1, 7), (8, 1, 7), (2, 8, 1, 7)])
+@pytest.mark.parametrize("kind", ["mask", "bias"])
+def test_one_query_keeps_its_heads_mask_and_bias(shape, kind):
+    q, k, v = grouped_inputs(2, 8, 2, 1, 7, 6)
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    options = {kind: x > -0.5 if kind == "mask" else x}
+    for kernel in KERNELS[1:]:
+        ours = kernel(q, k, v, **options)[0]
+        torch.testing.assert_close(ours, einsum_attention(q, k, v, **options)[0])
 
 
 def test_weights_are_shares_and_none_from_the_fused_kernel():

@@ -1,0 +1,205 @@
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
+
+from attn_lib import (
+    GroupedQueryAttention,
+    KVCache,
+    MemoryMeter,
+    MultiHeadAttention,
+    chunked_attention,
+    einsum_attention,
+    sliding_window_attention,
+    sliding_window_mask,
+)
+from tests.library.tools import TOLERANCE, gradients, sharpen
+
+
+def draw(*shape, seed, dtype=torch.float64):
+    rng = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=rng, dtype=torch.float64).to(dtype).requires_grad_()
+
+
+@st.composite
+def problems(draw_from):
+    """Inputs of any sizes, with any mask, bias and groups."""
+    B, Hkv, group = (draw_from(st.integers(1, 3)) for _ in range(3))
+    L, S = draw_from(st.integers(1, 9)), draw_from(st.integers(1, 9))
+    D, Dv, seed = (draw_from(st.integers(1, n)) for n in (4, 4, 999))
+    H = Hkv * group
+    q = draw(B, H, L, D, seed=seed)
+    k, v = draw(B, Hkv, S, D, seed=seed + 1), draw(B, Hkv, S, Dv, seed=seed + 2)
+    full = (B, H, L, S)
+    shapes = st.sampled_from(
+        [tuple(n if keep else 1 for n, keep in zip(full, bits, strict=True))[4 - ndim :]
+         for ndim in (2, 3, 4) for bits in [(0, 0, 0, 1), (1, 1, 1, 1), (1, 0, 1, 1), (0, 1, 1, 0)]]
+    )  # fmt: skip
+    options = {}
+    if draw_from(st.booleans()):
+        options["mask"] = draw(*draw_from(shapes), seed=seed + 3) > -0.3
+    if draw_from(st.booleans()):
+        options["bias"] = draw(*draw_from(shapes), seed=seed + 4)
+    return (q, k, v), options
+
+
+def assert_same(kernel, inputs, options, expected_options):
+    """The output and all gradients are those of the einsum kernel."""
+    inputs_and_bias = [*inputs, *([options["bias"]] if "bias" in options else [])]
+    ours = kernel(*inputs, **options)[0]
+    expected = einsum_attention(*inputs, **expected_options)[0]
+    torch.testing.assert_close(ours, expected)
+    for mine, other in zip(
+        gradients(ours, *inputs_and_bias),
+        gradients(expected, *inputs_and_bias),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, other)
+
+
+@given(problems(), st.booleans(), st.integers(1, 10))
+@settings(max_examples=150, deadline=None)
+def test_chunks_of_any_size_give_output_and_gradients_of_the_whole(
+    problem, is_causal, chunk_size
+):
+    inputs, options = problem
+    options["is_causal"] = is_causal
+    assert_same(partial(chunked_attention, chunk_size=chunk_size), inputs, options, options)
+
+
+@given(problems(), st.integers(1, 10))
+@settings(max_examples=150, deadline=None)
+def test_a_window_gives_output_and_gradients_of_its_mask(problem, window):
+    inputs, options = problem
+    band = sliding_window_mask(inputs[0].shape[2], inputs[1].shape[2], window)
+    expected = options | {"mask": band & options.get("mask", torch.tensor(True))}
+    kernel = partial(sliding_window_attention, window=window)
+    assert_same(kernel, inputs, options, expected)
+
+
+@pytest.mark.parametrize("window", [70, 300, 1500])
+def test_a_window_over_several_blocks_of_keys_equals_its_mask(window):
+    inputs = [draw(1, 2, 1400, 4, seed=seed) for seed in range(3)]
+    mask = sliding_window_mask(1400, 1400, window)
+    assert_same(
+        partial(sliding_window_attention, window=window), inputs, {}, {"mask": mask}
+    )
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        partial(chunked_attention, chunk_size=2, is_causal=True),
+        partial(sliding_window_attention, window=2),
+    ],
+)
+def test_gradients_are_those_of_finite_differences(kernel):
+    q, k, v = (draw(1, heads, 5, 3, seed=heads) for heads in (2, 1, 1))
+    bias = draw(2, 5, 5, seed=9)
+    assert torch.autograd.gradcheck(
+        lambda q, k, v, bias: kernel(q, k, v, bias=bias)[0], (q, k, v, bias)
+    )
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_half_precision_is_summed_up_in_float32(dtype):
+    """So it is as near to the exact result as one rounding of it."""
+    q, k, v = (draw(1, 2, 600, 8, seed=s, dtype=dtype) for s in range(3))
+    exact = einsum_attention(q.double(), k.double(), v.double())[0]
+    for kernel in (chunked_attention, partial(sliding_window_attention, window=600)):
+        output = kernel(q, k, v, is_causal=False)[0]
+        assert output.dtype == dtype
+        assert all(g.dtype == dtype for g in gradients(output, q, k, v))
+    error = (chunked_attention(q, k, v, chunk_size=64)[0].double() - exact).abs().max()
+    assert error <= max(torch.finfo(dtype).eps, 1e-6) * exact.abs().max()
+
+
+def test_a_second_derivative_is_an_error_and_not_wrong():
+    q = draw(1, 1, 4, 2, seed=0)
+    (grad,) = torch.autograd.grad(
+        chunked_attention(q, q, q)[0].square().sum(), q, create_graph=True
+    )
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        grad.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "kernel", [chunked_attention, partial(sliding_window_attention, window=8)]
+)
+@pytest.mark.parametrize(
+    "module", [MultiHeadAttention(12, 4), GroupedQueryAttention(12, 4, 2)]
+)
+def test_a_module_takes_the_kernel_and_decodes_with_it(module, kernel):
+    module = sharpen(module)
+    module.kernel, heads = kernel, getattr(module, "num_kv_heads", 4)
+    x, cache = torch.randn(1, 20, 12), KVCache(1, heads, 20, 3)
+    with torch.no_grad():
+        whole = module(x, is_causal=True)
+        parts = [module(x[:, a:b], is_causal=True, cache=cache) for a, b in
+                 [(0, 9), (9, 10), (10, 20)]]  # fmt: skip
+    torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-5, atol=1e-5)
+
+
+# ------------------------------------------------------------------------- memory and work
+
+
+def peak(kernel, length, *, backward, **options):
+    q, k, v = (draw(1, 2, length, 16, seed=s, dtype=torch.float32) for s in range(3))
+    with MemoryMeter(ignore=(q, k, v)) as meter:
+        output = kernel(q, k, v, **options)[0]
+        if backward:
+            output.sum().backward()
+    return meter.peak
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_memory_grows_with_the_length_and_not_with_its_square(backward, is_causal):
+    options = {"backward": backward, "is_causal": is_causal}
+    small = partial(chunked_attention, chunk_size=64)
+    assert peak(small, 4096, **options) < 4.2 * peak(small, 1024, **options)
+    naive = peak(einsum_attention, 1024, **options)
+    assert naive > 8 * peak(small, 1024, **options)
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_window_takes_time_and_memory_that_grow_with_the_length(backward):
+    kernel = partial(sliding_window_attention, window=64)
+
+    def work(length):
+        q, k, v = (draw(1, 2, length, 16, seed=s, dtype=torch.float32) for s in range(3))
+        with FlopCounterMode(display=False) as counter:
+            output = kernel(q, k, v)[0]
+            if backward:
+                output.sum().backward()
+        return counter.get_total_flops()
+
+    assert peak(kernel, 4096, backward=backward) < 4.2 * peak(
+        kernel, 1024, backward=backward
+    )
+    assert work(4096) < 4.2 * work(1024)
+
+
+def test_blocks_of_the_future_are_not_computed():
+    def work(is_causal):
+        q, k, v = torch.randn(3, 1, 1, 512, 16).unbind(0)
+        with FlopCounterMode(display=False) as counter:
+            chunked_attention(q, k, v, is_causal=is_causal, chunk_size=32)
+        return counter.get_total_flops()
+
+    assert work(True) < 0.55 * work(False)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (partial(chunked_attention, chunk_size=0), "chunks of at least 1 token, got 0"),
+        (partial(sliding_window_attention, window=0), "a window of at least 1 key, got 0"),
+    ],
+)
+def test_value_error_for_an_empty_block(kernel, message):
+    with pytest.raises(ValueError, match=message):
+        kernel(*torch.zeros(3, 1, 1, 4, 2))
