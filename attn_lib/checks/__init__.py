@@ -15,6 +15,7 @@ from attn_lib.checks import (  # noqa: F401 - they register their tasks
     lesson_08,
     lesson_09,
     lesson_10,
+    lesson_11,
     lesson_12,
     lesson_13,
 )

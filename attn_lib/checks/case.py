@@ -8,7 +8,10 @@ from torch import Tensor
 
 
 class Wrong(Exception):
-    """Raised by a case's `run` when an answer cannot be used at all; the message is the learner's."""
+    """Raised by a case's `run` when an answer cannot be used at all; the message is the learner's.
+
+    A class made of it stands for one mistake, and is recognized whatever the message says.
+    """
 
 
 class Result(NamedTuple):

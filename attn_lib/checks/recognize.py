@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attn_lib.checks.case import Case
+from attn_lib.checks.case import Case, Wrong
 from attn_lib.checks.compare import agreeing
-from attn_lib.checks.observe import Outcome, named_tensors, walled_off
+from attn_lib.checks.observe import Outcome, Raised, named_tensors, walled_off
 from attn_lib.checks.task import Mistake
 from attn_lib.checks.trial import Trial
 
@@ -216,7 +216,7 @@ class _Search:
             is_chosen = self.may_raise and got.error.kind == "ValueError"
             if self.tried.cases[i].raises or is_chosen:  # its words are one's own
                 return True
-            return _same_words(theirs.error.text, got.error.text)
+            return _same_error(theirs.error, got.error)
         return got.is_sequence == theirs.is_sequence
 
     def _is_visible(self, m: int, i: int) -> bool:
@@ -242,9 +242,15 @@ class _Search:
         return any(self._is_visible(m, i) for i in right)
 
 
-def _same_words(one: str, other: str) -> bool:
-    """Say whether two errors are one: to the word, or both that of a None where a tensor should be."""
-    return one == other or ("NoneType" in one and "NoneType" in other)
+def _same_error(one: Raised, other: Raised) -> bool:
+    """Say whether two errors of one class are one.
+
+    They are if they are so to the word, or both that of a None where a tensor should be. A class that
+    was made of `Wrong` is a mistake by itself: its words may say how much of it there was.
+    """
+    if one.is_wrong and other.is_wrong and one.kind != Wrong.__name__:
+        return True
+    return one.text == other.text or ("NoneType" in one.text and "NoneType" in other.text)
 
 
 def _outline(outcome: Outcome) -> list[Any]:

@@ -1,3 +1,4 @@
+import numpy as np
 import torch
 
 from attn_lib import MemoryMeter
@@ -66,3 +67,15 @@ def test_a_memory_that_grows_in_place_is_counted_again():
         x.add_(1)
         x.resize_(1000)
     assert meter.now == meter.largest == KB
+
+
+def test_adds_up_what_was_made_where_it_does_not_see():
+    q = torch.ones(8)
+    made_before = torch.ones(4)
+    with MemoryMeter(ignore=(q,)) as meter:
+        q * 2 * torch.tensor(3.0)
+    assert meter.unseen == 0
+    with MemoryMeter(ignore=(q,)) as meter:
+        torch.from_numpy(np.ones(16, "float32")) + 1
+        (made_before + 1) * made_before
+    assert meter.unseen == 4 * (16 + 4)

@@ -1,0 +1,86 @@
+"""Answers to online_softmax_step that no row makes."""
+
+import torch
+
+from attn_lib.checks.task import find_task
+from tests.checks.answers import Answers
+
+answers = Answers(
+    "online_softmax_step",
+    spelled=dict(
+        block_max=["scores.max(-1, keepdim=True).values", "scores.max(-1).values[..., None].detach()"],
+        m_new=["torch.cat([m, scores], -1).amax(-1, keepdim=True)", "torch.where(block_max > m, block_max, m)"],
+        subtracted=["m_new.where(m_new > -torch.inf, 0.0)", "m_new.clamp(min=torch.finfo(m.dtype).min / 4)"],
+        factor=["(m - subtracted).exp()", "torch.exp2((m - subtracted) / math.log(2))"],
+        weights=["math.e ** (scores - subtracted)", "(scores.double() - subtracted).exp().to(scores.dtype)"],
+        block_sum=["torch.einsum('...c->...', weights).unsqueeze(-1)"],
+        l_new=["torch.addcmul(block_sum, l, factor)"],
+        mixture=["torch.einsum('...lc,...cd->...ld', weights, values)", "(weights[..., None] * values[..., None, :, :]).sum(-2)"],
+        acc_new=["torch.addcmul(mixture, acc, factor)"],
+    ),
+)  # fmt: skip
+right = find_task("online_softmax_step").reference
+
+
+@answers.right
+def one_key_at_a_time(m, l, acc, scores, values):  # noqa: E741
+    for s, v in zip(scores.split(1, -1), values.split(1, -2), strict=True):
+        m, l, acc = right(m, l, acc, s, v)  # noqa: E741
+    return m, l, acc
+
+
+@answers.right
+def by_nan_to_num(m, l, acc, scores, values):  # noqa: E741
+    """-inf - (-inf) happens, and is painted over: the values are right, and no gradient passes there."""
+    new = torch.maximum(m, scores.amax(-1, keepdim=True))
+    factor = torch.exp(m - new).nan_to_num(0.0)
+    weights = torch.exp(scores - new).nan_to_num(0.0)
+    return [
+        new,
+        l * factor + weights.sum(-1, keepdim=True),
+        acc * factor + weights @ values,
+    ]
+
+
+@answers.right
+def the_block_by_itself_first(m, l, acc, scores, values):  # noqa: E741
+    """A state for the block alone; then two states are merged."""
+    here = scores.amax(-1, keepdim=True).detach()
+    weights = torch.exp(scores - here.clamp(min=-60000))
+    new = torch.maximum(m, here)
+    finite = torch.where(new == -torch.inf, 0.0, new)
+    old_part, new_part = torch.exp(m - finite), torch.exp(here - finite)
+    return (
+        new,
+        l * old_part + weights.sum(-1, keepdim=True) * new_part,
+        acc * old_part + weights @ values * new_part,
+    )
+
+
+@answers.right
+def with_a_column_of_ones(m, l, acc, scores, values):  # noqa: E741
+    """The sum is one more column of the mixture."""
+    new = torch.maximum(m, scores.amax(-1, keepdim=True))
+    finite = new.masked_fill(new == -torch.inf, 0)
+    values = torch.cat([values, values.new_ones(*values.shape[:-1], 1)], -1)
+    mixed = torch.exp(scores - finite) @ values
+    both = torch.cat([acc, l], -1) * torch.exp(m - finite) + mixed
+    return new, both[..., -1:], both[..., :-1]
+
+
+@answers.wrong
+def one_maximum_for_all_queries(m, l, acc, scores, values):  # noqa: E741
+    new = torch.maximum(m, scores.amax(-1, keepdim=True)).amax().expand_as(m)
+    factor, weights = torch.exp(m - new), torch.exp(scores - new)
+    return new, l * factor + weights.sum(-1, keepdim=True), acc * factor + weights @ values
+
+
+@answers.wrong
+def into_its_arguments(m, l, acc, scores, values):  # noqa: E741
+    new, total, mixed = right(m, l, acc, scores, values)
+    return m.copy_(new), l.copy_(total), acc.copy_(mixed)
+
+
+@answers.wrong
+def no_gradient_to_the_values(m, l, acc, scores, values):  # noqa: E741
+    return right(m, l, acc, scores, values.detach())

@@ -1,0 +1,126 @@
+"""Answers to sliding_window_attention that no row makes: other ways to lay out the windows."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from attn_lib.checks.task import find_task
+from tests.checks.answers import Answers
+
+answers = Answers(
+    "sliding_window_attention",
+    spelled=dict(
+        padded_k=["torch.cat([k.new_zeros(*k.shape[:2], before, D), k], -2)"],
+        windows_k=["padded_k.contiguous().as_strided((*k.shape, window), (*padded_k.contiguous().stride(), D))"],
+        windows_v=["torch.stack([padded_v[..., c : c + L, :] for c in range(window)], -1)"],
+        products=["torch.einsum('bhld,bhldw->bhlw', q, windows_k)", "(q[..., None] * windows_k).sum(-2)"],
+        scores=["products * D**-0.5"],
+        forbidden=["torch.arange(L)[:, None] + torch.arange(window) < before"],
+        hidden=["scores.masked_fill(forbidden, torch.finfo(scores.dtype).min)"],
+        output=["torch.einsum('bhldw,bhlw->bhld', windows_v, weights)"],
+    ),
+    survivors=[dict(D="k.shape[-1]"), dict(D="v.shape[-1]"), dict(L="k.shape[-2]")],
+)  # fmt: skip
+right = find_task("sliding_window_attention").reference
+
+
+@answers.right
+def by_offsets(q, k, v, window):
+    """W steps; in each, every query meets the key that lies so far behind it."""
+    scores = []
+    for back in range(min(window, q.shape[-2])):
+        k_back = F.pad(k, (0, 0, back, 0))[..., : k.shape[-2], :]
+        score = (q * k_back).sum(-1) / math.sqrt(q.shape[-1])
+        scores.append(score.masked_fill(torch.arange(q.shape[-2]) < back, -torch.inf))
+    weights = torch.stack(scores, -1).softmax(-1)
+    return sum(
+        weights[..., back, None] * F.pad(v, (0, 0, back, 0))[..., : v.shape[-2], :]
+        for back in range(min(window, q.shape[-2]))
+    )
+
+
+@answers.right
+def gathered(q, k, v, window):
+    index = torch.arange(q.shape[-2])[:, None] - torch.arange(window)
+    near_k, near_v = (x[:, :, index.clamp(min=0)] for x in (k, v))
+    scores = torch.einsum("bhld,bhlwd->bhlw", q, near_k) / math.sqrt(q.shape[-1])
+    weights = scores.masked_fill(index < 0, -torch.inf).softmax(-1)
+    return torch.einsum("bhlw,bhlwd->bhld", weights, near_v)
+
+
+@answers.right
+def this_block_and_the_one_before(q, k, v, window):
+    """All blocks at once: (B, H, blocks, W, 2W) scores."""
+    L = q.shape[-2]
+    more = -L % window
+    q, k, v = (F.pad(x, (0, 0, 0, more)).unflatten(-2, (-1, window)) for x in (q, k, v))
+    k, v = (torch.cat([F.pad(x, (0, 0, 0, 0, 1, 0))[:, :, :-1], x], -2) for x in (k, v))
+    behind = torch.arange(window)[:, None] + window - torch.arange(2 * window)
+    allowed = (behind >= 0) & (behind < window)
+    real = torch.arange(2 * window) >= window  # the first block has none before it
+    allowed = allowed & (real | (torch.arange(q.shape[2]) > 0)[:, None, None])
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    output = scores.masked_fill(~allowed, -torch.inf).softmax(-1) @ v
+    return output.flatten(2, 3)[..., :L, :]
+
+
+@answers.right
+def by_the_fused_kernel_for_each_query(q, k, v, window):
+    rows = []
+    for end in range(1, q.shape[-2] + 1):
+        near = slice(max(0, end - window), end)
+        query = q[..., end - 1 : end, :]
+        rows.append(F.scaled_dot_product_attention(query, k[..., near, :], v[..., near, :]))
+    return torch.cat(rows, -2)
+
+
+@answers.right
+def in_blocks_of_sixteen(q, k, v, window):
+    """Blocks need not be as long as the window."""
+    parts = []
+    for start in range(0, q.shape[-2], 16):
+        rows = q[..., start : start + 16, :]
+        first, end = max(0, start - window + 1), start + rows.shape[-2]
+        behind = torch.arange(start, end)[:, None] - torch.arange(first, end)
+        scores = rows @ k[..., first:end, :].mT / math.sqrt(q.shape[-1])
+        scores = scores.where((behind >= 0) & (behind < window), -torch.inf)
+        parts.append(scores.softmax(-1) @ v[..., first:end, :])
+    return torch.cat(parts, -2)
+
+
+@answers.wrong
+def a_band_mask_for_the_fused_kernel(q, k, v, window):
+    behind = torch.arange(q.shape[-2])[:, None] - torch.arange(k.shape[-2])
+    return F.scaled_dot_product_attention(
+        q, k, v, attn_mask=(behind >= 0) & (behind < window)
+    )
+
+
+@answers.wrong
+def full_scores_in_blocks_kept(q, k, v, window):
+    blocks = [rows @ k.mT / math.sqrt(q.shape[-1]) for rows in q.split(16, -2)]
+    parts = []
+    for n, scores in enumerate(blocks):
+        rows = torch.arange(scores.shape[-2])[:, None] + 16 * n
+        behind = rows - torch.arange(k.shape[-2])
+        scores = scores.masked_fill((behind < 0) | (behind >= window), -torch.inf)
+        parts.append(scores.softmax(-1) @ v)
+    return torch.cat(parts, -2)
+
+
+@answers.wrong
+def only_for_long_texts(q, k, v, window):
+    if q.shape[-2] > 100:
+        return right(q, k, v, window)
+    return right(q, k, v, window + 1)
+
+
+@answers.wrong
+def by_the_dense_way_without_gradients(q, k, v, window):
+    if q.requires_grad or q.shape[-2] < 100:
+        return right(q, k, v, window)
+    behind = torch.arange(q.shape[-2])[:, None] - torch.arange(k.shape[-2])
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    scores = scores.masked_fill((behind < 0) | (behind >= window), -torch.inf)
+    return scores.softmax(-1) @ v
