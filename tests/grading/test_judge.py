@@ -186,6 +186,26 @@ def test_the_same_notebook_and_seed_give_the_same_verdicts():
     )
 
 
+def test_an_answer_that_looks_into_its_callers_does_not_learn_which_file_is_damaged():
+    answer = """import json, sys
+from safetensors import safe_open
+
+def load_checkpoint(path):
+    frame = sys._getframe(1)
+    while frame:
+        for value in [*frame.f_locals.values()]:
+            if getattr(value, "raises", False):
+                raise ValueError("looked up")
+        frame = frame.f_back
+    with safe_open(path, "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        return tensors, json.loads(file.metadata()["config"])
+"""
+    verdict = judged([answer], 13)["load_checkpoint"]
+    assert verdict.status == "wrong"
+    assert "It should raise a ValueError here, but it returned" in verdict.message
+
+
 # ------------------------------------------------------------------------------- what is inside
 
 
