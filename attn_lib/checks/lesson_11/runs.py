@@ -30,14 +30,12 @@ def metered(answer, q, k, v, *options):
     """Run a case of one head under the memory meter: nothing may be quadratic in the length.
 
     No tensor may have L · S bytes: a boolean mask for all pairs has as many. All that are alive at one
-    time may not have twice as many: that is less than the smallest floats for all pairs and a block.
+    time may not have twice as many: so many have the blocks of a matrix in half precision.
     """
     with MemoryMeter(ignore=(q, k, v)) as meter:
         result = answer(q, k, v, *options)
         if isinstance(result, torch.Tensor):
-            result = (
-                result.clone()
-            )  # so that the meter sees what it has not seen in the making
+            result = result.clone()  # the meter may not have seen it made
     if not isinstance(result, torch.Tensor):
         return result
     L, S = q.shape[-2], k.shape[-2]

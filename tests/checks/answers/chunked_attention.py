@@ -24,7 +24,20 @@ answers = Answers(
         factor=["torch.exp2((m - m_new) * 1.4426950408889634)"],
         output=["acc * l.reciprocal()"],
     ),
-    survivors=[dict(D="k.shape[-1]"), dict(D="v.shape[-1]"), dict(S="v.shape[-2]"), dict(S="q.shape[-2]")],
+    # q, k and v have one shape; the first factor is 0; and a maximum, or a join, has another spelling.
+    survivors=[
+        *(dict(D=f"{x}.shape[-1]") for x in "kv"),
+        *(dict(S=f"{x}.shape[{n}]") for x in "qkv" for n in (2, -2)),
+        *(dict(queries=f"torch.arange({x}.shape[{n}])[:, None]") for x in "qkv" for n in (2, -2)),
+        *(dict(keys=f"torch.arange({x}.shape[{n}])") for x in "qkv" for n in (2, -2)),
+        *(dict(first_queries=f"range(0, {x}.shape[{n}], chunk_size)") for x in "qkv" for n in (2, -2)),
+        *(dict(m=f"torch.full_like({x}[..., :1], -torch.inf)") for x in "kv"),
+        *(dict(acc=text) for text in ("q", "torch.zeros_like(k)", "torch.zeros_like(v)")),
+        dict(keys="start + torch.arange(block_k.shape[2])"),
+        dict(block_queries="start + torch.arange(block_q.shape[2])[:, None]"),
+        dict(m_new="torch.maximum(hidden.amax(-1, keepdim=True), m)"),
+        dict(output="torch.cat(parts, 2)"),
+    ],
 )  # fmt: skip
 right = find_task("chunked_attention").reference
 

@@ -18,6 +18,11 @@ answers = Answers(
         mixture=["torch.einsum('...lc,...cd->...ld', weights, values)", "(weights[..., None] * values[..., None, :, :]).sum(-2)"],
         acc_new=["torch.addcmul(mixture, acc, factor)"],
     ),
+    survivors=[
+        dict(m_new="torch.maximum(block_max, m)"),
+        # Any finite number will do.
+        *(dict(subtracted=f"m_new.masked_fill(m_new == -torch.inf, {x}1.0)") for x in ("", "-")),
+    ],
 )  # fmt: skip
 right = find_task("online_softmax_step").reference
 

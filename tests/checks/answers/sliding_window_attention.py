@@ -20,7 +20,18 @@ answers = Answers(
         hidden=["scores.masked_fill(forbidden, torch.finfo(scores.dtype).min)"],
         output=["torch.einsum('bhldw,bhlw->bhld', windows_v, weights)"],
     ),
-    survivors=[dict(D="k.shape[-1]"), dict(D="v.shape[-1]"), dict(L="k.shape[-2]")],
+    # q, k and v have one shape; and a block may have more keys, all of which are hidden.
+    survivors=[
+        *(dict(D=f"{x}.shape[-1]") for x in "kv"),
+        *(dict(L=f"{x}.shape[{n}]") for x in "qkv" for n in (2, -2)),
+        *({f"windows_{x}": f"padded_{x}.unfold(2, window, 1)"} for x in "kv"),
+        dict(stop="min(L, start + window)"),
+        dict(first="0"),
+        dict(first="max(start - window + 1, 0)"),
+        *(dict(first=f"max(0, start - window{more})") for more in (" - 1", "", " + 0")),
+        dict(oldest="max(i - window + 1, 0)"),
+        *(dict(output=f"torch.cat({parts}, 2)") for parts in ("parts", "rows")),
+    ],
 )  # fmt: skip
 right = find_task("sliding_window_attention").reference
 
