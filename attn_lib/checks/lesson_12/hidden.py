@@ -118,11 +118,12 @@ class Hidden:
 
     def __call__(self, given: list[Any], gradient: Tensor | None) -> list[Any] | str:
         """Serve a call, or its gradient."""
-        try:
+
+        def checked(*given: Any) -> Tensor:
             _refuse(*given)
-        except (TypeError, ValueError) as error:
-            return f"{type(error).__name__}: {error}"
-        return served_by(self.function)(given, gradient)
+            return self.function(*given)
+
+        return served_by(checked)(given, gradient)
 
 
 def hidden(seed: int) -> list[Hidden]:

@@ -3,6 +3,8 @@
 It is scored in steps, by hidden implementations; see hidden.py.
 """
 
+import contextlib
+
 import torch
 import torch.nn.functional as F
 
@@ -77,9 +79,15 @@ SAYS_DIFFERENT_THINGS = (
 )
 ACCUSES_RIGHT_ONES = (
     "accuses-right-ones",
-    "Read below what your test raised on a right implementation. Is it an error of the test itself? Or a "
+    "Read what your test raised on a right implementation. Is it an error of the test itself? Or a "
     "difference: how large a one do you allow? Right ones that round otherwise differ by 1e-6 in float32, and "
     "by 1e-3 in float16.",
+)
+
+
+NEVER_RAISES = (
+    "No implementation ever makes your test raise an error. Does it `assert`, outside of any "
+    "`try`? Let it test a function that returns zeros."
 )
 
 
@@ -223,13 +231,11 @@ comes back?
     no-gradients  flows = True
 Which difference do you allow, and how large are the numbers? Some mistakes are small.
     too-loose  tight = 1.0 ; loose = 1.0
-No implementation ever makes your test raise an error. Does it `assert`, outside of any `try`? Let it test a
-function that returns zeros.
+""")
+test_attention.rows(f"""
+{NEVER_RAISES}
     nothing-is-wrong  want = got.double() ; right = True ; flows = True
     nothing-is-wrong  want = implementation(*given, mask).double() ; flows = True ; typed = True ; equal = True ; fits = True
-""")
-
-test_attention.rows(f"""
 {ACCUSES_RIGHT_ONES[1]}
     accuses-right-ones  right = False
     accuses-right-ones  fits = got.shape == q.shape
@@ -239,6 +245,12 @@ test_attention.rows(f"""
     accuses-right-ones  tight = 1e-7 ; loose = 1e-7
     accuses-right-ones  loose = 1e-5
 """)
+
+
+@test_attention.mistake("nothing-is-wrong", NEVER_RAISES)
+def _(implementation):
+    with contextlib.suppress(Exception):
+        test_attention.reference(implementation)
 
 
 @test_attention.mistake(
