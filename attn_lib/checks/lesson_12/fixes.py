@@ -35,7 +35,7 @@ PLANTED = {
         next_token_loss,
         {
             "pad-id-fixed": {"real": "targets != 0"},
-            "first-token-counted": {"count": "(ids != pad_id).sum()"},
+            "count-off-by-one": {"divisor": "count + 1"},
         },
     ),
 }
@@ -70,11 +70,12 @@ _HINTS = {
         "triangle end, counted from the sizes L and S?",
     ],
     "fix_5": [
-        "Two lines are wrong, and they do not depend on each other. Make a batch so small that you know the "
-        "loss: which number do you expect if all logits are equal?",
+        "Make a batch so small that you know the loss: which number do you expect for one guess among V tokens "
+        "with equal logits?",
         "Try another `pad_id` than 0. Then try sentences without any pad, and compare with "
         "`F.cross_entropy`.",
-        "Which targets are real, and how many are they? The first token of a sentence is never guessed.",
+        "Who says which id is a pad? And if nothing is real, 0/0 has to be kept away: from that case, without a "
+        "change in all others.",
     ],
 }
 

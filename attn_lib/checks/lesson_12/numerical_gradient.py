@@ -113,6 +113,8 @@ In the result, entry i is the slope by x[i] alone. What stays where it is while 
     all-moved-together  where = torch.ones(x.numel(), dtype=torch.bool)
     all-moved-together  where = torch.arange(x.numel()) <= i
     all-moved-together  where = torch.arange(x.numel()) >= i
+    all-moved-together  gradient = (fn(x + eps) - fn(x - eps)) / width
+    all-moved-together  gradient = (fn(x + eps) - fn(x)) / eps
 Which index does your loop move, and to which does the slope belong?
     another-index-moved  where = torch.arange(x.numel()) == x.numel() - 1 - i
     another-index-moved  where = torch.arange(x.numel()) == (i + 1) % x.numel()
@@ -158,3 +160,31 @@ def _(fn, x, eps):
         flat[i] -= 2 * eps
         slopes.append((above - fn(flat.reshape(x.shape))) / (2 * eps))
     return torch.stack(slopes).reshape(x.shape)
+
+
+@numerical_gradient.mistake(
+    "view-of-what-is-not-contiguous",
+    "x may be a transposed matrix, and `zeros_like(x)` is one then, too: `view` refuses that. Which indices "
+    "reach every number of a tensor without making it flat?",
+)
+def _(fn, x, eps):
+    gradient = torch.zeros_like(x)
+    for i in range(x.numel()):
+        step = torch.zeros_like(x)
+        step.view(-1)[i] = eps
+        gradient.view(-1)[i] = (fn(x + step) - fn(x - step)) / (2 * eps)
+    return gradient
+
+
+@numerical_gradient.mistake(
+    "written-into-a-copy",
+    "Of a tensor that is not contiguous, `reshape` and `flatten` give a copy, and x may be a transposed matrix. "
+    "Into what do you write?",
+)
+def _(fn, x, eps):
+    gradient = torch.zeros_like(x)
+    for i in range(x.numel()):
+        step = torch.zeros(x.shape, dtype=x.dtype)
+        step.reshape(-1)[i] = eps
+        gradient.reshape(-1)[i] = (fn(x + step) - fn(x - step)) / (2 * eps)
+    return gradient
