@@ -83,7 +83,15 @@ class OtherNames(Wrong):
 
 
 class OtherTensor(Wrong):
-    """Raised for a tensor of another dtype, shape or content."""
+    """Raised for what is no tensor, or has other numbers."""
+
+
+class OtherDtype(Wrong):
+    """Raised for a tensor of another dtype."""
+
+
+class OtherShape(Wrong):
+    """Raised for a tensor of another shape."""
 
 
 @cache
@@ -134,13 +142,11 @@ def _raise_unless_same(got: dict, want: dict[str, Tensor], whose: str) -> None:
 def _raise_unless_equal(got: Any, want: Tensor, name: str) -> None:
     if not isinstance(got, Tensor):
         raise OtherTensor(f"{name!r} should be a tensor, but is {describe(got)}.")
-    for what in ("dtype", "shape"):
+    for what, kind in (("dtype", OtherDtype), ("shape", OtherShape)):
         mine, right = getattr(got, what), getattr(want, what)
         if mine != right:
             shown = (tuple(m) if what == "shape" else m for m in (right, mine))
-            raise OtherTensor(
-                "The {} of {!r} should be {}, but is {}.".format(what, name, *shown)
-            )
+            raise kind("The {} of {!r} should be {}, but is {}.".format(what, name, *shown))
     if bytes_of(got) != bytes_of(want):
         raise OtherTensor(f"The numbers of {name!r} are not what they were.")
 
