@@ -130,10 +130,34 @@ def task(
     return register
 
 
-def repair(name: str, of: Task, *, lesson: int, points: int, hints: list[str]) -> Task:
-    """Make a task of a broken answer to another one: what it promises, and how it is judged, are the same."""
+def repair(
+    name: str,
+    of: Task,
+    planted: dict[str, Edits],
+    *,
+    lesson: int,
+    points: int,
+    hints: list[str],
+) -> Task:
+    """Make a task of a broken answer to another one: what it promises, and how it is judged, are the same.
+
+    Args:
+        name: of the new task.
+        of: the other one.
+        planted: the rows that break it, by their ids. They are the first to be recognized.
+        lesson: the new task's lesson.
+        points: what it is worth.
+        hints: as in `task`.
+    """
+    first = sorted(of.mistakes, key=lambda m: (m.id, m.lines) not in planted.items())
     made = replace(
-        of, name=name, lesson=lesson, points=points, hints=tuple(hints), repairs=of.name
+        of,
+        name=name,
+        lesson=lesson,
+        points=points,
+        hints=tuple(hints),
+        mistakes=first,
+        repairs=of.name,
     )
     _REGISTRY[name] = made
     return made

@@ -250,7 +250,7 @@ REFUSED = [
     (tuple(torch.ones(1, 1, 3000, 8) for _ in range(3)), "too large"),
     ((*torch.ones(3, 1, 1, 2, 2), torch.ones(2, 2)), "boolean"),
     ((*torch.ones(3, 1, 1, 2, 2), torch.ones(500, 1, 2, 2).bool()), "broadcast"),
-    ((*torch.ones(3, 1, 1, 2, 2), torch.ones(3, 2).bool()), "mismatch"),
+    ((*torch.ones(3, 1, 1, 2, 2), torch.ones(3, 2).bool()), "broadcast to (1, 1, 2, 2)"),
     ((torch.ones(1, 1, 2, 2).half(), *torch.ones(2, 1, 1, 2, 2)), "one dtype"),
     ((*torch.ones(2, 1, 1, 2, 2), torch.ones(1, 1, 3, 2)), "v should be"),
     ((*torch.ones(2, 1, 1, 2, 2), None), "floats"),

@@ -79,8 +79,8 @@ _HINTS = {
     ],
 }
 
-for _name, (_task, _) in PLANTED.items():
-    repair(_name, _task, lesson=12, points=_POINTS[_name], hints=_HINTS[_name])
+for _name, (_task, _rows) in PLANTED.items():
+    repair(_name, _task, _rows, lesson=12, points=_POINTS[_name], hints=_HINTS[_name])
 
 
 def broken(name: str) -> str:

@@ -195,8 +195,8 @@ def _refuse(q: Any, k: Any, v: Any, mask: Any) -> None:
     if mask is not None:
         if mask.dtype != torch.bool:
             raise TypeError(f"mask should be boolean, True = may attend, got {mask.dtype}")
-        # Raises an error, if it does not fit.
-        if torch.broadcast_shapes(mask.shape, (B, H, L, S)) != (B, H, L, S):
+        fits = zip(reversed(mask.shape), (S, L, H, B), strict=False)
+        if mask.ndim > 4 or any(size not in (1, whole) for size, whole in fits):
             raise ValueError(
                 f"mask should broadcast to {(B, H, L, S)}, got {tuple(mask.shape)}"
             )

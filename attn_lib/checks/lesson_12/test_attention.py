@@ -4,6 +4,7 @@ It is scored in steps, by hidden implementations; see hidden.py.
 """
 
 import contextlib
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -101,76 +102,98 @@ def points(caught: float, alarms: int) -> int:
     return max(0, int(10 * caught + 1e-9) - 4 - FALSE_ALARM * alarms)
 
 
+class _Count:
+    """What a test caught and what it accused.
+
+    Attributes:
+        caught: whether each wrong implementation was caught, all of its copies, by kind and name.
+        alarms: what the test did to the right ones that it accused.
+        rights: how many right ones there are.
+        is_mixed: whether it said different things about copies.
+    """
+
+    def __init__(self, tried: Trial, outcomes: list[Outcome]):
+        said: dict[tuple[str, str], list[bool]] = {}  # of each, of all its copies
+        self.alarms: list[Outcome] = []
+        for case, outcome in zip(tried.cases, outcomes, strict=True):
+            key = case.serves.kind, case.serves.name
+            said.setdefault(key, []).append(outcome.error is not None)
+            if not case.serves.kind and outcome.error:
+                self.alarms.append(outcome)
+        self.rights = len(said.pop(("", "right")))
+        self.caught = {key: all(copies) for key, copies in said.items()}
+        self.is_mixed = any(any(copies) and not all(copies) for copies in said.values())
+
+    @property
+    def points(self) -> int:
+        share = sum(self.caught.values()) / len(self.caught)
+        return 0 if self.is_mixed else points(share, len(self.alarms))
+
+    def by_kind(self) -> dict[str, list[bool]]:
+        """Return what was caught of each kind."""
+        return {
+            kind: [caught for (of, _), caught in self.caught.items() if of == kind]
+            for kind in KINDS
+        }
+
+    def text(self, of: int) -> str:
+        """Say what was caught, what was not, by kinds, and what was accused that is right."""
+        caught = f"{sum(self.caught.values())} of {len(self.caught)} wrong implementations"
+        lines = [
+            f"{self.points} of {of} points: your test caught {caught}, and accused "
+            f"{len(self.alarms)} of {self.rights} right ones.",
+            "Caught, by kinds:",
+        ]
+        for kind, those in self.by_kind().items():
+            lines.append(f"  {kind:<24}{sum(those)} of {len(those)}")
+        for alarm in self.alarms[:1]:
+            assert alarm.error is not None
+            lines.append(f"On a right one, it raised {alarm.error.explanation}")
+        return "\n".join(lines)
+
+
 @test_attention.scored
 def _(tried: Trial, outcomes: list[Outcome]) -> Verdict:
-    """Count what the test caught and what it accused, by kinds."""
-    task, accused = tried.task, [outcome.error is not None for outcome in outcomes]
-    served = [case.serves for case in tried.cases]
-    said: dict[
-        tuple[str, str], list[bool]
-    ] = {}  # of each wrong one: of all that do the same
-    for one, is_accused in zip(served, accused, strict=True):
-        if one.kind:
-            said.setdefault((one.kind, one.name), []).append(is_accused)
-    alarms = [
-        o for one, o in zip(served, outcomes, strict=True) if not one.kind and o.error
-    ]
-    rights = len(served) - sum(map(len, said.values()))
-    caught = {name: all(copies) for name, copies in said.items()}
-    earned = points(sum(caught.values()) / len(caught), len(alarms))
-    is_mixed = any(any(copies) and not all(copies) for copies in said.values())
-    if earned == task.points:
-        return Verdict(task.name, "passed", points=earned, max_points=task.points)
-    by_kind = {kind: [c for (of, _), c in caught.items() if of == kind] for kind in KINDS}
-    if is_mixed:
-        earned, (id, question) = 0, SAYS_DIFFERENT_THINGS
-    elif alarms:
-        id, question = ACCUSES_RIGHT_ONES
-    elif found := _recognized(tried, outcomes):
-        id, question = found.id, found.question
-    else:
-        missed = {kind: of.count(False) / len(of) for kind, of in by_kind.items()}
-        id, question = None, KINDS[max(missed, key=missed.__getitem__)][1]
-    return Verdict(
-        task.name,
-        "wrong",
+    """Give points for what was caught, and ask about what was not."""
+    task, count = tried.task, _Count(tried, outcomes)
+    earned = Verdict(task.name, "wrong", points=count.points, max_points=task.points)
+    if count.points == task.points:
+        return replace(earned, status="passed")
+    id, question = _asked(tried, outcomes, count)
+    return replace(
+        earned,
         mistake=id,
-        evidence=_evidence(by_kind, alarms, rights, earned, task.points),
+        evidence=count.text(task.points),
         question=question,
         printed=outcomes[0].printed,
-        points=earned,
-        max_points=task.points,
     )
 
 
-def _evidence(
-    by_kind: dict[str, list[bool]], alarms: list[Outcome], rights: int, earned: int, of: int
-) -> str:
-    """Say what was caught, what was not, by kinds, and what was accused that is right."""
-    every = [caught for kind in by_kind.values() for caught in kind]
-    text = (
-        f"{earned} of {of} points: your test caught {sum(every)} of {len(every)} wrong "
-        f"implementations, and accused {len(alarms)} of {rights} right ones.\nCaught, by kinds:"
-    )
-    for kind, caught in by_kind.items():
-        text += f"\n  {kind:<24}{sum(caught)} of {len(caught)}"
-    if alarms and alarms[0].error:
-        text += f"\nOn a right one, it raised {alarms[0].error.explanation}"
-    return text
+def _asked(tried: Trial, outcomes: list[Outcome], count: _Count) -> tuple[str | None, str]:
+    """Return the id of a mistake, or None, and the question that leads out of it."""
+    if count.is_mixed:
+        return SAYS_DIFFERENT_THINGS
+    if count.alarms:
+        return ACCUSES_RIGHT_ONES
+    if found := _recognized(tried, outcomes):
+        return found.id, found.question
+    share_missed = {kind: of.count(False) / len(of) for kind, of in count.by_kind().items()}
+    most = max(share_missed, key=share_missed.__getitem__)
+    return None, KINDS[most][1]
 
 
 def _recognized(tried: Trial, outcomes: list[Outcome]) -> Mistake | None:
     """Return the known mistake that catches just what this test catches."""
     numbers, silent = range(len(outcomes)), _silence(outcomes)
 
-    def same(m: int) -> bool:
+    def is_same(m: int) -> bool:
         if any(_raises(tried, m, i) != bool(outcomes[i].error) for i in numbers):
             return False
         return _silence([tried.mistaken((m,), i) for i in numbers]) == silent
 
     with walled_off():
         every = enumerate(tried.known.mistakes)
-        return next((mistake for m, mistake in every if same(m)), None)
+        return next((mistake for m, mistake in every if is_same(m)), None)
 
 
 def _raises(tried: Trial, m: int, i: int) -> bool:
