@@ -29,6 +29,7 @@ from attn_lib.shapes import full_mask
 
 # Scores are held in units of 1/log2(e), because exp2 is two to three times as quick as exp.
 LOG2_E = 1 / math.log(2)
+_NOTHING: Any = (None, None, None)  # m, l and acc before the first block
 
 
 def chunked_attention(
@@ -87,7 +88,7 @@ def sliding_window_attention(
         raise ValueError(f"expected a window of at least 1 key, got {window}")
     full_mask(q, k, v, mask, False)  # for its errors
     # Of a block, the corners outside the band are computed in vain: so its side is short.
-    rows = min(64, window)
+    rows = min(128, window)
     sight = _Sight(
         q.shape[-2], k.shape[-2], True, window, rows, min(1024, window + rows + 16)
     )
@@ -111,7 +112,7 @@ class _Sight(NamedTuple):
             place = self.kv_len - self.q_len  # of query 0 among the keys
             first = 0 if self.window is None else max(0, start + place - self.window + 1)
             first -= first % 16  # blocks of whole vectors are quicker
-            last = max(0, end + place) if self.is_causal else self.kv_len
+            last = max(1, end + place) if self.is_causal else self.kv_len
             keys = [
                 slice(i, min(i + self.columns, last))
                 for i in range(first, last, self.columns)
@@ -172,19 +173,23 @@ class _Blockwise(torch.autograd.Function):
         lse = q.new_empty((*q.shape[:-1], 1), dtype=_wide(q))
         for rows, blocks in sight.blocks():
             queries = _scaled(q, rows)
-            m, l, acc = lse.new_tensor(-math.inf), lse.new_tensor(0.0), lse.new_tensor(0.0)
+            m, l, acc = _NOTHING
             for keys in blocks:
                 scores = _scores(queries, k, bias, mask, sight, rows, keys)
-                m_new = torch.maximum(m, scores.amax(-1, keepdim=True))
+                m_new = scores.amax(-1, keepdim=True)
+                m_new = m_new if m is None else torch.maximum(m, m_new)
                 # Where all is hidden so far, m is -inf, and -inf - -inf would be NaN.
-                shift = m_new.masked_fill(m_new == -math.inf, 0.0)
-                p, shrink = scores.sub_(shift).exp2_(), (m - shift).exp2()
-                l = l * shrink + p.sum(-1, keepdim=True)
-                acc = acc * shrink + p @ v[..., keys, :].to(p.dtype)
-                m = m_new
-            empty = l == 0  # rows that see nothing
-            output[..., rows, :] = acc / l.masked_fill(empty, 1.0)
-            lse[..., rows, :] = (m + l.log2()).masked_fill(empty, math.inf)
+                m_new = m_new.clamp(min=torch.finfo(m_new.dtype).min)
+                p = scores.sub_(m_new).exp2_()
+                l_new, acc_new = p.sum(-1, keepdim=True), p @ v[..., keys, :].to(p.dtype)
+                if m is not None:
+                    shrink = (m - m_new).exp2()
+                    l_new += l * shrink
+                    acc_new += acc * shrink
+                m, l, acc = m_new, l_new, acc_new
+            l = l.clamp(min=1)  # it is at least 1, but for rows that see nothing
+            output[..., rows, :] = acc / l
+            lse[..., rows, :] = m + l.log2()
         ctx.save_for_backward(q, k, v, bias, mask, output, lse)
         ctx.sight = sight
         return output

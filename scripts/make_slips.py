@@ -10,7 +10,7 @@ from attn_lib.checks import tasks
 from attn_lib.checks.mistakes import known
 from attn_lib.checks.rows import expanded, filled, lines_of
 from attn_lib.checks.slips import SHARED
-from attn_lib.checks.task import Mistake, Task
+from attn_lib.checks.task import Mistake, Task, find_task
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "site"
@@ -57,7 +57,7 @@ def main() -> int:
 def pages() -> dict[Path, str]:
     """Return the Markdown of each page, by its path."""
     lessons = {n: list(of) for n, of in groupby(tasks(), key=lambda task: task.lesson)}
-    own = [(task.name, m) for task in tasks() for m in task.mistakes]
+    own = [(t.name, m) for t in tasks() if not t.repairs for m in t.mistakes]
     introduction = INTRODUCTION.format(
         ids=len({(name, m.id) for name, m in own}) + len({m.id for m in SHARED}),
         ways=len(own) + len(SHARED),
@@ -89,6 +89,10 @@ def shared() -> Iterator[str]:
 
 def of_task(task: Task) -> Iterator[str]:
     """Yield a task's own slips."""
+    if task.repairs:
+        lesson = f"{find_task(task.repairs).lesson:02}"
+        yield f"A broken answer to `{task.repairs}`, and so its slips are in [lesson {lesson}]({lesson}.md).\n"
+        return
     lines = _lines(task)
     for (id, question), rows in groupby(task.mistakes, key=lambda m: (m.id, m.question)):
         yield from _entry(id, question, [_mended(mistake, lines) for mistake in rows])

@@ -22,8 +22,10 @@ def test_library_calls_keep_the_shapes_of_their_annotations():
         "-k",
         "not value_error and not compiled",
     ]
-    # Pictures are not checked, and take most of the time.
-    command += [f"--ignore-glob=*test_{name}*" for name in ("plotting", "explorer", "data")]
+    # Pictures are not checked, nor programs that run by themselves; they take most of the time.
+    command += [
+        f"--ignore-glob=*test_{name}*" for name in ("plotting", "explorer", "data", "serve")
+    ]
     modules = [
         f"attn_lib.{path.stem}" for path in (TESTS.parent / "attn_lib").glob("[a-z]*.py")
     ]

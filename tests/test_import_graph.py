@@ -32,9 +32,18 @@ LAYERS = (
     ),
     ("blocks",),
     ("models", "minilm"),
-    ("training",),
+    ("training", "checkpoint", "quantization", "writing"),
     # What looks at the library from outside: nothing above imports it, nor does `import attn_lib`.
-    ("data", "plotting", "explorer", "checks", "grading"),
+    (
+        "data",
+        "plotting",
+        "explorer",
+        "checks",
+        "mutants",
+        "grading",
+        "serve",
+        "data_parallel",
+    ),
 )
 LAYER = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 OUTSIDE = LAYERS[-1]

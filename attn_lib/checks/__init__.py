@@ -16,6 +16,8 @@ from attn_lib.checks import (  # noqa: F401 - they register their tasks
     lesson_09,
     lesson_10,
     lesson_11,
+    lesson_12,
+    lesson_13,
 )
 from attn_lib.checks.commands import check, grade, hint, mine, progress
 from attn_lib.checks.drill import drill

@@ -59,6 +59,9 @@ class Case:
             in its own process, where a learner's code cannot look.
         is_slow: what known mistakes do on this input is looked at last, and only of those that do the
             same on all others.
+        serves: `run` receives one thing more, at the end: a function of tensors that does what this
+            does, a `Serves`, and shows nothing of it (see served.py).
+        raises: whether an answer must raise a ValueError here; the judge alone knows that.
     """
 
     about: str
@@ -68,3 +71,5 @@ class Case:
     tolerance: float | None = None
     in_turns: bool = False
     is_slow: bool = False
+    serves: Any = None
+    raises: bool = False

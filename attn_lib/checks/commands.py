@@ -75,6 +75,8 @@ def _keep(task: Task, answer: Any, verdict: Verdict) -> str:
     def change(entry: dict[str, Any]) -> None:
         entry["attempts"] += 1
         entry["status"] = verdict.status
+        if verdict.points and not passed:  # scored in steps
+            entry["points"] = max(entry.get("points", 0), verdict.points)
         if passed:
             entry["passed"] = True
             entry["source"] = source or entry.get("source", "")
@@ -129,10 +131,11 @@ def progress(lesson: int | None = None) -> None:
         state = "✓ passed" if passed else state
         mended = len(entry.get("mended", []))
         state += f", {mended} mended" if mended else ""
-        earned, total = earned + passed * task.points, total + task.points
-        points = f"{passed * task.points} of {task.points}" if task.points else "practice"
+        mine = task.points if passed else min(entry.get("points", 0), task.points)
+        earned, total = earned + mine, total + task.points
+        points = f"{mine:g} of {task.points}" if task.points else "practice"
         rows.append((f"{task.lesson:02d}", task.name, state, points))
-    rows.append(("", "all", "", f"{earned} of {total}"))
+    rows.append(("", "all", "", f"{earned:g} of {total}"))
     header = ("lesson", "task", "state", "points")
     text = "\n".join("{:<8}{:<24}{:<22}{}".format(*row) for row in (header, *rows))
     cells = "".join(
@@ -197,7 +200,7 @@ def _passing(task: Task, source: str) -> Any:
 
 
 def grade(name: str, answer: Any, *, seed: int = 0) -> float:
-    """Return the points an answer earns: all or nothing. What the hidden cells of solutions call.
+    """Return the points an answer earns: as a number. What the hidden cells of solutions call.
 
     Args:
         name: the task's name.

@@ -1,6 +1,7 @@
 """Decide whether an answer is right and, if not, which mistake it is."""
 
 import inspect
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from attn_lib.checks.recognize import Recognized, float_dtypes, recognize
 from attn_lib.checks.task import Mistake, find_task
 from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.checks.verdict import Verdict
+
+SCORED_SECONDS = 45.0  # for all cases of a task that is scored in steps
 
 
 def judge(name: str, answer: Any, *, seed: int = 0) -> Verdict:
@@ -49,6 +52,8 @@ def judge_observed(tried: Trial, observed: Observed) -> Verdict:
         observed: `observed(case, gradients)` runs the answer on the case of that number.
     """
     task = tried.task
+    if task.score is not None:
+        return _scored(tried, observed)
     failures: dict[int, wording.Failure] = {}  # by the number of the case
     outcomes: list[Outcome] = []
     for i, case in enumerate(tried.cases):
@@ -77,6 +82,23 @@ def judge_observed(tried: Trial, observed: Observed) -> Verdict:
         return wording.recognized(task, failures[found.case], found)
     mistake = None if changed is None else wording.changes_input(task, changed)
     return wording.failed(task, failures[shown[0]], mistake)
+
+
+def _scored(tried: Trial, observed: Observed) -> Verdict:
+    """Judge an answer to a task that is scored in steps, by what it does on all cases."""
+    task, outcomes = tried.task, list[Outcome]()
+    end = time.monotonic() + SCORED_SECONDS
+    for i, case in enumerate(tried.cases):
+        if time.monotonic() > end:
+            return wording.too_slow(task, i, len(tried.cases), SCORED_SECONDS)
+        got = observed(i, False)
+        if got.interrupted:
+            return wording.interrupted(task, case)
+        if got.untouched and not outcomes:
+            return wording.stub(task, got)
+        outcomes.append(got)
+    assert task.score is not None
+    return task.score(tried, outcomes)
 
 
 def _beside(

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from attn_lib.checks.case import Case, Result, Wrong
 from attn_lib.checks.say import safe_str
+from attn_lib.checks.served import calls
 
 # Characters kept of what an answer prints: a flood must not fill the memory.
 PRINT_LIMIT = 10_000
@@ -166,7 +167,8 @@ def attempt(
     try:
         args, leaves = _clone(case.args, gradients)
         try:
-            returned = case.run(answer, *args)
+            with calls(case.serves, is_ours=is_ours) as functions:
+                returned = case.run(answer, *args, *functions)
         except NotImplementedError as error:
             outcome.untouched = not _from_torch(error)
             raise

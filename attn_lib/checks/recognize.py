@@ -81,6 +81,7 @@ class _Search:
         self.plain = [i for i in self.all if is_plain(tried.cases[i])]
         self.quick = [i for i in failing if not tried.cases[i].is_slow]
         self.shown = failing[0]
+        self.may_raise = any(case.raises for case in tried.cases)
 
     def all_of_it(self) -> Recognized | None:
         """Find a mistake, or two, that explain every input; else all but those of rare dtypes."""
@@ -207,10 +208,17 @@ class _Search:
 
     def _proves(self, numbers: tuple[int, ...], i: int) -> bool:
         """Say whether agreement on this input is no accident."""
+        if i not in self.failing:
+            return False
         theirs, got = self.tried.mistaken(numbers, i), self.outcomes[i]
         if got.error is not None:
-            return theirs.error is not None and _same_error(theirs.error, got.error)
-        return i in self.failing and got.is_sequence == theirs.is_sequence
+            if theirs.error is None:
+                return False
+            is_chosen = self.may_raise and got.error.kind == "ValueError"
+            if self.tried.cases[i].raises or is_chosen:  # its words are one's own
+                return True
+            return _same_error(theirs.error, got.error)
+        return got.is_sequence == theirs.is_sequence
 
     def _is_visible(self, m: int, i: int) -> bool:
         """Say whether a mistake makes a difference on an input."""

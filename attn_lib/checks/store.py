@@ -38,7 +38,8 @@ def load() -> tuple[dict[str, dict[str, Any]], str]:
     """Read what is kept on each task, and a message if a damaged file had to be set aside.
 
     Returns:
-        A dict from task name to {"attempts": int, "status": str, "passed": bool, "source": str},
+        A dict from task name to {"attempts": int, "status": str, "passed": bool, "source": str}, with
+        "points" where an answer that did not pass has earned some,
         and the message, or "".
 
     Raises:
@@ -115,4 +116,5 @@ def _set_aside() -> str:
 
 def _is_entry(entry: dict[str, Any]) -> bool:
     kinds = {"attempts": int, "status": str, "passed": bool, "source": str}
-    return all(isinstance(entry[key], kind) for key, kind in kinds.items())
+    has_points = isinstance(entry.get("points", 0), int | float)
+    return has_points and all(isinstance(entry[key], kind) for key, kind in kinds.items())

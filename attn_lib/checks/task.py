@@ -3,8 +3,8 @@
 import difflib
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import torch
 
@@ -39,6 +39,8 @@ class Task:
         library: what stands in for a learner's answer in later lessons.
         others: right answers of another build, for mistakes that the reference has no line for.
         without: ids of shared mistakes that are none here.
+        score: for a task that is scored in steps: makes a verdict of what the answer did on all cases.
+        repairs: the name of the task whose answer is to be repaired here; its cases and mistakes are the same.
     """
 
     name: str
@@ -52,6 +54,8 @@ class Task:
     make_cases: Callable[[torch.Generator], Iterator[Case]] = lambda rng: iter(())
     others: list[Callable] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
+    score: Callable[..., Any] | None = None
+    repairs: str = ""
 
     @property
     def signature(self) -> str:
@@ -64,6 +68,11 @@ class Task:
         """Decorate the generator of cases, `make(rng)`."""
         self.make_cases = make
         return make
+
+    def scored(self, score: Callable) -> Callable:
+        """Decorate `score(tried, outcomes)`, which gives points in steps: all of them only if it passes."""
+        self.score = score
+        return score
 
     def other(self, answer: Callable) -> Callable:
         """Decorate a right answer of another build, with a name for every line."""
@@ -101,7 +110,7 @@ def task(
 
     Args:
         lesson: the lesson's number.
-        points: what it is worth, all or nothing; 0 for practice.
+        points: what it is worth, all or nothing if it is not `scored`; 0 for practice.
         hints: graduated, from a nudge to the last step; never the answer.
         returns: a name for each value the answer returns, as the messages call it.
         library: what stands in for a learner's answer in later lessons; None = the reference.
@@ -119,6 +128,15 @@ def task(
         return made
 
     return register
+
+
+def repair(name: str, of: Task, *, lesson: int, points: int, hints: list[str]) -> Task:
+    """Make a task of a broken answer to another one: what it promises, and how it is judged, are the same."""
+    made = replace(
+        of, name=name, lesson=lesson, points=points, hints=tuple(hints), repairs=of.name
+    )
+    _REGISTRY[name] = made
+    return made
 
 
 def tasks() -> list[Task]:

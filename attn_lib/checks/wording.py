@@ -45,6 +45,8 @@ def is_harder(failure: Failure) -> tuple[bool, int]:
 
 def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Difference | None:
     """Say how an outcome differs from what was wanted, or return None."""
+    if case.raises:
+        return _no_value_error(got)
     if got.error is not None and got.error.is_wrong:
         return Difference(got.error.text)
     if got.error is not None:
@@ -69,6 +71,18 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
             text = "the task asks for a function, not for a class"
             return Difference(f"It returned {describe(value)}: {text}.")
     return compare(want.values, got.values, task.returns, case.tolerance)
+
+
+def _no_value_error(got: Outcome) -> Difference | None:
+    """Say what an answer did instead of raising a ValueError, or return None."""
+    if got.error is None:
+        return Difference("It should raise a ValueError here, but it returned something.")
+    if got.error.kind == "ValueError":
+        return None
+    if got.error.is_wrong:
+        return Difference(f"It should raise a ValueError here. {got.error.text}")
+    text = f"It should raise a ValueError here, but it raised {got.error.explanation}"
+    return Difference(text)
 
 
 def _forward(task: Task) -> str:
@@ -168,6 +182,12 @@ def interrupted(task: Task, case: Case) -> Verdict:
     return Verdict(task.name, "error", where=where, evidence=text, max_points=task.points)
 
 
+def too_slow(task: Task, done: int, of: int, seconds: float) -> Verdict:
+    """Make the verdict on an answer that takes too long on all inputs together."""
+    text = f"After {seconds:g} seconds, it was done with {done} of {of} calls. Can it do with smaller tensors?"
+    return Verdict(task.name, "error", evidence=text, max_points=task.points)
+
+
 def not_callable(task: Task, answer: Any) -> Verdict:
     """Make the verdict on something that is neither a function nor a class."""
     kind = "class" if inspect.isclass(task.reference) else "function"
@@ -208,4 +228,5 @@ def _describe_input(task: Task, case: Case) -> str:
             if isinstance(value, int | float | str | torch.dtype)
         ]
     parts = first + [f"{name} {tuple(t.shape)}" for name, t in tensors.items()]
-    return f"{case.about[0].upper()}{case.about[1:]}: {', '.join(parts)}."
+    about = f"{case.about[0].upper()}{case.about[1:]}"
+    return f"{about}: {', '.join(parts)}." if parts else f"{about}."

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,12 +12,13 @@ from torch import Tensor
 
 from attn_lib.checks import Verdict, tasks
 from attn_lib.checks.judge import judge_observed
-from attn_lib.checks.observe import Outcome, named_tensors, observe
+from attn_lib.checks.observe import Outcome, named_tensors, observe, walled_off
+from attn_lib.checks.served import Serves
 from attn_lib.checks.task import Task
 from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.grading.sandbox import Died, Sandbox, start
 from attn_lib.grading.visible_course import course_for
-from attn_lib.grading.wire import BadMessage, pack, unpack_outcome
+from attn_lib.grading.wire import BadMessage, pack, unpack_call, unpack_outcome
 
 CELL_SECONDS = 60.0  # for one cell; with one thread, training takes longer than at home
 CASE_SECONDS = 20.0  # for one call of an answer
@@ -152,28 +154,47 @@ def _observe(
     sandbox: Sandbox, tried: Trial, case: int, seconds: float, *, gradients: bool
 ) -> Outcome:
     """Run the answer on one case, inside; return what it is said to have done."""
-    run = tried.cases[case].run
+    run, serves = tried.cases[case].run, tried.cases[case].serves
     request = {
         "task": tried.task.name,
         "run": f"{run.__module__}:{run.__name__}",
         "gradients": gradients,
+        "serves": serves is not None,
     }
-    return _asked(sandbox, request, tried.cases[case].args, seconds)
+    return _asked(sandbox, request, tried.cases[case].args, seconds, serves)
 
 
 def _asked(
-    sandbox: Sandbox, request: dict[str, Any], args: tuple, seconds: float
+    sandbox: Sandbox,
+    request: dict[str, Any],
+    args: tuple,
+    seconds: float,
+    serves: Serves | None = None,
 ) -> Outcome:
-    blobs: list[bytes] = []
+    end, blobs = time.monotonic() + seconds, list[bytes]()
     sandbox.ask({**request, "args": pack(args, blobs)}, blobs, seconds)
+    header, data = sandbox.hear(seconds)
     try:
-        outcome = unpack_outcome(*sandbox.hear(seconds))
+        with walled_off() if serves else nullcontext():
+            while serves and isinstance(header, dict) and "call" in header:
+                blobs = []
+                reply = pack(serves(*unpack_call(header, data)), blobs)
+                sandbox.ask(reply, blobs, _until(end))
+                header, data = sandbox.hear(_until(end))
+        outcome = unpack_outcome(header, data)
     except BadMessage as error:
         raise Died("it sent nonsense to the judge") from error
     known = named_tensors(args)
     lists = {name.rpartition(".")[0] for name in known if "." in name}
     outcome.changed = [n for n in outcome.changed if n in known or _is_item(n, lists)]
     return outcome
+
+
+def _until(end: float) -> float:
+    """Return the seconds that are left."""
+    if (left := end - time.monotonic()) <= 0:
+        raise Died("it ran too long")
+    return left
 
 
 def _is_item(name: str, lists: set[str]) -> bool:

@@ -31,13 +31,23 @@ TAUGHT = {
     "memory_meter": 10,  # it judges in lesson 11
     "models": 10,
     "efficient": 11,
+    "checkpoint": 13,
+    "quantization": 13,
 }
 
-# Never there: it reads weights that the sandbox does not have.
-NEVER = ("minilm",)
+# Never there: it reads weights that the sandbox does not have, or is a program, or a part of one.
+NEVER = ("minilm", "serve", "writing", "data_parallel")
 
 # What observes an answer, and what the modules of earlier lessons import.
-ENGINE = ("case.py", "module_runs.py", "observe.py", "rows.py", "say.py", "task.py")
+ENGINE = (
+    "case.py",
+    "module_runs.py",
+    "observe.py",
+    "rows.py",
+    "say.py",
+    "served.py",
+    "task.py",
+)
 
 # What is shown of a lesson's checks while it is graded: how its cases call an answer.
 WITHOUT_ANSWERS = ("runs.py", "fake_model.py")

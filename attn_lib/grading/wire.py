@@ -178,6 +178,29 @@ def _unpack_tensor(content: Any, data: memoryview) -> Tensor:
     return flat.view(sizes).permute(back)
 
 
+def pack_call(given: list[Any], gradient: Any, blobs: list[bytes]) -> dict[str, Any]:
+    """Turn a call of what the judge serves into JSON."""
+    packed = [_pack_value(value, blobs) for value in (gradient, *given)]
+    return {"call": packed}
+
+
+def unpack_call(packed: Any, data: memoryview) -> tuple[list[Any], Any]:
+    """Undo `pack_call`, believing nothing: all of it are tensors and None.
+
+    Raises:
+        BadMessage: it is something else.
+    """
+    try:
+        values = [_unpack_value(value, data) for value in packed["call"][:20]]
+    except Exception as reason:  # whatever a stranger's message makes go wrong
+        raise BadMessage("not a call") from reason
+    if not values or not all(
+        value is None or isinstance(value, Tensor) for value in values
+    ):
+        raise BadMessage("not a call")
+    return values[1:], values[0]
+
+
 # ---------------------------------------------------------------------------------- outcomes
 
 

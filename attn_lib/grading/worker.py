@@ -17,6 +17,7 @@ import random
 import socket
 import sys
 import types
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ import torch
 
 from attn_lib.checks.case import Case
 from attn_lib.checks.observe import observe
-from attn_lib.grading.wire import find, pack_outcome, receive, send, unpack
+from attn_lib.grading.wire import find, pack_call, pack_outcome, receive, send, unpack
 
 # Cell magics whose body is ordinary Python.
 TRANSPARENT = {"time", "timeit", "capture", "prun"}
@@ -153,9 +154,18 @@ def main(channel: int) -> None:
             if "turn" in header:
                 outcome = observe(answer, turns.case(header, data))
             else:
-                case = Case("", unpack(header["args"], data), find(header["run"]))
+                serves = partial(serve, requests, replies) if header["serves"] else None
+                args, run = unpack(header["args"], data), find(header["run"])
+                case = Case("", args, run, serves=serves)
                 outcome = observe(answer, case, gradients=header["gradients"])
             send(replies, pack_outcome(outcome, blobs), blobs)
+
+
+def serve(requests: Any, replies: Any, given: list[Any], gradient: Any) -> Any:
+    """Let the judge call what an answer may call, and not look into."""
+    blobs: list[bytes] = []
+    send(replies, pack_call(given, gradient, blobs), blobs)
+    return unpack(*receive(requests))
 
 
 class Turns:

@@ -69,7 +69,7 @@ class LanguageModel(nn.Module):
 
     def new_caches(self, batch_size: int, max_len: int) -> list[KVCache]:
         """Return an empty cache for each block, for max_len tokens of each sequence."""
-        weight, heads = self.head.weight, self.num_heads
+        weight, heads = self.embed.weight, self.num_heads
         return [
             KVCache(
                 batch_size, heads, max_len, weight.shape[1] // heads,

@@ -18,23 +18,29 @@ from attn_lib.plotting.head_maps import head_maps
 from attn_lib.plotting.heat_map import heat_map
 from attn_lib.plotting.latent_cache import latent_cache
 from attn_lib.plotting.letters import letters
+from attn_lib.plotting.levels import levels
 from attn_lib.plotting.line_panels import line_panels
 from attn_lib.plotting.mask_grid import mask_grid
 from attn_lib.plotting.matrices import matrices
+from attn_lib.plotting.mutant_table import mutant_table
+from attn_lib.plotting.outcomes import outcomes
 from attn_lib.plotting.outlines import outlines
 from attn_lib.plotting.pair_layouts import pair_layouts
 from attn_lib.plotting.patch_order import patch_order
 from attn_lib.plotting.picture import Picture
 from attn_lib.plotting.position_codes import position_codes
+from attn_lib.plotting.repeated import repeated
 from attn_lib.plotting.runs import runs
 from attn_lib.plotting.scores_and_weights import scores_and_weights
 from attn_lib.plotting.shaded_words import shaded_words
 from attn_lib.plotting.shares import shares
 from attn_lib.plotting.stacked_runs import stacked_runs
+from attn_lib.plotting.strips import strips
 from attn_lib.plotting.surface import surface
 from attn_lib.plotting.three_masks import three_masks
 from attn_lib.plotting.trials import trials
 from attn_lib.plotting.who_moves import who_moves
+from attn_lib.plotting.window_blocks import window_blocks
 from attn_lib.plotting.words_on_picture import words_on_picture
 
 __all__ = [
@@ -58,22 +64,28 @@ __all__ = [
     "hidden_bars",
     "latent_cache",
     "letters",
+    "levels",
     "line_panels",
     "lines",
     "mask_grid",
     "matrices",
+    "mutant_table",
+    "outcomes",
     "outlines",
     "pair_layouts",
     "patch_order",
     "position_codes",
+    "repeated",
     "runs",
     "scores_and_weights",
     "shaded_words",
     "shares",
     "stacked_runs",
+    "strips",
     "surface",
     "three_masks",
     "trials",
     "who_moves",
+    "window_blocks",
     "words_on_picture",
 ]

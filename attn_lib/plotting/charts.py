@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from attn_lib.plotting.picture import STYLE, Picture
 
@@ -20,6 +21,7 @@ def lines(
     ylabel: str,
     title: str = "",
     x_log: bool = False,
+    y_log: bool = False,
 ) -> Picture:
     """Draw one or more curves over x.
 
@@ -30,6 +32,7 @@ def lines(
         ylabel: what the values are, with their unit.
         title: above the chart.
         x_log: space x by powers of 2.
+        y_log: space the values by powers of 10; else they begin at 0.
     """
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(5.4, 3.2), layout="constrained")
@@ -43,7 +46,12 @@ def lines(
             axes.set_xticks(x, [f"{value:g}" for value in x])
             axes.minorticks_off()
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
-        axes.set_ylim(bottom=0)
+        if y_log:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(LogFormatter())  # 100, not a power of 10
+            axes.yaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False))
+        else:
+            axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
         if len(curves) > 1:
             axes.legend(frameon=False)

@@ -264,6 +264,31 @@ class WithoutMask(attn_lib.MultiHeadAttention):
         return super().forward(x, context)
 
 
+@told(
+    "load_checkpoint",
+    "another-error",
+    "It should raise a ValueError here, but it raised RuntimeError",
+    status="error",
+)
+def an_error_of_another_kind_than_what_was_asked_for(path):
+    try:
+        return find_task("load_checkpoint").reference(path)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from error
+
+
+@told(
+    "load_checkpoint",
+    "errors-swallowed",
+    "It should raise a ValueError here. It returned",
+)
+def what_returns_where_an_error_was_asked_for(path):
+    try:
+        return find_task("load_checkpoint").reference(path)
+    except ValueError:
+        return {}, {"of": path}
+
+
 @pytest.mark.parametrize("told", TOLD, ids=lambda told: told[1].__name__)
 def test_what_is_wrong_is_told(told):
     task, answer, status, mistake, words, unsaid = told

@@ -39,7 +39,12 @@ def test_every_mistake_is_rejected_and_recognized_as_itself(name, seeds):
             what = f"{mistake.id} {mistake.lines or mistake.answer}, seed {seed}"
             assert verdict.status in ("wrong", "error"), f"{what} is accepted"
             assert verdict.mistake == mistake.id, f"{what} is taken for {verdict.mistake}"
-            assert verdict.points == 0
+            # All or nothing, if the task is not scored in steps.
+            assert (
+                verdict.points < find_task(name).points
+                if find_task(name).score
+                else not verdict.points
+            )
             assert verdict.question in {m.question for m in mistakes if m.id == mistake.id}
 
 
@@ -71,12 +76,18 @@ def test_wrong_answers_that_no_row_makes_are_rejected(name, seeds, without_searc
 def test_machine_made_mutants_are_rejected(name, deep, without_search):
     if not deep:
         pytest.skip("in the deep run")
+    if find_task(name).score:
+        pytest.skip("a mutant of a test is often as good a test")
     assert accepted(name) == []
 
 
 @every_task
 def test_two_mistakes_in_one_answer_are_named(name, deep, pytestconfig):
     """Most pairs are named, hardly one is taken for something else, and none is accepted."""
+    if find_task(name).score:
+        pytest.skip(
+            "scored in steps: a verdict counts what is missed, by kinds, and names no pairs"
+        )
     mine = known(name)
     numbers = range(len(mine.mistakes))
     pairs = [(a, b) for a in numbers for b in range(a) if mine.compose(a, b)]
@@ -121,4 +132,4 @@ def test_tasks_are_complete(name):
 
 
 def test_every_task_has_answers_and_no_others_do():
-    assert named() == sorted(NAMES)
+    assert named() == sorted(name for name in NAMES if not find_task(name).repairs)

@@ -160,9 +160,9 @@ def partly(rng: random.Random) -> Iterator[Learner]:
         lesson = rng.choice(LESSONS)
         wrong, points = {}, 0.0
         for task in worth_points(lesson):
-            code = rng.choice(
-                ("", "", "...", f"_perturb({task.name})", "lambda *a, **k: 1 / 0")
-            )
+            # A test returns nothing that could be perturbed.
+            perturbed = "lambda *a: None" if task.score else f"_perturb({task.name})"
+            code = rng.choice(("", "", "...", perturbed, "lambda *a, **k: 1 / 0"))
             points += 0 if code else task.points
             if code:
                 wrong[task.name] = f"{PERTURB}\n{task.name} = {code}"
@@ -187,10 +187,13 @@ def mistaken(rng: random.Random) -> Iterator[Learner]:
             code, _ = known(task.name).sources(number)
             if "attn_lib" in code:
                 continue  # what the library has to this lesson's tasks is not there
-            points = most_of(task.lesson) - task.points
+            if (own := task.reference.__name__) != task.name:
+                code += f"\n{task.name} = {own}"
+            least = most_of(task.lesson) - task.points
+            most = most_of(task.lesson) - 1 if task.score else least
             named = {task.name: mistake}
             files = {"x.ipynb": spoiled(task.lesson, {task.name: f"{HEAD}\n{code}"})}
-            yield Learner("known mistake", files, task.lesson, points, points, named)
+            yield Learner("known mistake", files, task.lesson, least, most, named)
 
 
 def untouched(rng: random.Random) -> Iterator[Learner]:

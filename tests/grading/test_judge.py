@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from attn_lib.checks import tasks
+from attn_lib.checks.task import find_task
 from attn_lib.grading.submission_judge import Judge
 from attn_lib.grading.visible_course import ENGINE, NEVER, PACKAGE, TAUGHT, course_for
 
@@ -186,6 +187,26 @@ def test_the_same_notebook_and_seed_give_the_same_verdicts():
     )
 
 
+def test_an_answer_that_looks_into_its_callers_does_not_learn_which_file_is_damaged():
+    answer = """import json, sys
+from safetensors import safe_open
+
+def load_checkpoint(path):
+    frame = sys._getframe(1)
+    while frame:
+        for value in [*frame.f_locals.values()]:
+            if getattr(value, "raises", False):
+                raise ValueError("looked up")
+        frame = frame.f_back
+    with safe_open(path, "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        return tensors, json.loads(file.metadata()["config"])
+"""
+    verdict = judged([answer], 13)["load_checkpoint"]
+    assert verdict.status == "wrong"
+    assert "It should raise a ValueError here, but it returned" in verdict.message
+
+
 # ------------------------------------------------------------------------------- what is inside
 
 
@@ -225,7 +246,8 @@ def test_the_cases_call_answers_only_through_what_is_inside():
     from attn_lib.checks.trial import trial_of
 
     for task in tasks():
-        inside = ("case", "module_runs", f"lesson_{task.lesson:02}.runs")
+        lessons = {task.lesson, find_task(task.repairs or task.name).lesson}
+        inside = ("case", "module_runs", *(f"lesson_{n:02}.runs" for n in lessons))
         allowed = {f"attn_lib.checks.{module}" for module in inside}
         used = {case.run.__module__ for case in trial_of(task.name, 0).cases}
         assert used <= allowed, task.name

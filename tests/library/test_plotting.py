@@ -27,6 +27,15 @@ def test_a_picture_shows_itself_the_same_on_every_run(make):
     assert len(first["text/plain"]) > 20
 
 
+def test_lines_on_a_logarithmic_axis_have_plain_numbers():
+    curves = {"a": [50, 700], "b": [60, 60]}
+    picture = lines([1, 2], curves, xlabel="x", ylabel="y", y_log=True)
+    assert picture.figure.axes[0].get_yscale() == "log"
+    svg = picture._repr_mimebundle_()["image/svg+xml"]
+    assert ">100</text>" in svg
+    assert lines([1, 2], curves, xlabel="x", ylabel="y").figure.axes[0].get_ylim()[0] == 0
+
+
 def test_a_heat_map_has_labels_for_axes_and_numbered_tokens():
     svg = PICTURES["heat map"]()._repr_mimebundle_()["image/svg+xml"]
     for text in (

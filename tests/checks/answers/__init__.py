@@ -71,8 +71,8 @@ class Answers:
 
 
 def answers_to(name: str) -> Answers:
-    """Return what the tests know of a task."""
-    return import_module(f"tests.checks.answers.{name}").answers
+    """Return what the tests know of a task; of one that repairs an answer, what they know of that."""
+    return import_module(f"tests.checks.answers.{find_task(name).repairs or name}").answers
 
 
 def named() -> list[str]:

@@ -1,0 +1,44 @@
+"""Answers to dequantize_int8 that no row makes."""
+
+import torch
+
+from tests.checks.answers import Answers
+
+answers = Answers(
+    "dequantize_int8",
+    spelled=dict(
+        steps=["q.to(torch.float32)", "q", "q.to(scale.dtype)", "q.int()"],
+        weight=["scale * steps", "torch.mul(steps, scale)", "torch.einsum('oi,oj->oi', steps.float(), scale)"],
+    ),
+    survivors=[dict(steps="q")],  # times a float32, it becomes float32
+)  # fmt: skip
+
+
+@answers.right
+def row_by_row(q, scale):
+    return torch.stack([row * one for row, one in zip(q, scale, strict=True)])
+
+
+@answers.right
+def with_a_diagonal_matrix(q, scale):
+    return torch.diag(scale[:, 0]) @ q.float()
+
+
+@answers.right
+def in_float64_and_back(q, scale):
+    return (q.double() * scale.double()).float()
+
+
+@answers.right
+def by_numpy(q, scale):
+    return torch.from_numpy(q.numpy().astype("float32") * scale.numpy())
+
+
+# The sign of -127 lost, the last row in the step of the first, all steps a little too long.
+for wrong in (
+    lambda q, scale: q.clamp(min=-126) * scale,
+    lambda q, scale: q * torch.cat([scale[:-1], scale[:1]]),
+    lambda q, scale: q * scale * 1.001,
+    lambda q, scale: q * scale.clamp(max=1.0),
+):
+    answers.wrong(wrong)

@@ -1,0 +1,140 @@
+"""Answers to load_checkpoint that no row makes."""
+
+import hashlib
+import json
+import pickle
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load
+
+from attn_lib.checkpoint import fingerprint
+from attn_lib.checkpoint import load_checkpoint as right
+from tests.checks.answers import Answers
+
+answers = Answers(
+    "load_checkpoint",
+    spelled=dict(
+        damage=["Exception", "(SafetensorError, OSError)"],
+        names=["list(file.keys())", "file.offset_keys()"],
+        tensors=["{name: file.get_tensor(name).clone() for name in sorted(names)}"],
+        entries=["dict(metadata) if metadata else {}", "{} if metadata is None else metadata"],
+        is_complete=["'config' in entries and 'sha256' in entries", "not {'config', 'sha256'} - set(entries)"],
+        is_whole=["not actual != expected", "__import__('hmac').compare_digest(actual, expected)"],
+        config=["json.JSONDecoder().decode(text)"],
+    ),
+)  # fmt: skip
+
+
+class Damaged(ValueError):
+    pass
+
+
+@answers.right
+def by_hand(path):
+    data = Path(path).read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    try:
+        tensors = load(data)
+        metadata = json.loads(data[8 : 8 + size])["__metadata__"]
+        text, expected = metadata["config"], metadata["sha256"]
+    except (SafetensorError, KeyError) as error:
+        raise Damaged(str(error)) from error
+    if fingerprint(tensors, text) != expected:
+        raise Damaged("altered")
+    return tensors, json.loads(text)
+
+
+@answers.right
+def everything_is_a_value_error(path):
+    try:
+        with safe_open(path, "pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = file.metadata()
+        assert fingerprint(tensors, metadata["config"]) == metadata["sha256"]
+        return [tensors, json.loads(metadata["config"])]
+    except Exception as error:
+        raise ValueError("damaged") from error
+
+
+@answers.right
+def with_parameters(path):
+    tensors, config = right(path)
+    return {name: torch.nn.Parameter(t, False) for name, t in tensors.items()}, config
+
+
+@answers.right
+def with_its_own_sha(path):
+    """The hash as the exercise describes it, without its function."""
+    try:
+        with safe_open(str(path), framework="pt", device="cpu") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError:
+        raise ValueError("no safetensors") from None
+    if "config" not in metadata or "sha256" not in metadata:
+        raise ValueError("not ours")
+    sha = hashlib.sha256(metadata["config"].encode("utf-8"))
+    for name, t in sorted(tensors.items()):
+        sha.update((name + str(t.dtype) + str(tuple(t.shape))).encode("utf-8"))
+        sha.update(bytes(t.flatten().view(torch.uint8).tolist()))
+    if sha.hexdigest() != metadata["sha256"]:
+        raise ValueError("altered")
+    return tensors, json.loads(metadata["config"])
+
+
+@answers.wrong
+def pickle_first(path):
+    try:
+        with open(path, "rb") as file:
+            return pickle.load(file)
+    except Exception:
+        return right(path)
+
+
+@answers.wrong
+def any_file_of_the_right_size(path):
+    if Path(path).stat().st_size < 100:
+        raise ValueError("too short")
+    with safe_open(path, "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return tensors, json.loads(file.metadata()["config"])
+
+
+@answers.wrong
+def refuses_everything(path):
+    raise ValueError("damaged")
+
+
+@answers.wrong
+def only_the_names_are_checked(path):
+    data = Path(path).read_bytes()
+    try:
+        tensors = load(data)
+    except SafetensorError:
+        raise ValueError("damaged") from None
+    metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__", {})  # fmt: skip
+    if "config" not in metadata or len(metadata.get("sha256", "")) != 64:
+        raise ValueError("no metadata")
+    return tensors, json.loads(metadata["config"])
+
+
+@answers.wrong
+def first_tensor_only(path):
+    tensors, config = right(path)
+    return dict(list(tensors.items())[:1]), config
+
+
+@answers.wrong
+def zeros_instead(path):
+    tensors, config = right(path)
+    return {name: torch.zeros_like(t) for name, t in tensors.items()}, config
+
+
+@answers.wrong
+def refuses_small_integers(path):
+    tensors, config = right(path)
+    if any(t.dtype == torch.int8 for t in tensors.values()):
+        raise ValueError("an odd dtype")
+    return tensors, config

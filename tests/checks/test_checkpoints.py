@@ -1,0 +1,113 @@
+"""How the answers of lesson 13 are run: in a folder that is emptied, with code in files that leaves a trace."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from attn_lib import checkpoint
+from attn_lib.checks import judge
+from attn_lib.checks.lesson_13 import runs
+from attn_lib.checks.task import find_task
+from attn_lib.checks.trial import trial_of
+from tests.test_scores import SOLUTIONS, cells_of, definitions
+
+
+@pytest.fixture(autouse=True)
+def the_session_keeps_its_folder():
+    before = Path.cwd()
+    yield
+    assert Path.cwd() == before
+    assert list(runs._folder().iterdir()) == []
+
+
+def test_the_fingerprint_is_one_and_the_same_everywhere():
+    path = next(path for path in SOLUTIONS if path.stem.startswith("13"))
+    given = definitions(cells_of(path))["fingerprint"]
+    tensors = {
+        "weight": torch.randn(3, 2).T,
+        "steps": torch.tensor(7),
+        "half": torch.ones(2, dtype=torch.bfloat16),
+        "nothing": torch.zeros(0, 3),
+    }
+    text = '{"name": "Größe"}'
+    expected = checkpoint.fingerprint(tensors, text)
+    assert given(tensors, text) == runs.fingerprint(tensors, text) == expected
+
+
+def test_code_in_a_pickle_runs_if_it_is_opened_and_the_check_says_so():
+    def opens(path):
+        try:
+            with open(path, "rb") as file:
+                return pickle.load(file)
+        except Exception:
+            return checkpoint.load_checkpoint(path)
+
+    verdict = judge("load_checkpoint", opens)
+    assert verdict.status == "wrong"
+    assert "ran code that stood in it" in verdict.message
+
+
+def test_code_in_a_config_runs_if_it_is_evaluated_and_the_check_says_so():
+    def evaluates(path):
+        try:
+            return checkpoint.load_checkpoint(path)
+        except ValueError:
+            data = Path(path).read_bytes()
+            if b"open(" in data and data[8:9] == b"{":
+                eval(runs._contents(data)[1]["config"])
+            raise
+
+    verdict = judge("load_checkpoint", evaluates)
+    assert verdict.status == "wrong"
+    assert "a config that is code" in verdict.message.lower()
+    assert "ran code that stood in it" in verdict.message
+
+
+def test_nobody_inside_knows_which_file_is_to_be_refused():
+    """What `run` is given of a damaged file is of the same kind as that of a whole one."""
+    for case in trial_of("load_checkpoint", 0).cases:
+        (file,) = case.args
+        assert set(vars(file)) == {"name", "data", "is_text"}
+        assert case.run is runs.loaded
+
+
+@pytest.mark.parametrize("task", ["save_checkpoint", "load_checkpoint"])
+def test_an_answer_may_leave_files_and_folders_behind(task):
+    def litters(*args):
+        Path("more", "and more").mkdir(parents=True)
+        Path("more", "file").write_text("x")
+        if task == "load_checkpoint":
+            return find_task(task).reference(*args)
+        find_task(task).reference(*args)
+        return None
+
+    expected = "wrong" if task == "save_checkpoint" else "passed"
+    assert judge(task, litters).status == expected
+
+
+@pytest.mark.parametrize("answer", [lambda *args: None, lambda *args: ...])
+def test_a_stub_is_not_attempted(answer):
+    for task in ("save_checkpoint", "load_checkpoint", "quantize_int8"):
+        assert judge(task, answer).status == "not attempted"
+
+
+@pytest.mark.parametrize("kind", runs.MODULES)
+def test_every_module_of_the_cases_is_what_it_says(kind):
+    cases = trial_of("save_checkpoint", 0).cases
+    made = next(case.args[0] for case in cases if case.args[0].kind == kind)
+    state = made.made().state_dict()
+    assert all(state[name].equal(tensor) for name, tensor in made.tensors.items())
+    memories = {tensor.untyped_storage().data_ptr() for tensor in state.values()}
+    assert (len(memories) < len(state)) == ("one weight" in kind or "slices" in kind)
+    if "transposed" in kind:
+        assert not state["weight"].is_contiguous()
+
+
+def test_the_module_of_a_case_is_a_new_one_every_time():
+    made = runs.Module("an `nn.Linear(3, 2)`", {"bias": torch.ones(2)})
+    first = made.made()
+    nn.init.zeros_(first.bias)
+    assert made.made().bias.equal(torch.ones(2))

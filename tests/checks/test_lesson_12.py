@@ -1,0 +1,375 @@
+"""Lesson 12's tasks: what is planted is what is handed out, and a test is worth what it catches."""
+
+import ast
+import json
+import linecache
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from attn_lib.checks import check, judge, progress, store
+from attn_lib.checks.lesson_12 import test_attention as scoring
+from attn_lib.checks.lesson_12.fixes import PLANTED, broken
+from attn_lib.checks.lesson_12.hidden import GROSS, KINDS, hidden
+from attn_lib.checks.task import find_task
+from tests.checks.attacks_12 import HEAD, LOOK, REMEMBER
+
+ROOT = Path(__file__).resolve().parents[2]
+EXERCISE = ROOT / "exercises" / "12_testing_attention" / "12_testing_attention.ipynb"
+
+# ------------------------------------------------------------------------------- the five bugs
+
+
+def handed_out(name):
+    """Return the definition in the exercise, without the line that says it is not attempted."""
+    cells = json.loads(EXERCISE.read_text(encoding="utf-8"))["cells"]
+    source = next(
+        t for c in cells if (t := "".join(c["source"])).startswith(f"def {name}(")
+    )
+    (function,) = ast.parse(source).body
+    _, stub, *function.body = function.body  # its docstring comes first
+    assert ast.unparse(stub) == "raise NotImplementedError"
+    return function
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_is_handed_out_is_broken_by_the_planted_rows_and_named_so(name):
+    function = handed_out(name)
+    planted = ast.parse(broken(name)).body[0]
+    assert ast.unparse(function.body) == ast.unparse(planted.body)
+    namespace = {"torch": torch, "F": F, "math": __import__("math")}
+    exec(ast.unparse(function), namespace)
+    for seed in range(3):
+        verdict = judge(name, namespace[name], seed=seed)
+        assert verdict.status == "wrong"
+        assert {verdict.mistake, verdict.second} - {None} == set(PLANTED[name].rows)
+
+
+def test_one_bug_takes_two_edits():
+    assert sorted(len(planted.rows) for planted in PLANTED.values()) == [1, 1, 1, 1, 2]
+
+
+# ------------------------------------------------------------------------- the points of a test
+
+
+def test_points_go_in_steps():
+    shares = (0.0, 0.49, 0.5, 0.59, 0.6, 0.9, 31 / 32, 1.0)
+    assert [scoring.points(share, 0) for share in shares] == [0, 0, 1, 1, 2, 5, 5, 6]
+    assert [scoring.points(1.0, alarms) for alarms in (1, 2, 3, 8)] == [4, 2, 0, 0]
+
+
+def inputs(*sizes, dtype=torch.float32):
+    B, H, L, S, D, Dv = sizes or (2, 3, 4, 6, 5, 7)
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(B, H, n, d).to(dtype) for n, d in ((L, D), (S, D), (S, Dv)))
+    mask = torch.rand(B, H, L, S) < 0.6
+    mask[..., 0] = True
+    return q, k, v, mask
+
+
+def shape_only(implementation):
+    q, k, v, mask = inputs()
+    assert implementation(q, k, v, mask).shape == (2, 3, 4, 7)
+
+
+def finite(implementation):
+    q, k, v, mask = inputs()
+    mask[0, 0, 1] = False
+    assert implementation(q, k, v, mask).isfinite().all()
+
+
+def a_quarter_allowed(implementation):
+    q, k, v, mask = inputs()
+    torch.testing.assert_close(
+        implementation(q, k, v, mask),
+        F.scaled_dot_product_attention(q, k, v, mask),
+        atol=0.25,
+        rtol=0.0,
+    )
+
+
+def comfortable(implementation):
+    q, k, v, _ = inputs(1, 1, 4, 4, 8, 8)
+    got, want = implementation(q, k, v), F.scaled_dot_product_attention(q, k, v)
+    assert torch.allclose(got, want, atol=1e-5)
+
+
+def sizes_different(implementation):
+    q, k, v, _ = inputs()
+    got, want = implementation(q, k, v), F.scaled_dot_product_attention(q, k, v)
+    assert torch.allclose(got, want, atol=1e-5)
+
+
+def masked(implementation):
+    q, k, v, mask = inputs()
+    for seen in (None, mask, mask[:, :1]):
+        want = F.scaled_dot_product_attention(q, k, v, seen)
+        assert torch.allclose(implementation(q, k, v, seen), want, atol=1e-5)
+
+
+def masked_with_a_dead_row(implementation):
+    masked(implementation)
+    q, k, v, mask = inputs()
+    mask[:, :, 2] = False
+    assert (implementation(q, k, v, mask)[:, :, 2] == 0).all()
+
+
+def in_half_precision_too(implementation):
+    masked_with_a_dead_row(implementation)
+    q, k, v, mask = inputs(dtype=torch.float16)
+    want = F.scaled_dot_product_attention(q.float(), k.float(), v.float(), mask)
+    got = implementation(q, k, v, mask)
+    assert got.dtype == torch.float16
+    assert torch.allclose(got.float(), want, atol=1e-2)
+
+
+def with_gradients(implementation):
+    in_half_precision_too(implementation)
+    q, k, v, mask = inputs(1, 2, 3, 3, 2, 2, dtype=torch.float64)
+    mask[:, :, 1] = False
+    leaves = [t.requires_grad_() for t in (q, k, v)]
+    assert torch.autograd.gradcheck(implementation, (*leaves, mask), fast_mode=True)
+
+
+def with_large_scores(implementation):
+    with_gradients(implementation)
+    q, k, v, mask = inputs()
+    want = F.scaled_dot_product_attention(q.double() * 50, k.double(), v.double(), mask)
+    assert torch.allclose(implementation(q * 50, k, v, mask).double(), want, atol=1e-4)
+
+
+def without_any_tolerance(implementation):
+    q, k, v, mask = inputs()
+    want = F.scaled_dot_product_attention(q, k, v, mask)
+    assert torch.equal(implementation(q, k, v, mask), want)
+
+
+def default_tolerance(implementation):
+    q, k, v, mask = inputs(2, 3, 40, 60, 50, 7)
+    want = F.scaled_dot_product_attention(q, k, v, mask)
+    assert torch.allclose(implementation(q, k, v, mask), want)
+
+
+def right_weights_assumed(implementation):
+    """A bug in the test: for its author, True means to hide."""
+    q, k, v, mask = inputs()
+    want = F.scaled_dot_product_attention(q, k, v, ~mask)
+    assert torch.allclose(implementation(q, k, v, mask), want, atol=1e-5)
+
+
+def finds_fault_with_all(implementation):
+    raise AssertionError
+
+
+def finds_no_fault(implementation):
+    assert implementation is not None
+
+
+# A test, and the points that it may get; what it misses most, or its mistake.
+TABLE = [
+    (finds_no_fault, (0, 0)),
+    (finds_fault_with_all, (0, 0)),
+    (shape_only, (0, 0)),
+    (finite, (0, 0)),
+    (without_any_tolerance, (0, 0)),
+    (default_tolerance, (0, 4)),
+    (right_weights_assumed, (0, 0)),
+    (comfortable, (0, 1)),
+    (sizes_different, (0, 1)),
+    (a_quarter_allowed, (1, 3)),
+    (masked, (2, 4)),
+    (masked_with_a_dead_row, (3, 4)),
+    (in_half_precision_too, (4, 5)),
+    (with_gradients, (5, 5)),
+    (with_large_scores, (6, 6)),
+]
+
+
+@pytest.mark.parametrize(
+    ("test", "limits"), TABLE, ids=lambda x: getattr(x, "__name__", "")
+)
+def test_a_test_gets_points_for_what_it_catches(test, limits):
+    verdict = judge("test_attention", test)
+    low, high = limits
+    assert low <= verdict.points <= high, str(verdict)
+    assert (verdict.status == "passed") == (verdict.points == 6)
+    if verdict.status != "passed":
+        assert verdict.status == "wrong"
+        assert verdict.question
+        assert f"{verdict.points} of 6 points" in verdict.message
+        assert not any(name in verdict.message for _, name in scoring_names())
+
+
+def scoring_names():
+    return [(kind, name) for kind, (names, _) in KINDS.items() for name in names]
+
+
+def test_what_it_says_of_a_false_alarm_is_what_the_test_raised():
+    verdict = judge("test_attention", right_weights_assumed)
+    assert verdict.mistake == "accuses-right-ones"
+    assert "accused 8 of 8 right ones" in verdict.evidence
+    assert "in right_weights_assumed" in verdict.evidence
+
+
+def test_the_right_implementations_agree_and_the_wrong_ones_come_first():
+    q, k, v, mask = inputs()
+    want = F.scaled_dot_product_attention(q, k, v, mask)
+    places = set()
+    for seed in range(30):
+        every = hidden(seed)
+        assert len([one for one in every if not one.kind]) == 8
+        assert {one.name for one in every if one.kind} == {
+            name for _, name in scoring_names()
+        }
+        assert every[0].name in GROSS
+        places.add(next(i for i, one in enumerate(every) if not one.kind))
+    for one in every:
+        if not one.kind:
+            result, _ = one([q, k, v, mask], None)
+            assert torch.allclose(result, want, atol=1e-5)
+    assert len(places) > 8
+
+
+@pytest.mark.parametrize("default", [torch.float32, torch.float64])
+def test_an_implementation_goes_by_its_inputs_not_by_the_default_dtype(default):
+    q, k, v, mask = inputs()
+    torch.set_default_dtype(default)
+    try:
+        for one in hidden(0):
+            if not one.kind:
+                assert one([q, k, v, mask], None)[0].dtype == torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+REFUSED = [
+    ((torch.ones(2, 3), torch.ones(2, 3), torch.ones(2, 3)), "four axes"),
+    ((torch.ones(1, 1, 0, 2),) * 3, "four axes"),
+    (tuple(torch.ones(1, 1, 3000, 8) for _ in range(3)), "too large"),
+    ((*torch.ones(3, 1, 1, 2, 2), torch.ones(2, 2)), "boolean"),
+    ((*torch.ones(3, 1, 1, 2, 2), torch.ones(500, 1, 2, 2).bool()), "broadcast"),
+    ((*torch.ones(3, 1, 1, 2, 2), torch.ones(3, 2).bool()), "mismatch"),
+    ((torch.ones(1, 1, 2, 2).half(), *torch.ones(2, 1, 1, 2, 2)), "one dtype"),
+    ((*torch.ones(2, 1, 1, 2, 2), torch.ones(1, 1, 3, 2)), "v should be"),
+    ((*torch.ones(2, 1, 1, 2, 2), None), "floats"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), REFUSED, ids=[said for _, said in REFUSED])
+def test_all_implementations_refuse_the_same_inputs_in_the_same_words(given, said):
+    def test(implementation):
+        with pytest.raises(RuntimeError) as raised:
+            implementation(*given)
+        heard.append(str(raised.value))
+
+    heard: list[str] = []
+    judge("test_attention", test)
+    assert len(heard) > 40
+    assert len(set(heard)) == 1
+    assert said in heard[0]
+
+
+# ------------------------------------------------------------------------------------- attacks
+
+
+def attack(text):
+    """Return what a cell with an attack defines."""
+    source = HEAD + text
+    linecache.cache["<attack>"] = len(source), None, source.splitlines(True), "<attack>"
+    namespace = {"__name__": "attack"}
+    exec(compile(source, "<attack>", "exec"), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("text", REMEMBER.values(), ids=REMEMBER)
+def test_to_remember_other_implementations_gains_nothing(text):
+    earned = []
+    for seed in range(4):
+        names = attack(text)
+        earned.append(judge("test_attention", names["test_attention"], seed=seed).points)
+        assert len(names["seen"]) > 40  # it took place
+    assert earned == [0] * 4
+
+
+@pytest.mark.parametrize("text", LOOK.values(), ids=LOOK)
+def test_to_look_at_an_implementation_shows_the_same_for_all(text):
+    names = attack(text)
+    verdict = judge("test_attention", names["test_attention"])
+    assert verdict.points == 0
+    assert len(names["seen"]) > 40, verdict  # it took place
+    assert len(set(names["seen"])) == 1
+
+
+@pytest.mark.parametrize("error", [SystemExit, RecursionError, MemoryError, StopIteration])
+def test_any_exception_counts_and_ends_nothing(error):
+    def test(implementation):
+        raise error
+
+    verdict = judge("test_attention", test)
+    assert (verdict.status, verdict.points, verdict.mistake) == (
+        "wrong",
+        0,
+        "accuses-right-ones",
+    )
+
+
+def test_an_interrupted_test_is_interrupted_and_a_stub_is_not_attempted():
+    def stopped(implementation):
+        raise KeyboardInterrupt
+
+    def stub(implementation):
+        raise NotImplementedError
+
+    assert "You interrupted it" in judge("test_attention", stopped).message
+    assert judge("test_attention", stub).status == "not attempted"
+
+
+def test_a_slow_test_is_stopped_and_told_so(monkeypatch):
+    import sys
+
+    monkeypatch.setattr(sys.modules["attn_lib.checks.judge"], "SCORED_SECONDS", 0.0)
+    verdict = judge("test_attention", with_large_scores)
+    assert (verdict.status, verdict.points) == ("error", 0)
+    assert "After 0 seconds, it was done with" in verdict.message
+
+
+def test_what_a_test_does_to_its_session_stays_in_its_run():
+    def test(implementation):
+        print("x" * 100_000)
+        torch.set_default_dtype(torch.float64)
+        drawn.append(torch.rand(1).item())
+        raise AssertionError()
+
+    drawn: list[float] = []
+    verdict = judge("test_attention", test)
+    assert torch.get_default_dtype() == torch.float32
+    assert len(set(drawn)) == 1  # each run begins with the same random numbers
+    assert len(verdict.printed) <= 10_000
+
+
+# ------------------------------------------------------------------------- points that are kept
+
+
+def test_points_in_steps_are_kept_and_shown_and_the_best_count(capsys):
+    check("test_attention", masked)
+    best = judge("test_attention", masked).points
+    check("test_attention", shape_only)
+    entry = store.load()[0]["test_attention"]
+    assert (entry["points"], entry["passed"], entry["attempts"]) == (best, False, 2)
+    capsys.readouterr()
+    progress(12)
+    shown = capsys.readouterr().out
+    assert f"✗ attempted           {best} of 6" in shown
+    assert shown.rstrip().endswith(f"{best} of 15")
+    check("test_attention", with_large_scores)
+    capsys.readouterr()
+    progress(12)
+    assert "6 of 6" in capsys.readouterr().out
+
+
+def test_the_points_of_all_or_nothing_tasks_are_as_they_were():
+    check("fix_1", lambda x, num_heads: x)
+    assert "points" not in store.load()[0]["fix_1"]
+    assert find_task("fix_1").score is None

@@ -1,0 +1,214 @@
+"""What an answer calls and may not look into runs at the judge: the same points, and nothing to be had."""
+
+import time
+
+import pytest
+import torch
+
+from attn_lib.checks import judge
+from attn_lib.grading import submission_judge
+from attn_lib.grading.batch import Row
+from attn_lib.grading.grade import Report, grade_submission
+from attn_lib.grading.nbgrader_plugin import write_verdict
+from attn_lib.grading.reports import feedback_page, grades_csv
+from attn_lib.grading.submission_judge import Judge
+from attn_lib.grading.wire import BadMessage, pack_call, unpack_call
+from tests.checks.attacks_12 import HEAD, LOOK, REMEMBER
+from tests.grading.test_nbgrader import check_cell
+
+pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
+
+BEGIN = (
+    "import torch\nimport torch.nn.functional as F\n\ndef test_attention(implementation):\n"
+)
+PARITY = """\
+    torch.manual_seed(1)
+    q, k, v = torch.randn(2, 3, 4, 5), torch.randn(2, 3, 6, 5), torch.randn(2, 3, 6, 7)
+    mask = torch.rand(2, 3, 4, 6) < 0.6
+    mask[:, :, 1] = False
+    want = F.scaled_dot_product_attention(q, k, v, mask)
+    assert torch.allclose(implementation(q, k, v, mask), want, atol=1e-5)
+"""
+GRADIENTS = """\
+    few = [t[:1, :2, :3, :2].double().requires_grad_() for t in (q, k, v)]
+    assert torch.autograd.gradcheck(implementation, (*few, mask[:1, :2, :3, :3]), fast_mode=True)
+"""
+
+
+def verdict_on(cell, seed=7):
+    with Judge([cell], 12, seed=seed) as judge:
+        tasks = {task.name: task for task in submission_judge.tasks()}
+        return judge.verdict(tasks["test_attention"])
+
+
+def both(cell, seed=7):
+    """Return the verdicts of the notebook and of the grader."""
+    names = {"__name__": "cell"}
+    exec(cell, names)
+    return judge("test_attention", names["test_attention"], seed=seed), verdict_on(
+        cell, seed
+    )
+
+
+@pytest.mark.parametrize(
+    "body", [PARITY, PARITY + GRADIENTS, "    print(1)\n", "    assert 0\n"]
+)
+def test_a_test_gets_the_same_points_as_in_a_notebook(body):
+    here, there = both(BEGIN + body)
+    assert (there.status, there.points, there.mistake) == (
+        here.status,
+        here.points,
+        here.mistake,
+    )
+    assert there.evidence.split("\nOn a right")[0] == here.evidence.split("\nOn a right")[0]
+    assert there.question == here.question
+
+
+@pytest.mark.parametrize(
+    "name", ["seen before, not to the bit", "like the first one", "kept in a file"]
+)
+def test_to_remember_gains_nothing(name):
+    here, there = both(HEAD + REMEMBER[name])
+    assert there.points == 0
+    assert there.mistake in ("remembers", "accuses-right-ones")
+    # It took place there as it did here: they caught and accused the same.
+    assert there.evidence.split("\nOn a right")[0] == here.evidence.split("\nOn a right")[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["its closure", "its graph", "its errors", "its operations"]
+)
+def test_to_look_at_an_implementation_finds_nothing(name):
+    """Each attack raises an error with all that it saw; on all implementations, it saw the same."""
+    tell = (
+        "    raise ValueError(seen[-1] if len(set(seen)) == 1 else 'found a difference')\n"
+    )
+    there = verdict_on(HEAD + LOOK[name].replace("    assert", tell + "    assert"))
+    assert there.points == 0
+    assert "accused 8 of 8" in there.evidence
+    assert "ValueError: " in there.evidence  # it took place
+    assert "ValueError: found a difference" not in there.evidence
+    assert "softmax" not in there.evidence.lower().partition("on a right")[2]
+
+
+def test_nothing_in_the_process_tells_the_implementations_apart():
+    """The request in the worker's frames, and every object that is new, are the same for all."""
+    cell = """
+import gc, sys
+seen = []
+def test_attention(implementation):
+    frame, found = sys._getframe(), []
+    while frame is not None:
+        found += [str(frame.f_locals["header"])] if "header" in frame.f_locals else []
+        frame = frame.f_back
+    names = {"softmax-twice", "scale-missing", "Hidden"}
+    found.append(str(names & {type(o).__name__ for o in gc.get_objects()}))
+    found.append(str("attn_lib.checks.lesson_12.hidden" in sys.modules))
+    seen.append(str(found))
+    raise ValueError(seen[-1] if len(set(seen)) == 1 else "found a difference")
+"""
+    there = verdict_on(cell)
+    assert "'serves': True" in there.evidence  # it took place
+    assert "set()" in there.evidence
+    assert "'False'" in there.evidence
+    assert "ValueError: found a difference" not in there.evidence
+
+
+def test_the_hidden_implementations_are_not_inside():
+    cell = "from attn_lib.checks.lesson_12 import hidden\n" + BEGIN + PARITY
+    assert "ModuleNotFoundError" in str(verdict_on(cell)) or "ImportError" in str(
+        verdict_on(cell)
+    )
+
+
+# Each ends the test, or its process, or says what is not so, from the third implementation on.
+HOSTILE = {
+    "ends the process": "    import os; os._exit(0)\n",
+    "claims that all raised": (
+        "    import attn_lib.grading.worker as w\n    from attn_lib.checks.observe import Raised\n"
+        "    pack = w.pack_outcome\n    def forged(outcome, blobs):\n"
+        "        outcome.error = Raised('AssertionError', '', ''); return pack(outcome, blobs)\n"
+        "    w.pack_outcome = forged\n"
+    ),
+    "claims points": "    import attn_lib.grading.worker as w\n    w.pack_outcome = lambda *a: {'points': 6}\n",
+    "sends no call": (
+        "    import attn_lib.grading.worker as w\n    w.pack_call = lambda *a: {'call': [{'object': ['os:system', 1]}]}\n"
+        "    implementation(*torch.ones(3, 1, 1, 2, 2))\n"
+    ),
+    "sends no list": (
+        "    import attn_lib.grading.worker as w\n    w.pack_call = lambda *a: {'call': 3}\n"
+        "    implementation(*torch.ones(3, 1, 1, 2, 2))\n"
+    ),
+    "sends another number of tensors": (
+        "    import attn_lib.grading.worker as w\n    w.pack_call = lambda *a: {'call': [{'none': True}]}\n"
+        "    implementation(*torch.ones(3, 1, 1, 2, 2))\n"
+    ),
+    "sends what is too large": "    implementation(*torch.ones(3, 1, 1, 200_000, 1))\n",
+    "asks for too large a matrix": "    implementation(*torch.ones(3, 1, 1, 80_000, 2))\n",
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+def test_whatever_a_test_does_it_gains_nothing_and_the_judge_goes_on(body):
+    cell = BEGIN.replace("def ", "seen = []\ndef ") + "    seen.append(0)\n"
+    body = "".join(f"    {line}\n" for line in body.splitlines())
+    began = time.monotonic()
+    verdict = verdict_on(cell + "    if len(seen) > 2:\n" + body)
+    assert verdict.points == 0
+    assert verdict.status in ("wrong", "error")
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    while True: pass\n",
+        "    while True: implementation(*torch.ones(3, 1, 1, 2, 2))\n",
+    ],
+)
+def test_a_test_without_an_end_is_ended(body, monkeypatch):
+    monkeypatch.setattr(submission_judge, "CASE_SECONDS", 2.0)
+    verdict = verdict_on(BEGIN + body)
+    assert (verdict.status, verdict.points) == ("error", 0)
+    assert "too long" in verdict.evidence
+
+
+# ----------------------------------------------------------------------------- points in steps
+
+
+def test_points_in_steps_survive_the_report_the_table_the_page_and_nbgrader(tmp_path):
+    import nbformat
+
+    cell = nbformat.v4.new_code_cell(BEGIN + PARITY)
+    data = nbformat.writes(nbformat.v4.new_notebook(cells=[cell])).encode()
+    report = grade_submission(data, 12, seed=7)
+    result = next(task for task in report.tasks if task.name == "test_attention")
+    assert result.status == "wrong"
+    assert 0 < result.points < result.max_points == 6
+    assert Report.from_json(report.to_json()) == report
+    assert report.points == result.points
+    row = Row("ada", 12, report, "", "", ())
+    header, line = (text.split(",") for text in grades_csv([row]).splitlines())
+    assert dict(zip(header, line, strict=True))["test_attention"] == f"{result.points:g}"
+    assert f"{result.points:g} of 6" in feedback_page("ada", [row])
+    check = check_cell(12)  # an instructor who lets it count twice
+    write_verdict(check, result)
+    assert float(check.outputs[1]["data"]["text/plain"]) == 2 * result.points
+
+
+def test_a_call_is_packed_and_believed_nothing():
+    blobs = []
+    given = [torch.arange(6.0).view(2, 3).T, None, torch.ones(2, dtype=torch.bool)]
+    packed = pack_call(given, None, blobs)
+    back, gradient = unpack_call(packed, memoryview(bytearray().join(blobs)))
+    assert gradient is None
+    assert back[1] is None
+    assert torch.equal(back[0], given[0])
+    for wrong in (
+        {"call": 3},
+        {"call": []},
+        {"call": [{"plain": 3}]},
+        {"call": [{"odd": "x"}]},
+    ):
+        with pytest.raises(BadMessage):
+            unpack_call(wrong, memoryview(b""))

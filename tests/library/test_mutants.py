@@ -1,0 +1,60 @@
+"""Wrong and right ways to write attention: each wrong one is wrong, each right one right."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attn_lib.checks import judge
+from attn_lib.mutants import KINDS, RIGHT, WRONG, changed_lines
+
+
+def test_there_are_thirty_wrong_and_eight_right_ones_each_in_one_group():
+    assert (len(WRONG), len(RIGHT)) == (30, 8)
+    assert [name for names in KINDS.values() for name in names] == list(WRONG)
+    assert not WRONG.keys() & RIGHT.keys()
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_check_of_the_task_rejects_every_wrong_one(name):
+    assert judge("masked_attention", WRONG[name]).status in ("wrong", "error")
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_check_of_the_task_accepts_every_right_one(name):
+    for seed in range(3):
+        verdict = judge("masked_attention", RIGHT[name], seed=seed)
+        assert verdict.status == "passed", verdict.message
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_ones_give_what_was_worked_out_by_hand(name):
+    q = torch.tensor([[2.0, 0, 0, 0]]).expand(1, 1, 1, 4)
+    k = torch.tensor([[math.log(3), 0, 0, 0], [0, 1, 0, 0]]).expand(1, 1, 2, 4)
+    v = torch.tensor([[8.0], [0.0]]).expand(1, 1, 2, 1)
+    assert RIGHT[name](q, k, v).item() == pytest.approx(6.0)
+
+
+@settings(deadline=None, max_examples=25)
+@given(sizes=st.tuples(*[st.integers(1, 5)] * 6), seed=st.integers(0, 99))
+def test_right_ones_agree_with_pytorch_under_any_mask(sizes, seed):
+    B, H, L, S, D, Dv = sizes
+    rng = torch.Generator().manual_seed(seed)
+    q, k, v = (
+        torch.randn(B, H, n, width, generator=rng, dtype=torch.float64)
+        for n, width in ((L, D), (S, D), (S, Dv))
+    )
+    mask = torch.rand(B, 1, L, S, generator=rng) < 0.6
+    expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    for attention in RIGHT.values():
+        torch.testing.assert_close(attention(q, k, v, mask), expected)
+
+
+def test_what_is_written_otherwise_can_be_read_and_no_two_are_the_same():
+    assert changed_lines("scale-missing") == {"scores": "products"}
+    assert changed_lines("none-becomes-causal").keys() == {"everything"}
+    lines = [tuple(changed_lines(name).items()) for name in WRONG | RIGHT]
+    assert len(set(lines)) == 38

@@ -1,0 +1,155 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from attn_lib import LanguageModel, RoPE
+from attn_lib.checkpoint import load_checkpoint, save_checkpoint
+from attn_lib.quantization import Int8Linear, dequantize_int8, quantize_int8, quantized
+
+
+def test_numbers_worked_out_by_hand():
+    q, scale = quantize_int8(
+        torch.tensor([[127.0, -3.0, 1.4], [-0.5, 0.25, 0.0], [0.0, 0.0, 0.0]])
+    )
+    assert q.tolist() == [[127, -3, 1], [-127, 64, 0], [0, 0, 0]]
+    torch.testing.assert_close(scale, torch.tensor([[1.0], [0.5 / 127], [1.0]]))
+    back = dequantize_int8(q, scale)
+    assert back.dtype == torch.float32
+    assert back[0].tolist() == [127, -3, 1]
+    assert back[2].tolist() == [0, 0, 0]
+
+
+def test_the_smallest_numbers_neither_wrap_around_nor_divide_by_zero():
+    """A float32 has no finer step there, so the scale is the step, or zero."""
+    step = 2.0**-149
+    q, scale = quantize_int8(torch.tensor([[150 * step, -150 * step], [step, 0.0]]))
+    assert q.tolist() == [[127, -127], [0, 0]]
+    assert scale.tolist() == [[step], [1.0]]
+
+
+@settings(deadline=None)
+@given(
+    rows=st.integers(1, 5),
+    columns=st.integers(1, 6),
+    exponent=st.integers(-50, 38),
+    dtype=st.sampled_from([torch.float16, torch.bfloat16, torch.float32, torch.float64]),
+    seed=st.integers(0, 99),
+)
+def test_every_weight_comes_back_within_half_a_scale(rows, columns, exponent, dtype, seed):
+    rng = torch.Generator().manual_seed(seed)
+    weight = torch.randn(rows, columns, generator=rng, dtype=torch.float64) * 10.0**exponent
+    weight = weight.clamp(-3e38, 3e38).to(dtype)
+    if not weight.isfinite().all():
+        return
+    q, scale = quantize_int8(weight)
+    assert (q.dtype, q.shape) == (torch.int8, weight.shape)
+    assert (scale.dtype, scale.shape) == (torch.float32, (rows, 1))
+    assert q.min() >= -127
+    assert (scale > 0).all()
+    off = (dequantize_int8(q, scale).double() - weight.double()).abs()
+    # Near the smallest number that float32 has, a scale itself is rounded coarsely.
+    assert (off <= scale.double() * 0.501 + 1e-42).all()
+    assert torch.equal(quantize_int8(-weight)[0], -q)
+
+
+def test_rows_do_not_disturb_each_other():
+    weight = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
+    loud = weight.clone()
+    loud[1] *= 1000
+    assert torch.equal(quantize_int8(loud)[0][[0, 2]], quantize_int8(weight)[0][[0, 2]])
+
+
+def test_the_weight_is_left_as_it_is():
+    weight = nn.Parameter(torch.randn(3, 4))
+    before = weight.detach().clone()
+    q, scale = quantize_int8(weight)
+    assert torch.equal(weight, before)
+    assert not q.requires_grad
+    assert not scale.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("weight", "says"),
+    [
+        (torch.ones(3), r"\(out, in\), got \(3,\)"),
+        (torch.ones(2, 3, 4), r"got \(2, 3, 4\)"),
+        (torch.ones(0, 3), r"got \(0, 3\)"),
+        (torch.ones(3, 0), r"got \(3, 0\)"),
+        (torch.tensor([[1.0, float("nan")]]), "finite"),
+        (torch.tensor([[1.0, float("-inf")]]), "finite"),
+        (torch.tensor([[1e300]], dtype=torch.float64), "finite"),
+    ],
+)
+def test_what_is_no_weight_raises_a_value_error(weight, says):
+    with pytest.raises(ValueError, match=says):
+        quantize_int8(weight)
+
+
+def test_scales_that_do_not_fit_raise_a_value_error():
+    q = torch.ones(3, 3, dtype=torch.int8)
+    for scale in (torch.ones(3), torch.ones(1, 3), torch.ones(2, 1), torch.tensor(1.0)):
+        with pytest.raises(ValueError, match=r"scale \(out, 1\)"):
+            dequantize_int8(q, scale)
+    with pytest.raises(ValueError, match=r"torch\.float32"):
+        dequantize_int8(q.float(), torch.ones(3, 1))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_an_int8_layer_computes_with_the_rounded_weight(bias, dtype):
+    rng = torch.Generator().manual_seed(0)
+    linear = nn.Linear(5, 3, bias=bias, dtype=dtype)
+    layer = Int8Linear(linear)
+    x = torch.randn(2, 4, 5, generator=rng, dtype=dtype)
+    rounded = dequantize_int8(*quantize_int8(linear.weight)).to(dtype)
+    expected = nn.functional.linear(x, rounded, linear.bias)
+    assert torch.equal(layer(x), expected)
+    assert layer(x).dtype == dtype
+
+
+def model():
+    torch.manual_seed(0)
+    return LanguageModel(11, 16, 2, 2, positions=RoPE())
+
+
+def test_a_quantized_model_says_almost_the_same_and_the_first_is_left_alone():
+    exact = model()
+    before = {name: t.clone() for name, t in exact.state_dict().items()}
+    small = quantized(exact)
+    ids = torch.arange(11)[None]
+    off = (small(ids) - exact(ids)).abs().max()
+    assert 0 < off < 0.05 * exact(ids).abs().max()
+    assert not any(type(m) is nn.Linear for m in small.modules())
+    assert all(torch.equal(t, before[name]) for name, t in exact.state_dict().items())
+    assert any(type(m) is nn.Linear for m in exact.modules())
+
+
+def test_a_quantized_model_writes_with_its_cache():
+    small = quantized(model())
+    ids = torch.tensor([[1, 2, 3]])
+    written = small.write(ids, 5, temperature=0.0)
+    for n in range(3, 8):
+        assert small(written[:, :n])[0, -1].argmax() == written[0, n]
+
+
+def test_a_quantized_model_is_saved_and_loaded(tmp_path):
+    small = quantized(model())
+    save_checkpoint(small, {}, tmp_path / "int8")
+    save_checkpoint(model(), {}, tmp_path / "float32")
+    again = quantized(LanguageModel(11, 16, 2, 2, positions=RoPE()))
+    again.load_state_dict(load_checkpoint(tmp_path / "int8")[0])
+    ids = torch.arange(11)[None]
+    assert torch.equal(again(ids), small(ids))
+
+
+def test_a_single_layer_a_shared_one_and_a_subclass():
+    linear = nn.Linear(4, 4)
+    assert isinstance(quantized(linear), Int8Linear)
+    twice = quantized(nn.Sequential(linear, nn.ReLU(), linear))
+    assert isinstance(twice[0], Int8Linear)
+    assert twice[0] is twice[2]
+    official = quantized(nn.MultiheadAttention(4, 2, batch_first=True))
+    x = torch.randn(1, 3, 4)
+    assert official(x, x, x)[0].shape == (1, 3, 4)  # it reads the weight of its out_proj
