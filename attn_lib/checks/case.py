@@ -57,6 +57,8 @@ class Case:
         in_turns: `run` calls `answer(*tensors, kept)` several times, with what the last call returned
             second as `kept`, and an answer must know nothing but these. The grader then plays `run`
             in its own process, where a learner's code cannot look.
+        is_slow: what known mistakes do on this input is looked at last, and only of those that do the
+            same on all others.
         serves: `run` receives one thing more, at the end: a function of tensors that does what this
             does, a `Serves`, and shows nothing of it (see served.py).
         raises: whether an answer must raise a ValueError here; the judge alone knows that.
@@ -68,5 +70,6 @@ class Case:
     grad: bool = True
     tolerance: float | None = None
     in_turns: bool = False
+    is_slow: bool = False
     serves: Any = None
     raises: bool = False

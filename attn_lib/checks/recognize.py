@@ -76,9 +76,10 @@ class _Search:
     def __init__(self, tried: Trial, outcomes: list[Outcome], failing: list[int]):
         self.tried, self.outcomes, self.failing = tried, outcomes, failing
         self.mistakes = tried.known.mistakes
-        everything = range(len(outcomes))
-        self.all = [*failing, *(i for i in everything if i not in failing)]
+        everything = [*failing, *(i for i in range(len(outcomes)) if i not in failing)]
+        self.all = sorted(everything, key=lambda i: tried.cases[i].is_slow)
         self.plain = [i for i in self.all if is_plain(tried.cases[i])]
+        self.quick = [i for i in failing if not tried.cases[i].is_slow]
         self.shown = failing[0]
         self.may_raise = any(case.raises for case in tried.cases)
 
@@ -101,7 +102,7 @@ class _Search:
 
         It contradicts the answer nowhere. On the input shown, no other mistake does the same.
         """
-        among = self.failing[:FEW]
+        among = self.quick[:FEW]
         same = {
             m: [i for i in among if self._agree((m,), i) and self._proves((m,), i)]
             for m in range(len(self.mistakes))
@@ -132,7 +133,7 @@ class _Search:
         The input is one of the smallest few, and first that on which the fewest mistakes can be seen.
         """
         numbers = range(len(self.mistakes))
-        seen = {i: [m for m in numbers if self._is_visible(m, i)] for i in self.failing[:3]}
+        seen = {i: [m for m in numbers if self._is_visible(m, i)] for i in self.quick[:3]}
         end = time.thread_time() + PAIR_SECONDS
         for place, a, b in self._candidates(seen):
             if time.thread_time() > end:

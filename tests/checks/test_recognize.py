@@ -50,6 +50,29 @@ def test_what_nobody_knows_is_not_asked_about():
     assert verdict.question == ""
 
 
+def test_a_matrix_is_named_whatever_operation_made_it():
+    def answer(q, k, v, chunk_size, is_causal=False):
+        scores = torch.einsum("bhld,bhsd->bhls", q, k) / q.shape[-1] ** 0.5
+        if is_causal:
+            scores = torch.where(torch.ones_like(scores).tril() > 0, scores, -torch.inf)
+        return torch.einsum("bhls,bhsd->bhld", scores.softmax(-1), v)
+
+    verdict = judge("chunked_attention", answer)
+    assert (verdict.mistake, verdict.second) == ("full-matrix", None)
+    assert "1,048,576 bytes" in verdict.message
+
+
+def test_a_slip_that_shows_in_numbers_is_asked_about_before_memory():
+    def answer(q, k, v, chunk_size, is_causal=False):
+        scores = q @ k.mT
+        if is_causal:
+            scores = torch.where(torch.ones_like(scores).tril() > 0, scores, -torch.inf)
+        return scores.softmax(-1) @ v
+
+    verdict = judge("chunked_attention", answer)
+    assert (verdict.mistake, verdict.second) == ("scale-missing", "full-matrix")
+
+
 def test_the_same_error_in_other_words_proves_nothing():
     def answer(x, num_heads):
         raise TypeError("other words")

@@ -117,7 +117,7 @@ def _(rng):
     # 32 chunks, and no more: answers in tiles, of queries and of keys, take a thousand steps. And two numbers
     # to a head at most: it is honest to keep the output of each chunk, and to merge them all at last.
     about = "the memory of a long text"
-    measured = dict(run=metered, grad=False)
+    measured = dict(run=metered, grad=False, is_slow=True)
     yield case(about, random(1, 1, 512, 1), 16, **measured)
     yield case(f"{about}, causal", random(1, 1, 1024, 2), 32, True, **measured)
 
@@ -128,13 +128,17 @@ chunked_attention.rows("""
 Which of your tensors has a number for every pair of a query and a key? Who needs all of them at once?
     full-matrix  products = (q @ k.mT)[..., start:stop]
     full-matrix  starts = range(0, S, S) ; stop = S
+    full-matrix  products = _ if is_causal else (q @ k.mT)[..., start:stop]
     full-matrix  hidden = (q.new_empty(*q.shape[:-1], S), _)[1]
 Your scores come block by block. And the mask: how many True and False does it hold at once? Which of
 them does this block need?
     full-mask  forbidden = torch.ones(q.shape[-2], S, dtype=torch.bool).triu(1)[:, start:stop]
     full-mask  forbidden = (torch.arange(S) > queries)[:, start:stop]
     full-mask  forbidden = torch.ones(q.shape[-2], S, dtype=torch.bool).triu(1)[:, start:stop] if is_causal else _
-    full-mask  forbidden = torch.ones(q.shape[-2], S).triu(1)[:, start:stop] > 0 if is_causal else _
+Only with is_causal have you a number for every pair of a query and a key. Is it a score, or a mask? How
+much of it does one block need?
+    full-matrix-if-causal  forbidden = torch.ones(q.shape[-2], S).triu(1)[:, start:stop] > 0 if is_causal else _
+    full-matrix-if-causal  products = (q @ k.mT)[..., start:stop] if is_causal else _
 No tensor is large, and yet all together are as large as the matrix. What still holds a block when the
 next ones are made? A list, perhaps?
     kept-blocks  weights = (held := [*locals().get("held", []), _])[-1]

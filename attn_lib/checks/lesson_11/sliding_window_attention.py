@@ -127,7 +127,12 @@ def _(rng):
         about = f"{dtype}".removeprefix("torch.")
         yield case(about, random(2, 3, 7, 6, dtype=dtype), 3, grad=False)
     yield case(
-        "the memory of a long text", random(1, 1, 512, 2), 4, run=metered, grad=False
+        "the memory of a long text",
+        random(1, 1, 512, 2),
+        4,
+        run=metered,
+        grad=False,
+        is_slow=True,
     )
 
 
