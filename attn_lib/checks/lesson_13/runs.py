@@ -357,6 +357,10 @@ class NotTwo(Wrong):
     """Raised unless a dict of tensors and a config come back."""
 
 
+class NoDict(Wrong):
+    """Raised for a config that is no dict."""
+
+
 @dataclass(frozen=True)
 class File:
     """A file to be read, whole or damaged: its name, and its bytes as a tensor."""
@@ -401,9 +405,14 @@ def _two(returned: Any, data: bytes) -> tuple[dict[str, Tensor], dict]:
             f"It should return two things, the tensors and the config. It returned {describe(returned)}."
         )
     tensors, config = returned
-    for what, value in (("tensors by name", tensors), ("config", config)):
+    for what, value, kind in (
+        ("tensors by name", tensors, NotTwo),
+        ("config", config, NoDict),
+    ):
         if not isinstance(value, dict):
-            raise NotTwo(f"The {what} should be a dict, but it returned {describe(value)}.")
+            raise kind(f"The {what} should be a dict, but it returned {describe(value)}.")
+    if any(isinstance(value, Tensor) for value in config.values()):
+        raise NotTwo("It should return the tensors first, and then the config.")
     with contextlib.suppress(SafetensorError):
         want, metadata = _contents(data)
         _raise_unless_same(tensors, want, "It returned")
