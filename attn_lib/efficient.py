@@ -11,8 +11,9 @@ Both functions are kernels: they can be given to any attention module.
 
 Sources: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018,
 arxiv.org/abs/1805.02867; Rabe and Staats, "Self-attention does not need O(n^2) memory", 2021,
-arxiv.org/abs/2112.05682; Dao et al., "FlashAttention", 2022, arxiv.org/abs/2205.14135, algorithms
-1 and 4.
+arxiv.org/abs/2112.05682; Dao et al., "FlashAttention", 2022, arxiv.org/abs/2205.14135; Dao,
+"FlashAttention-2", 2023, arxiv.org/abs/2307.08691, algorithms 1 and 2: acc is divided once at the
+end, one log-sum-exp is kept for each query, and the queries are the outer loop.
 """
 
 import math
