@@ -78,3 +78,8 @@ RIGHT: dict[str, Attention] = {name: _made[name] for name in _rows(_RIGHT)}
 def changed_lines(name: str) -> dict[str, str]:
     """Return what an implementation writes otherwise than the reference, by the name of the line."""
     return dict(_variants.edits[list(_ALL).index(name)])
+
+
+def as_kernel(attention: Attention) -> Callable:
+    """Return an attention as modules call it: `(q, k, v, *, mask, ...) -> (output, None)`."""
+    return lambda q, k, v, *, mask=None, **_: (attention(q, k, v, mask), None)

@@ -1,5 +1,6 @@
 """Many small and large numbers on one logarithmic line: is there a gap, and where?"""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
@@ -19,8 +20,8 @@ def strips(
     """Draw panels of rows of dots on one logarithmic axis, and thresholds across all of them.
 
     Args:
-        panels: for each title, its rows; for each row, positive values. Those outside the limits,
-            infinite ones too, are drawn at the edge.
+        panels: for each title, its rows; for each row, positive values. Those outside the limits are
+            drawn at the edge, infinite ones in a column beside the axis: "no answer".
         xlabel: what the values are.
         limits: where the axis begins and ends.
         lines: the names of the thresholds, and where they are.
@@ -31,6 +32,7 @@ def strips(
     if not panels or not all(panels.values()):
         raise ValueError(f"expected panels with at least one row, got {panels}")
     low, high = limits
+    beside, end = 8 * high, 30 * high
     most = max(map(len, panels.values()))
     with mpl.rc_context(STYLE):
         size = (5.4, 0.9 + len(panels) * (0.35 + 0.42 * most))
@@ -38,18 +40,23 @@ def strips(
         all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for axes, (title, rows) in zip(all_axes, panels.items(), strict=True):
             for row, values in enumerate(rows.values()):
-                xs = [min(max(value, low), high) for value in values]
+                xs = [
+                    min(max(x, low), high) if math.isfinite(x) else beside for x in values
+                ]
                 # One above the other, so that equal numbers are seen as many.
                 ys = [row + 0.5 * (i / len(xs) - 0.5) for i in range(len(xs))]
                 style = {"color": COLORS[row], "marker": MARKERS[row]}
                 axes.plot(xs, ys, ls="", ms=3.5, alpha=0.7, clip_on=False, **style)
             for place in lines.values():
                 axes.axvline(place, color="#555555", ls="--", lw=1)
-            axes.set(xscale="log", xlim=limits, ylim=(len(rows) - 0.5, -0.6))
+            axes.axvspan(2 * high, end, color="#eeeeee", lw=0)
+            axes.set(xscale="log", xlim=(low, end), ylim=(len(rows) - 0.5, -0.6))
             axes.set_yticks(range(len(rows)), list(rows))
+            powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1, 2)
+            axes.set_xticks([10.0**n for n in powers])
             axes.set_title(title, loc="left", pad=14 if axes is all_axes[0] else 6)
             axes.tick_params("y", length=0)
-        for name, place in lines.items():
+        for name, place in {**lines, "no answer": beside}.items():
             all_axes[0].annotate(
                 name, (place, 1), (0, 2), xycoords=("data", "axes fraction"),
                 textcoords="offset points", ha="center", va="bottom", fontsize=8,

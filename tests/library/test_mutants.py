@@ -8,8 +8,9 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import attn_lib
 from attn_lib.checks import judge
-from attn_lib.mutants import KINDS, RIGHT, WRONG, changed_lines
+from attn_lib.mutants import KINDS, RIGHT, WRONG, as_kernel, changed_lines
 
 
 def test_there_are_thirty_wrong_and_eight_right_ones_each_in_one_group():
@@ -58,3 +59,13 @@ def test_what_is_written_otherwise_can_be_read_and_no_two_are_the_same():
     assert changed_lines("none-becomes-causal").keys() == {"everything"}
     lines = [tuple(changed_lines(name).items()) for name in WRONG | RIGHT]
     assert len(set(lines)) == 38
+
+
+def test_a_module_takes_an_implementation_as_its_kernel():
+    module, x = attn_lib.MultiHeadAttention(8, 2), torch.randn(2, 3, 8)
+    mask = attn_lib.causal_mask(3, 3)
+    expected = module(x, mask=mask)
+    module.kernel = as_kernel(RIGHT["in-float64"])
+    torch.testing.assert_close(module(x, mask=mask), expected)
+    module.kernel = as_kernel(WRONG["mask-ignored"])
+    assert not torch.allclose(module(x, mask=mask), expected, atol=1e-3)

@@ -53,23 +53,26 @@ def test_a_table_needs_a_test_and_knows_everybody_in_it(accused):
         mutant_table(accused, KINDS, ["fused"])
 
 
-def test_a_strip_has_a_dot_for_each_value_and_those_outside_stand_at_the_edge():
+def test_a_strip_has_a_dot_for_each_value_and_infinite_ones_stand_beside_it():
     panels = {
-        "a": {"right": [1e-7, 1e-6], "wrong": [0.1, float("inf")]},
+        "a": {"right": [1e-7, 1e-6], "wrong": [0.1, 20.0, float("inf")]},
         "b": {"right": [1e-20]},
     }
     picture = strips(panels, xlabel="difference", limits=(1e-9, 10), lines={"limit": 1e-2})
     upper, lower = picture.figure.axes
     right, wrong, line = upper.lines
     assert list(right.get_xdata()) == [1e-7, 1e-6]
-    assert list(wrong.get_xdata()) == [0.1, 10]
+    edge, beside = wrong.get_xdata()[1:]
+    assert wrong.get_xdata()[0] == 0.1
+    assert edge == 10 < beside
+    assert [text.get_text() for text in upper.texts] == ["limit", "no answer"]
     assert list(line.get_xdata()) == [1e-2, 1e-2]
     assert list(lower.lines[0].get_xdata()) == [1e-9]
     assert upper.get_xscale() == "log"
     assert right.get_color() != wrong.get_color()
     assert right.get_marker() != wrong.get_marker()
     assert picture.alt == (
-        "Dots of difference. a: right, 2 from 1e-07 to 1e-06; wrong, 2 from 1e-01 to inf. "
+        "Dots of difference. a: right, 2 from 1e-07 to 1e-06; wrong, 3 from 1e-01 to inf. "
         "b: right, 1 from 1e-20 to 1e-20. Lines: limit at 1e-02."
     )
 
