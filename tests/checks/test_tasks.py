@@ -33,6 +33,8 @@ def test_the_reference_and_the_library_pass(name, seeds):
 @every_task
 def test_every_mistake_is_rejected_and_recognized_as_itself(name, seeds):
     mistakes = known(name).mistakes
+    if find_task(name).score:
+        seeds = seeds[:4]  # there, they give the order of the implementations
     for seed in seeds:
         for number, mistake in enumerate(mistakes):
             verdict = judge(name, known(name).answer(number), seed=seed)
