@@ -82,7 +82,10 @@ def has_stderr(notebook: NotebookNode) -> Problems:
 
 def has_long_code(notebook: NotebookNode) -> Problems:
     for cell in code_cells(notebook):
-        limit = 30 if re.search(r"^class ", cell.source, re.MULTILINE) else 20
+        is_long = re.search(r"^(class |def test_attention)", cell.source, re.MULTILINE)
+        limit = 30 if is_long else 20
+        if cell.source.startswith("def fix_"):  # there twice: mended, and as it was planted
+            limit = 40
         length = len(cell.source.strip().splitlines())
         if length >= limit:
             yield f"{named(cell)} has {length} lines: stay under {limit}"
