@@ -10,7 +10,7 @@ from torch import Tensor
 class Wrong(Exception):
     """Raised by a case's `run` when an answer cannot be used at all; the message is the learner's.
 
-    A class made of it stands for one mistake, and is recognized whatever the message says.
+    A mistake is recognized by its class and the first line of its message. Numbers belong into further lines.
     """
 
 

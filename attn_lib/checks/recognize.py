@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attn_lib.checks.case import Case, Wrong
+from attn_lib.checks.case import Case
 from attn_lib.checks.compare import agreeing
 from attn_lib.checks.observe import Outcome, Raised, named_tensors, walled_off
 from attn_lib.checks.task import Mistake
@@ -246,12 +246,11 @@ class _Search:
 def _same_error(one: Raised, other: Raised) -> bool:
     """Say whether two errors of one class are one.
 
-    They are if they are so to the word, or both that of a None where a tensor should be. A class that
-    was made of `Wrong` is a mistake by itself: its words may say how much of it there was.
+    They are if their first lines are the same to the word (further lines may say how much), or both are
+    that of a None where a tensor should be.
     """
-    if one.is_wrong and other.is_wrong and one.kind != Wrong.__name__:
-        return True
-    return one.text == other.text or ("NoneType" in one.text and "NoneType" in other.text)
+    first, second = (error.text.partition("\n")[0] for error in (one, other))
+    return first == second or ("NoneType" in one.text and "NoneType" in other.text)
 
 
 def _outline(outcome: Outcome) -> list[Any]:

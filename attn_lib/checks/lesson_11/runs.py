@@ -43,18 +43,19 @@ def metered(answer, q, k, v, *options):
     if meter.largest >= L * S:
         kind = FullMask if meter.largest < 2 * L * S else FullMatrix
         raise kind(
-            f"The largest tensor has {meter.largest:,} bytes: {meter.where}. "
-            f"Here no tensor may have {limit} or more."
+            "A tensor is too large.\n"
+            f"It has {meter.largest:,} bytes: {meter.where}. Here none may have {limit} or more."
         )
     if meter.peak >= 2 * L * S:
         raise KeptBlocks(
-            f"At one moment your tensors have {meter.peak:,} bytes together, though the largest has only "
-            f"{meter.largest:,}: {meter.where}. Here all may not have twice {limit}."
+            "Each tensor is small enough, but too many are alive at one time.\n"
+            f"Together they have {meter.peak:,} bytes; the largest has {meter.largest:,}: "
+            f"{meter.where}. Here all together may not have twice {limit}."
         )
     if meter.unseen >= q.nbytes:
         raise OutOfSight(
-            f"The memory of your answer cannot be measured: {meter.unseen:,} bytes came from where the "
-            "meter does not see how they were made."
+            "The memory of your answer cannot be measured.\n"
+            f"{meter.unseen:,} bytes came from where the meter does not see how they were made."
         )
     return result
 
