@@ -35,8 +35,8 @@ TAUGHT = {
     "quantization": 13,
 }
 
-# Never there: it reads weights that the sandbox does not have, or is a program, or a part of one.
-NEVER = ("minilm", "serve", "writing", "data_parallel")
+# Never there: it reads weights that the sandbox does not have, holds answers, or is a program or a part of one.
+NEVER = ("minilm", "mutants", "serve", "writing", "data_parallel")
 
 # What observes an answer, and what the modules of earlier lessons import.
 ENGINE = (

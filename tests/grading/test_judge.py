@@ -195,7 +195,7 @@ def load_checkpoint(path):
     frame = sys._getframe(1)
     while frame:
         for value in [*frame.f_locals.values()]:
-            if getattr(value, "raises", False):
+            if getattr(value, "raises", False) is True:
                 raise ValueError("looked up")
         frame = frame.f_back
     with safe_open(path, "pt") as file:
