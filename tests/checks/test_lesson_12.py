@@ -232,6 +232,13 @@ def test_the_right_implementations_agree_and_the_wrong_ones_come_first():
     assert len(places) > 8
 
 
+def test_the_exercise_says_how_many_there_are():
+    every = hidden(0)
+    wrong = {one.name for one in every if one.kind}
+    text = f"{len(wrong)} wrong ones, some of them several times, and 8 right ones"
+    assert text in EXERCISE.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("default", [torch.float32, torch.float64])
 def test_an_implementation_goes_by_its_inputs_not_by_the_default_dtype(default):
     q, k, v, mask = inputs()
