@@ -89,7 +89,7 @@ def sliding_window_attention(
         raise ValueError(f"expected a window of at least 1 key, got {window}")
     full_mask(q, k, v, mask, False)  # for its errors
     # Of a block, the corners outside the band are computed in vain: so its side is short.
-    rows = min(128, window)
+    rows = min(64, window)
     sight = _Sight(
         q.shape[-2], k.shape[-2], True, window, rows, min(1024, window + rows + 16)
     )
@@ -189,7 +189,7 @@ class _Blockwise(torch.autograd.Function):
                     acc_new += acc * shrink
                 m, l, acc = m_new, l_new, acc_new
             l = l.clamp(min=1)  # it is at least 1, but for rows that see nothing
-            output[..., rows, :] = acc / l
+            torch.div(acc, l, out=output[..., rows, :])
             lse[..., rows, :] = m + l.log2()
         ctx.save_for_backward(q, k, v, bias, mask, output, lse)
         ctx.sight = sight
