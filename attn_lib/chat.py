@@ -1,0 +1,212 @@
+"""Talk to SmolLM2-135M in a terminal, offline: python -m attn_lib.chat
+
+Type a message and press Enter. Ctrl-C stops an answer, /new begins a new conversation, Ctrl-D ends
+the program. It is a small model: it writes well, knows little, and makes up the rest.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from itertools import islice
+from typing import Any, cast
+
+import torch
+
+from attn_lib.generation import next_token, stream
+from attn_lib.llama import Llama
+from attn_lib.minilm import MissingWeights
+from attn_lib.quantization import quantized
+from attn_lib.smollm2 import END, SYSTEM, load_smollm2, message_ids
+
+
+class Chat:
+    """A conversation: its ids, and the keys and values of those that the model has read.
+
+    Args:
+        model: of `load_smollm2`.
+        tokenizer: of `load_smollm2`.
+        system: the first message: who the model is to be.
+        max_new_tokens: the longest answer.
+        sampling: how tokens are chosen, see `stream`.
+    """
+
+    def __init__(
+        self,
+        model: Llama,
+        tokenizer: Any,
+        system: str,
+        max_new_tokens: int,
+        **sampling: Any,
+    ):
+        self.model, self.tokenizer, self.system = model, tokenizer, system
+        self.max_new_tokens, self.sampling = max_new_tokens, sampling
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget all but the system's message."""
+        self.ids = message_ids(self.tokenizer, "system", self.system)
+        self.caches = self.model.new_caches(1, self.model.config.max_len)
+
+    def answer(self, text: str) -> Generator[str]:
+        """Yield the answer to a message, token by token; it ends where nobody asks for more.
+
+        Raises:
+            ValueError: the conversation is longer than the model can read.
+        """
+        from tokenizers.decoders import DecodeStream
+
+        self.ids += message_ids(self.tokenizer, "user", text)
+        self.ids += message_ids(self.tokenizer, "assistant")
+        letters = DecodeStream(skip_special_tokens=True)  # a letter may take several tokens
+        tokens = stream(self.model, self.ids, self.caches, **self.sampling)
+        try:
+            for token in islice(tokens, self.max_new_tokens):
+                if token == END:
+                    break
+                yield letters.step(self.tokenizer, token) or ""
+        finally:
+            if self.ids[-1] != END:
+                self.ids.append(END)
+            self.ids += self.tokenizer.encode("\n").ids
+
+
+def fastest_threads(model: Llama, most: int) -> int:
+    """Write some tokens with 1, 2, 4, ... threads, and return the best number: machines differ."""
+    seconds = dict[int, float]()
+    for threads in (2**n for n in range(most.bit_length())):
+        torch.set_num_threads(threads)
+        tokens = stream(model, [0], model.new_caches(1, 8))
+        next(tokens)
+        start = time.perf_counter()
+        for _ in range(5):
+            next(tokens)
+        seconds[threads] = time.perf_counter() - start
+    return min(seconds, key=lambda threads: seconds[threads])
+
+
+@contextmanager
+def noting_ctrl_c() -> Iterator[list[int]]:
+    """While this lasts, Ctrl-C does not raise; the list is no longer empty then."""
+    pressed = list[int]()
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def say(chat: Chat, text: str) -> None:
+    """Write an answer as it comes, until its end or Ctrl-C; then how fast it came."""
+    times = [time.perf_counter()]
+    with noting_ctrl_c() as pressed, closing(chat.answer(text)) as answer:
+        for piece in answer:
+            times.append(time.perf_counter())
+            print(piece, end="", flush=True)
+            if pressed:
+                print(" [stopped]", end="")
+                break
+    print(flush=True)
+    if len(times) > 2:
+        each = (times[-1] - times[1]) / (len(times) - 2)
+        print(
+            f"[{len(times) - 1} tokens, {1 / each:.1f} a second, the first after {times[1] - times[0]:.1f} s]",
+            file=sys.stderr,
+        )
+
+
+def talk(chat: Chat) -> None:
+    """Answer what is typed, until the input ends."""
+    with suppress(ImportError):
+        import readline  # noqa: F401  arrow keys and history in input()
+    print("/new begins anew, Ctrl-C stops an answer, Ctrl-D ends the program.")
+    while True:
+        try:
+            text = input("\n> ").strip()
+        except KeyboardInterrupt:
+            print("\n(Ctrl-D ends the program.)")
+            continue
+        except EOFError:
+            return print()
+        if text == "/new":
+            chat.begin()
+        elif text:
+            try:
+                say(chat, text)
+            except ValueError:
+                print(
+                    "This conversation is as long as the model can read: /new begins another."
+                )
+
+
+def options_given() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m attn_lib.chat",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--prompt", help='answer this and end; "-" reads it from standard input')
+    add("--system", default=SYSTEM, help="who the model is to be")
+    add(
+        "--temperature", type=float, default=0.2, help="0: always the likeliest token (0.2)"
+    )
+    add(
+        "--top-p",
+        type=float,
+        default=0.9,
+        help="the share of likely tokens to draw from (0.9)",
+    )
+    add("--seed", type=int, help="of the draws: the same answers again")
+    add("--max-new-tokens", type=int, default=1000, help="the longest answer (1000)")
+    add(
+        "--int8",
+        action="store_true",
+        help="weights of one byte: faster, a little less exact",
+    )
+    add("--threads", type=int, help="of the processor (whatever is fastest: it tries)")
+    options = parser.parse_args()
+    try:
+        next_token(torch.zeros(2), options.temperature, options.top_p)
+    except ValueError as error:
+        parser.error(str(error))
+    if min(options.max_new_tokens, options.threads or 1) < 1:
+        parser.error("expected --max-new-tokens and --threads of at least 1")
+    return options
+
+
+def main() -> None:
+    """Load the model, then answer one prompt or talk."""
+    options = options_given()
+    print("Loading the model ...", file=sys.stderr)
+    try:
+        model, tokenizer = load_smollm2()
+    except (MissingWeights, OSError, ValueError) as error:
+        sys.exit(str(error))
+    if options.int8:
+        model = cast(Llama, quantized(model))
+    torch.set_num_threads(options.threads or fastest_threads(model, os.cpu_count() or 1))
+    generator = torch.Generator()
+    generator.manual_seed(generator.seed() if options.seed is None else options.seed)
+    sampling = {
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "generator": generator,
+    }
+    chat = Chat(model, tokenizer, options.system, options.max_new_tokens, **sampling)
+    if options.prompt is None:
+        talk(chat)
+    else:
+        text = (sys.stdin.read() if options.prompt == "-" else options.prompt).strip()
+        try:
+            say(chat, text)
+        except ValueError as error:
+            sys.exit(f"The prompt is too long: {error}")
+
+
+if __name__ == "__main__":
+    main()
