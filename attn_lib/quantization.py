@@ -65,7 +65,8 @@ def dequantize_int8(
 class Int8Linear(nn.Module):
     """What an `nn.Linear` computes, with its weight in int8: y = x (q * scale)^T + b.
 
-    Only the weight is rounded. It is turned back for each call: that saves memory, not time.
+    Only the weight is rounded. For one token, a kernel of PyTorch turns it back inside the product (x is
+    rounded to bfloat16 there); for more, it is turned back first: that saves memory, not time.
 
     Args:
         linear: whose weight is rounded; it is left as it is.
@@ -78,31 +79,66 @@ class Int8Linear(nn.Module):
         super().__init__()
         self.in_features, self.out_features = linear.in_features, linear.out_features
         q, scale = quantize_int8(linear.weight)
-        self.register_buffer("weight", q)
+        self.register_buffer("weight", q.contiguous())
         self.register_buffer("scale", scale)
         self.bias = copy.deepcopy(linear.bias)
 
     def forward(self, x: Float[Tensor, "*b inp"]) -> Float[Tensor, "*b out"]:
         """Return y (..., out) for x (..., in), in the dtype of x."""
-        return F.linear(x, dequantize_int8(self.weight, self.scale).to(x.dtype), self.bias)
+        if not self._fits_the_kernel(x):
+            weight = dequantize_int8(self.weight, self.scale).to(x.dtype)
+            return F.linear(x, weight, self.bias)
+        ones = x.new_ones(self.out_features, dtype=torch.bfloat16)
+        row = x.reshape(1, -1).bfloat16()
+        y = torch._weight_int8pack_mm(row, self.weight, ones).to(x.dtype) * self.scale.mT
+        y = y.reshape(*x.shape[:-1], -1)
+        return y if self.bias is None else y + self.bias
+
+    def _fits_the_kernel(self, x: Tensor) -> bool:
+        """Say whether x is one row, without gradients; the kernel reads 16 numbers at a time."""
+        one_row = x.numel() == self.in_features and self.in_features % 16 == 0
+        return one_row and x.device.type == "cpu" and not torch.is_grad_enabled()
 
     def extra_repr(self) -> str:
         return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"
 
 
-def quantized(module: nn.Module) -> nn.Module:
-    """Return a copy of a module in which every `nn.Linear` is an `Int8Linear`.
+class Float16Linear(nn.Module):
+    """What an `nn.Linear` computes, with its weight in float16 and all else in float32.
+
+    The kernel (FBGEMM, for x86 processors) turns the weight back inside the product, at the speed of
+    memory.
+
+    Args:
+        linear: whose weight is rounded; it is left as it is.
+
+    Raises:
+        RuntimeError: PyTorch has no such kernel for this processor.
+    """
+
+    def __init__(self, linear: nn.Linear):
+        super().__init__()
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        bias = None if linear.bias is None else linear.bias.detach().float()
+        weight = linear.weight.detach().float().contiguous()
+        self.packed = torch.ops.quantized.linear_prepack_fp16(weight, bias)
+
+    def forward(self, x: Float32[Tensor, "*b inp"]) -> Float32[Tensor, "*b out"]:
+        """Return y (..., out) for x (..., in); without gradients."""
+        return torch.ops.quantized.linear_dynamic_fp16(x, self.packed)
+
+
+def quantized(
+    module: nn.Module, layer: type[Int8Linear | Float16Linear] = Int8Linear
+) -> nn.Module:
+    """Return a copy of a module in which every `nn.Linear` has rounded weights.
 
     All else stays as it was, embeddings too, and classes that inherit from `nn.Linear`, as
     `nn.MultiheadAttention` has one and reads its weight.
+
+    Args:
+        module: of any kind; a layer that stands in two places stays one.
+        layer: the class of layer that takes the place of an `nn.Linear`.
     """
-    if type(module) is nn.Linear:
-        return Int8Linear(module)
-    result = copy.deepcopy(module)
-    made: dict[nn.Module, Int8Linear] = {}  # a layer that stands in two places stays one
-    for name, layer in list(result.named_modules(remove_duplicate=False)):
-        if type(layer) is nn.Linear:
-            if layer not in made:
-                made[layer] = Int8Linear(layer)
-            result.set_submodule(name, made[layer])
-    return result
+    made = {id(x): layer(x) for x in module.modules() if type(x) is nn.Linear}
+    return copy.deepcopy(module, made)  # what it finds there, it does not copy
