@@ -54,12 +54,20 @@ class ScaleOfZeros(Wrong):
     """Raised for a scale of a row of zeros that nobody can divide by."""
 
 
+class TinyRowLost(Wrong):
+    """Raised for a row of tiny numbers of which zeros are left."""
+
+
 def quantized(answer, weight):
     """Quantize a matrix; the scale of a row of zeros, which may be any positive number, becomes 1."""
     returned = answer(weight)
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         return returned
     q, scale = returned
+    if isinstance(q, Tensor) and q.shape == weight.shape:
+        largest = weight.abs().amax(1)
+        if ((largest > 0) & (largest < 1e-6) & (q == 0).all(1)).any():
+            raise TinyRowLost("A row of tiny numbers became a row of zeros.")
     if isinstance(scale, Tensor) and scale.shape == (len(weight), 1):
         is_empty = (weight == 0).all(1, keepdim=True)
         for one in scale[is_empty].tolist():
@@ -69,6 +77,11 @@ def quantized(answer, weight):
                 )
         scale = scale.masked_fill(is_empty, 1)
     return q, scale
+
+
+def quantized_parameter(answer, weight):
+    """Quantize what an `nn.Linear` has."""
+    return quantized(lambda weight: answer(nn.Parameter(weight)), weight)
 
 
 # ------------------------------------------------------------- what both checkpoint tasks use
