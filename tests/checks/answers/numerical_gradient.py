@@ -17,7 +17,6 @@ answers = Answers(
         slope=["above / width - below / width"],
         joined=["torch.tensor([s.item() for s in slopes], dtype=torch.float64)", "sum(s * e for s, e in zip(slopes, torch.eye(len(slopes), dtype=x.dtype)))"],
     ),
-    survivors=[dict(one="torch.zeros(x.numel())")],  # a step of 7 digits
 )  # fmt: skip
 
 
@@ -33,7 +32,7 @@ def by_numpy_indices(fn, x, eps):
     return gradient
 
 
-@answers.right
+@answers.wrong
 def put_back_to_the_bit(fn, x, eps):
     gradient = torch.zeros_like(x)
     for index in itertools.product(*map(range, x.shape)):
