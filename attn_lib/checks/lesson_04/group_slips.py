@@ -9,8 +9,6 @@ you copy v.
     keys-and-values-of-different-heads  v = which => torch.arange(H) % Hkv
 How many query heads share one K/V head: Hkv, or H / Hkv? By which of the two do you divide?
     divided-by-num-kv-heads  which = torch.arange(H) // Hkv
-    divided-by-num-kv-heads  which = torch.arange(H) // Hkv % Hkv
-    divided-by-num-kv-heads  which = (torch.arange(H) // Hkv).clamp(max=Hkv - 1)
 Change the last K/V head. Which query heads notice?
     all-read-head-0  which = _ * 0
 """
