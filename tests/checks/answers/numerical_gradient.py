@@ -17,6 +17,7 @@ answers = Answers(
         slope=["above / width - below / width"],
         joined=["torch.tensor([s.item() for s in slopes], dtype=torch.float64)", "sum(s * e for s, e in zip(slopes, torch.eye(len(slopes), dtype=x.dtype)))"],
     ),
+    survivors=[dict(one="torch.zeros(x.numel())")],  # a step of 7 digits
 )  # fmt: skip
 
 
