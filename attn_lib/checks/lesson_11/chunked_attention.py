@@ -137,6 +137,8 @@ Which of your tensors has a number for every pair of a query and a key? Who need
     full-matrix  starts = range(0, S, S) ; stop = S
     full-matrix  products = _ if is_causal else (q @ k.mT)[..., start:stop]
     full-matrix  hidden = (q.new_empty(*q.shape[:-1], S), _)[1]
+Half precision rounds every score, and saves half of the matrix. Who needs a number for every pair of a
+query and a key at once?
     full-matrix  first_queries = range(1) ; block_q = q ; scores = _.bfloat16() ; part = (weights @ v.bfloat16()).to(q.dtype)
 Your scores come block by block. And the mask: how many True and False does it hold at once? Which of
 them does this block need?
