@@ -1,9 +1,11 @@
 """How much memory a piece of code takes, and which operation takes it."""
 
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import torch
 from torch import Tensor, UntypedStorage
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -30,16 +32,21 @@ class MemoryMeter(TorchDispatchMode):
         largest: the bytes of the largest single tensor.
         where: the operation that made it, with its shape and dtype.
         now: the bytes that are alive now.
-        unseen: the bytes of all tensors that were used here, but made where it does not see: by numpy,
-            in another thread, before the block. Single numbers are left out.
+        unseen: by dtype, the bytes of all tensors that were used here, but made where it does not see:
+            by numpy, in another thread, before the block. Single numbers are left out.
     """
 
     def __init__(self, *, ignore: Iterable[Tensor] = ()):
         super().__init__()
-        self.now = self.peak = self.largest = self.unseen = 0
+        self.now = self.peak = self.largest = 0
+        self.unseen = Counter[torch.dtype]()
         self.where = "nothing was made"
         # Of each memory that is alive, by the id of its storage.
         self._bytes: dict[int, int] = {}
+        self._rank = (
+            0,
+            0,
+        )  # of the largest: its size, and its bytes if that is another number
         self._ignored = {id(s): s for s in (t.untyped_storage() for t in ignore)}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None):
@@ -47,19 +54,22 @@ class MemoryMeter(TorchDispatchMode):
         for tensor in given:
             storage = tensor.untyped_storage()
             if tensor.ndim and not self._knows(storage):
-                self.unseen += storage.nbytes()
+                self.unseen[tensor.dtype] += self._size(tensor)
         result = func(*args, **(kwargs or {}))
         # The arguments, too: what is written into with `out=` or `[...] =` may be new to us.
         for tensor in (*given, *_tensors(result)):
             self._see(tensor, func)
         return result
 
+    def _size(self, tensor: Tensor) -> int:
+        return tensor.untyped_storage().nbytes()
+
     def _knows(self, storage: UntypedStorage) -> bool:
         return id(storage) in self._bytes or id(storage) in self._ignored
 
     def _see(self, tensor: Tensor, func: Any) -> None:
         storage = tensor.untyped_storage()
-        key, size = id(storage), storage.nbytes()
+        key, size = id(storage), self._size(tensor)
         if key in self._ignored or self._bytes.get(key) == size:
             return
         if key not in self._bytes:
@@ -67,7 +77,8 @@ class MemoryMeter(TorchDispatchMode):
         self.now += size - self._bytes.get(key, 0)
         self._bytes[key] = size
         self.peak = max(self.peak, self.now)
-        if size > self.largest:
+        if (rank := (size, storage.nbytes())) > self._rank:
+            self._rank = rank
             kind = f"{tensor.dtype}".removeprefix("torch.")
             operation = func._schema.name.removeprefix("aten::")
             self.largest, self.where = size, f"{operation} {tuple(tensor.shape)} {kind}"

@@ -289,11 +289,18 @@ def _gap(want: Outcome, got: Outcome, other: Outcome) -> float:
 
 
 def _recast(got: Outcome, want: Outcome) -> Outcome:
-    """Return an outcome with the float dtypes that were wanted; itself, if it has them."""
+    """Return an outcome with the float dtypes that were wanted; itself, if it has them.
+
+    A value that is right in all the digits that its dtype has is what was wanted.
+    """
     if len(got.values) != len(want.values):
         return got
+
+    def recast(v: Tensor, w: Tensor) -> Tensor:
+        return w if same_value(w.to(v.dtype), v, None) else v.to(w.dtype)
+
     values = [
-        v.to(w.dtype) if _are_floats(v, w) and v.dtype != w.dtype else v
+        recast(v, w) if _are_floats(v, w) and v.dtype != w.dtype else v
         for v, w in zip(got.values, want.values, strict=True)
     ]
     same = all(new is old for new, old in zip(values, got.values, strict=True))

@@ -17,9 +17,10 @@ def deep(request):
 
 
 @pytest.fixture
-def seeds(deep, pytestconfig):
-    """The seeds of the inputs: 20 in a deep run, 1 in a quick one, else 2."""
-    return range(20 if deep else 1 if pytestconfig.getoption("deep") == "quick" else 2)
+def seeds(deep, name, pytestconfig):
+    """The seeds of the inputs: 20 in a deep run; else 1 where that was done with these sources, or 2."""
+    once = pytestconfig.getoption("deep") == "quick" or not is_changed(name)
+    return range(20 if deep else 1 if once else 2)
 
 
 @pytest.fixture

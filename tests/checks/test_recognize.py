@@ -81,7 +81,7 @@ def test_a_matrix_is_named_whatever_operation_made_it():
 
     verdict = judge("chunked_attention", answer)
     assert (verdict.mistake, verdict.second) == ("full-matrix", None)
-    assert "1,048,576 bytes" in verdict.message
+    assert "262,144 numbers" in verdict.message
 
 
 def test_a_slip_that_shows_in_numbers_is_asked_about_before_memory():

@@ -1,7 +1,7 @@
 """The mistakes are the test of the checker, and the rows are the source of the tests.
 
-Every run takes two seeds. A deep one takes twenty, all machine-made mutants and many pairs of rows: by
-itself for each task whose sources are not those of its last deep run; see deep.py.
+Every run takes one seed, or two until a task's sources have had their deep run: twenty seeds, all
+machine-made mutants and many pairs of rows. That comes by itself where the sources changed; see deep.py.
 """
 
 import random

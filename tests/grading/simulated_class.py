@@ -5,6 +5,7 @@ whenever it is made.
 """
 
 import argparse
+import ast
 import csv
 import json
 import random
@@ -187,7 +188,8 @@ def mistaken(rng: random.Random) -> Iterator[Learner]:
             code, _ = known(task.name).sources(number)
             if "attn_lib" in code:
                 continue  # what the library has to this lesson's tasks is not there
-            if (own := task.reference.__name__) != task.name:
+            own = ast.parse(code).body[-1].name
+            if own != task.name:  # the row of an answer that is spelled otherwise
                 code += f"\n{task.name} = {own}"
             least = most_of(task.lesson) - task.points
             most = most_of(task.lesson) - 1 if task.score else least

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_11.runs import metered
+from attn_lib.checks.lesson_11.runs import metered, metered_twice
 from attn_lib.checks.task import task
 
 
@@ -108,18 +108,25 @@ def _(rng):
     yield case("one head, D = 1", random(2, 1, 7, 1), 4, True)
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 6, 6))
     yield case("not contiguous, fresh from the split", (q, k, v), 4, True)
-    q, k, v = random(2, 2, 6, 6, scale=40.0)
+    q, k, v = random(2, 2, 6, 6, scale=120.0)
     q[:, 0], k[:, 0] = -q[:, 0].abs(), k[:, 0].abs()  # all far below 0 in this head
     yield case("scores up to thousands apart", (q, k, v), 2, True, tolerance=1e-2)
-    for dtype in (torch.float64, torch.float16, torch.bfloat16):
+    # Only what overflows fails here, and not a maximum that is too high.
+    q, k, v = random(1, 2, 8, 6, scale=0.2)
+    k = torch.tensor([0.1, 0.4, 0.7, 1, 1, 0.7, 0.4, 0.1])[:, None] * (k + 10)
+    yield case("scores that rise to 245, and fall", (q + 10, k, v), 2, tolerance=1e-3)
+    # The root of D = 4 is the same number in float32.
+    about, exact = "float64, to nine digits", random(2, 3, 6, 4, dtype=torch.float64)
+    yield case(about, exact, 4, True, grad=False, tolerance=1e-9)
+    for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
         yield case(about, random(2, 3, 6, 6, dtype=dtype), 4, True, grad=False)
-    # 32 chunks, and no more: answers in tiles, of queries and of keys, take a thousand steps. And two numbers
-    # to a head at most: it is honest to keep the output of each chunk, and to merge them all at last.
+    # 32 chunks, and no more: answers in tiles, of queries and of keys, take a thousand steps.
     about = "the memory of a long text"
-    measured = dict(run=metered, grad=False, is_slow=True)
-    yield case(about, random(1, 1, 512, 1), 16, **measured)
-    yield case(f"{about}, causal", random(1, 1, 1024, 2), 32, True, **measured)
+    measured = dict(grad=False, is_slow=True)
+    yield case(about, random(1, 1, 512, 1), 16, run=metered, **measured)
+    long = random(1, 1, 1024, 8)
+    yield case(f"{about}, causal", long, 32, True, run=metered_twice, **measured)
 
 
 # ------------------------------------------------------------------------------- mistakes
@@ -130,6 +137,9 @@ Which of your tensors has a number for every pair of a query and a key? Who need
     full-matrix  starts = range(0, S, S) ; stop = S
     full-matrix  products = _ if is_causal else (q @ k.mT)[..., start:stop]
     full-matrix  hidden = (q.new_empty(*q.shape[:-1], S), _)[1]
+Half precision rounds every score, and saves half of the matrix. Who needs a number for every pair of a
+query and a key at once?
+    full-matrix  first_queries = range(1) ; block_q = q ; scores = _.bfloat16() ; part = (weights @ v.bfloat16()).to(q.dtype)
 Your scores come block by block. And the mask: how many True and False does it hold at once? Which of
 them does this block need?
     full-mask  forbidden = torch.ones(q.shape[-2], S, dtype=torch.bool).triu(1)[:, start:stop]
@@ -139,10 +149,14 @@ Only with is_causal have you a number for every pair of a query and a key. Is it
 much of it does one block need?
     full-matrix-if-causal  forbidden = torch.ones(q.shape[-2], S).triu(1)[:, start:stop] > 0 if is_causal else _
     full-matrix-if-causal  products = (q @ k.mT)[..., start:stop] if is_causal else _
-No tensor is large, and yet all together are as large as the matrix. What still holds a block when the
-next ones are made? A list, perhaps?
+No tensor is large, and yet all together are as large as the matrix. What is kept of each chunk when the
+next ones are made: scores, a mask, an output? In a list, perhaps?
     kept-blocks  weights = (held := [*locals().get("held", []), _])[-1]
     kept-blocks  hidden = (held := [*locals().get("held", []), _])[-1]
+    kept-blocks  weights = (held := [*locals().get("held", []), _.half()])[-1].to(q.dtype) ; part = _
+    kept-blocks  forbidden = (held := [*locals().get("held", []), _])[-1] if is_causal else _
+Twice the text: how many chunks have you then, and how long is one? Which of the two is chunk_size?
+    chunks-grow  first_queries = range(0, q.shape[-2], math.ceil(q.shape[-2] / chunk_size)) ; block_q = q[..., start : start + math.ceil(q.shape[-2] / chunk_size), :]
 Which number of what was summed so far belongs to the old maximum, and is mixed with new ones now?
     sum-not-rescaled  l_new = l + weights.sum(-1, keepdim=True)
     output-not-rescaled  acc_new = acc + weights @ block_v
@@ -161,14 +175,20 @@ The new block is weighed with the new maximum already. Does it need the factor, 
 A chunk with small scores follows one with large scores. What is the maximum of all keys so far?
     maximum-of-the-block-only  m_new = hidden.amax(-1, keepdim=True)
     maximum-of-the-block-only  weights = torch.exp(hidden - hidden.amax(-1, keepdim=True))
+Your first chunk hides all of its keys from some query. What is its maximum then? What is -inf - (-inf)?
+    inf-minus-inf  starts = range(0, S, chunk_size)[::-1]
+Is your maximum that of a key which this row sees? What is exp(-1000), and what is 0/0?
+    maximum-too-high  m = torch.zeros_like(q[..., :1])
 Let one score be 1000. What is exp(1000)? What was subtracted in lesson 01?
     maximum-not-subtracted  weights = torch.exp(hidden) ; factor = torch.ones_like(m)
+    maximum-not-subtracted  weights = torch.exp(hidden.clamp(max=80)) ; factor = torch.ones_like(m)
 To save memory you round the scores. How many digits has a number in half precision?
     scores-in-half-precision  scores = _.half().to(q.dtype)
     scores-in-half-precision  scores = _.bfloat16().to(q.dtype)
 Two chunks, each with a softmax of its own. Do they always deserve the same say?
     mean-of-the-chunks  weights = hidden.softmax(-1) ; factor = torch.ones_like(m) ; l_new = l + 1
     mean-of-the-chunks  weights = hidden.softmax(-1).nan_to_num(0.0) ; factor = torch.ones_like(m) ; l_new = l + 1
+    mean-of-the-chunks  hidden = -torch.inf => -1e9 ; weights = hidden.softmax(-1) ; factor = torch.ones_like(m) ; l_new = l + 1
     mean-of-the-chunks  weights = hidden.softmax(-1) ; factor = torch.ones_like(m) ; l_new = l + 1 ; output = acc / len(starts)
     softmax-of-the-block  weights = hidden.softmax(-1)
     softmax-of-the-block  acc_new = acc * factor + hidden.softmax(-1) @ block_v
@@ -176,8 +196,14 @@ Two chunks, each with a softmax of its own. Do they always deserve the same say?
     chunks-added-up  weights = hidden.softmax(-1).nan_to_num(0.0) ; factor = torch.ones_like(m) ; l_new = torch.ones_like(m)
 You weigh each chunk by its log-sum-exp. Is a log a weight, and may a weight be negative?
     log-as-a-weight  weights = hidden.softmax(-1) ; factor = torch.ones_like(m) ; l_new = l + hidden.logsumexp(-1, keepdim=True) ; acc_new = acc + (weights @ block_v) * hidden.logsumexp(-1, keepdim=True)
+Two chunks, each with an output and a log-sum-exp. Which of the two outputs deserves more? Does it get
+more?
+    weights-swapped  hidden = -torch.inf => torch.finfo(q.dtype).min ; m_new = torch.logaddexp(m, hidden.logsumexp(-1, keepdim=True)) ; weights = hidden.softmax(-1) ; l_new = torch.ones_like(m) ; acc_new = acc * (1 - factor) + weights @ block_v * factor if start else weights @ block_v
 Give it values that are all 1. What should come out, and what does?
     not-divided  output = acc
+The key with the largest score adds exp(0) to its row's sum. Can that sum be 0, and what does your
+epsilon change?
+    epsilon-in-denominator  output = acc / (l + 1e-6)
 When is a row divided by l: after each chunk, or once at the end? What does the next chunk multiply?
     normalized-in-every-step  acc_new = (_) / l_new
     normalized-in-every-step  acc_new = (acc * l * factor + weights @ block_v) / l_new
@@ -217,6 +243,7 @@ A hidden key's score is now 0, or almost. What is exp(0)?
     mask-multiplied  hidden = -torch.inf => -1e-9
 How low can a score be that is not hidden? Is what you fill in lower?
     fill-too-small  hidden = -torch.inf => -100.0
+    fill-too-small  hidden = -torch.inf => -10000.0
 There are 8 keys, and 3 in a chunk. Which keys does your last chunk have?
     last-chunk-left-out  starts = range(0, S - chunk_size + 1, chunk_size)
     last-chunk-left-out  starts = range(0, S - chunk_size, chunk_size)

@@ -3,6 +3,8 @@
 Nothing here is an answer: this file goes into the sandbox with a learner's code.
 """
 
+import tracemalloc
+
 import torch
 
 from attn_lib.checks.case import Wrong
@@ -15,49 +17,106 @@ class FullMatrix(Wrong):
 
 
 class FullMask(Wrong):
-    """A tensor has one byte for each pair of a query and a key."""
+    """It is a True or a False for each pair."""
 
 
 class KeptBlocks(Wrong):
     """Each tensor is small, but together they have a number for each pair."""
 
 
+class GrowsFaster(Wrong):
+    """All together are smaller than the matrix, but they grow as it does."""
+
+
 class OutOfSight(Wrong):
     """What was returned was not made by PyTorch, in this thread."""
 
 
-def metered(answer, q, k, v, *options):
-    """Run a case of one head under the memory meter: nothing may be quadratic in the length.
+class NumberMeter(MemoryMeter):
+    """Count numbers, whatever their dtype: the mask of a block has as many as its scores."""
 
-    No tensor may have L · S bytes: a boolean mask for all pairs has as many. All that are alive at one
-    time may not have twice as many: so many have the blocks of a matrix in half precision.
+    def _size(self, tensor):
+        return super()._size(tensor) // tensor.element_size()
+
+
+def metered(answer, q, k, v, *options):
+    """Run a case of one head under a meter of its numbers.
+
+    No tensor may have L · S of them, and all that are alive at one time must have less than half as many.
     """
-    with MemoryMeter(ignore=(q, k, v)) as meter:
+    return _within_limits(answer, q, k, v, *options)[0]
+
+
+def metered_twice(answer, q, k, v, *options):
+    """Run `metered`, then half the text: the whole may not take three times its memory.
+
+    What grows with the length takes twice as much, and what grows with its square four times.
+    """
+    result, more = _within_limits(answer, q, k, v, *options)
+    if not isinstance(result, torch.Tensor):
+        return result
+    L = q.shape[-2]
+    less = _measured(answer, *(x[..., : L // 2, :] for x in (q, k, v)), *options)[1].peak
+    if more >= 3 * less:
+        raise GrowsFaster(
+            "Twice the text takes more than twice the memory.\n"
+            f"With {L // 2} tokens, {less:,} numbers are alive at one time, and {more:,} with {L}: "
+            f"{more / less:.1f} times as many. Here it must be less than 3 times."
+        )
+    return result
+
+
+def _measured(answer, q, k, v, *options):
+    """Return what an answer returns, and the meter that it ran under."""
+    with NumberMeter(ignore=(q, k, v)) as meter:
         result = answer(q, k, v, *options)
         if isinstance(result, torch.Tensor):
             result = result.clone()  # the meter may not have seen it made
+    return result, meter
+
+
+def _within_limits(answer, q, k, v, *options):
+    """Return what an answer returns, and the most numbers that were alive at one time."""
+    result, meter = _measured(answer, q, k, v, *options)
     if not isinstance(result, torch.Tensor):
-        return result
+        return result, meter.peak
     L, S = q.shape[-2], k.shape[-2]
-    limit = f"L · S = {L} · {S} = {L * S:,} bytes"
+    limit = f"L · S = {L} · {S} = {L * S:,}"
     if meter.largest >= L * S:
-        kind = FullMask if meter.largest < 2 * L * S else FullMatrix
+        kind = FullMask if meter.where.endswith("bool") else FullMatrix
         raise kind(
-            "A tensor is too large.\n"
-            f"It has {meter.largest:,} bytes: {meter.where}. Here none may have {limit} or more."
+            "A tensor, or an array, is too large.\n"
+            f"It has {meter.largest:,} numbers: {meter.where}. Here none may have {limit} or more."
         )
-    if meter.peak >= 2 * L * S:
+    if 2 * meter.peak >= L * S:
         raise KeptBlocks(
             "Each tensor is small enough, but too many are alive at one time.\n"
-            f"Together they have {meter.peak:,} bytes; the largest has {meter.largest:,}: "
-            f"{meter.where}. Here all together may not have twice {limit}."
+            f"Together they have {meter.peak:,} numbers; the largest has {meter.largest:,}: "
+            f"{meter.where}. Here all together may not have half of {limit}."
         )
-    if meter.unseen >= q.nbytes:
+    # Positions and masks may come from numpy or a list. Floats can be scores: of how many, nobody knows.
+    floats = sum(n for dtype, n in meter.unseen.items() if dtype.is_floating_point)
+    if floats >= L:
         raise OutOfSight(
             "The memory of your answer cannot be measured.\n"
-            f"{meter.unseen:,} bytes came from where the meter does not see how they were made."
+            f"{floats:,} floats came from where the meter does not see how they were made."
         )
-    return result
+    if meter.unseen.total() >= L and (held := _held(answer, q, k, v, *options)) >= L * S:
+        raise FullMask(
+            "A tensor, or an array, is too large.\n"
+            f"numpy and lists hold {held:,} bytes at one time. Here they may not hold {limit}."
+        )
+    return result, meter.peak
+
+
+def _held(answer, *args):
+    """Return the most bytes that numpy and Python hold at one time while an answer runs."""
+    tracemalloc.start()
+    try:
+        answer(*args)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def whole_rows(answer, m, l, acc, scores, values, sizes):  # noqa: E741

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_11.runs import metered
+from attn_lib.checks.lesson_11.runs import metered_twice
 from attn_lib.checks.task import task
 
 
@@ -129,8 +129,8 @@ def _(rng):
     yield case(
         "the memory of a long text",
         random(1, 1, 512, 2),
-        4,
-        run=metered,
+        16,
+        run=metered_twice,
         grad=False,
         is_slow=True,
     )
@@ -189,6 +189,7 @@ Query 0 has no key before its own, so yours sees the first key again. How often 
     first-key-many-times  windows_k = k[:, :, keys.clamp(min=0)].mT ; windows_v = v[:, :, keys.clamp(min=0)].mT ; hidden = scores
 What do the weights of a query add up to after you have hidden some?
     mask-after-the-softmax  windows_k = k[:, :, keys.clamp(min=0)].mT ; windows_v = v[:, :, keys.clamp(min=0)].mT ; hidden = scores ; weights = scores.softmax(-1).masked_fill(forbidden, 0.0)
+    mask-after-the-softmax  keys = _[:, -L:] ; windows_k = k[:, :, keys.clamp(min=0)].mT ; windows_v = v[:, :, keys.clamp(min=0)].mT ; hidden = scores ; weights = scores.softmax(-1).masked_fill(forbidden, 0.0)
     mask-after-the-softmax  hidden = scores ; weights = scores.softmax(-1).masked_fill(future | too_old, 0.0) ; part = _
 How low can a score be that is not hidden? Is what you fill in lower?
     fill-not-low-enough  hidden = scores.masked_fill(forbidden, -10000.0)
@@ -206,6 +207,8 @@ its queries?
 The first query of your second block: which keys are in its window? Which of them do you give it?
     own-block-only  first = start
     own-block-only  first = max(0, start - 1)
+The first queries have fewer keys than the window. Do they see none, or those that there are?
+    first-queries-left-out  output = F.pad(_[..., min(before, L - 1) :, :], (0, 0, min(before, L - 1), 0))
 What does a negative start of a slice mean in Python? And which keys has query 0?
     negative-start  oldest = i - window + 1
     negative-start  first = start - window + 1
@@ -222,6 +225,7 @@ A query has the number it has in the whole text. Which number has the first quer
 On which side of the query are its keys? Print your mask for a small block: which entries are hidden?
     mask-inverted  future = behind > 0
     mask-inverted  forbidden = keys >= 0
+    mask-inverted  forbidden = (torch.arange(window) < window - L) | (torch.arange(window) - max(0, window - L) > torch.arange(L)[:, None])
 A window is ahead and behind: which of the two conditions must a key meet, or is it both?
     and-for-or  hidden = scores.masked_fill(future & too_old, -torch.inf) ; part = _
 Should more keys in the window change how similar a query and a key are?

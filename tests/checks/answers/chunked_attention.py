@@ -54,6 +54,17 @@ def future(q, k, first_query=0, first_key=0):
     return torch.arange(k.shape[-2]) + first_key > rows
 
 
+def by_rows(q, k, v, size, is_causal, mask=None):
+    """Attend to all keys with `size` queries at a time; `mask(rows)` hides keys from some of them."""
+    parts = []
+    for start in range(0, q.shape[-2], size):
+        rows = slice(start, min(start + size, q.shape[-2]))
+        some = q[..., rows, :]
+        hidden = (mask(rows) if mask else future(some, k, start)) if is_causal else None
+        parts.append(attend(some, k, v, hidden))
+    return torch.cat(parts, -2)
+
+
 @answers.right
 def in_tiles(q, k, v, chunk_size, is_causal=False):
     """Chunks of queries and of keys; tiles in the future are not visited."""
@@ -174,21 +185,6 @@ def every_block_in_float64(q, k, v, chunk_size, is_causal=False):
 
 
 @answers.right
-def all_chunks_merged_at_last(q, k, v, chunk_size, is_causal=False):
-    """An output and a log-sum-exp of each chunk are kept: no more than the inputs of a few heads."""
-    outputs, sums = [], []
-    for start in range(0, k.shape[-2], chunk_size):
-        keys, values = (x[..., start : start + chunk_size, :] for x in (k, v))
-        scores = q @ keys.mT / math.sqrt(q.shape[-1])
-        if is_causal:
-            low = torch.finfo(q.dtype).min
-            scores = scores.masked_fill(future(q, keys, 0, start), low)
-        sums.append(scores.logsumexp(-1, keepdim=True))
-        outputs.append(scores.softmax(-1) @ values)
-    return (torch.stack(outputs) * torch.stack(sums).softmax(0)).sum(0)
-
-
-@answers.right
 def head_by_head(q, k, v, chunk_size, is_causal=False):
     flat = (x.flatten(0, 1).split(1) for x in (q, k, v))
     heads = [
@@ -196,6 +192,69 @@ def head_by_head(q, k, v, chunk_size, is_causal=False):
         for one in zip(*flat, strict=True)
     ]
     return torch.cat(heads, 1).view_as(q)  # fmt: skip
+
+
+@answers.right
+def a_log_sum_exp_of_each_chunk_kept(q, k, v, chunk_size, is_causal=False):
+    """One number for each query and chunk: a small part of the matrix."""
+    q = q / math.sqrt(q.shape[-1])
+
+    def block(start):
+        keys = k[..., start : start + chunk_size, :]
+        scores = q @ keys.mT
+        low = torch.finfo(q.dtype).min
+        return scores.masked_fill(future(q, keys, 0, start) & is_causal, low)
+
+    starts = range(0, k.shape[-2], chunk_size)
+    sums = [block(start).logsumexp(-1, keepdim=True) for start in starts]
+    lse = torch.stack(sums).logsumexp(0)
+    chunks = zip(starts, v.split(chunk_size, -2), strict=True)
+    return sum((block(start) - lse).exp() @ values for start, values in chunks)
+
+
+@answers.right
+def positions_from_numpy(q, k, v, chunk_size, is_causal=False):
+    n = torch.from_numpy(np.arange(k.shape[-2]))
+    return by_rows(q, k, v, chunk_size, is_causal, lambda rows: n > n[rows, None])
+
+
+@answers.right
+def positions_from_a_list(q, k, v, chunk_size, is_causal=False):
+    n = torch.tensor(list(range(k.shape[-2])))
+    return by_rows(q, k, v, chunk_size, is_causal, lambda rows: n > n[rows, None])
+
+
+POSITIONS = torch.arange(100_000)
+
+
+@answers.right
+def positions_made_before(q, k, v, chunk_size, is_causal=False):
+    L = k.shape[-2]
+
+    def mask(rows):
+        return POSITIONS[:L] > POSITIONS[rows, None]
+
+    return by_rows(q, k, v, chunk_size, is_causal, mask)
+
+
+@answers.right
+def the_mask_of_a_block_from_numpy(q, k, v, chunk_size, is_causal=False):
+    n = np.arange(k.shape[-2])
+
+    def mask(rows):
+        return torch.from_numpy(n > n[rows, None])
+
+    return by_rows(q, k, v, chunk_size, is_causal, mask)
+
+
+@answers.right
+def the_mask_of_a_block_from_a_list(q, k, v, chunk_size, is_causal=False):
+    n = range(k.shape[-2])
+
+    def mask(rows):
+        return torch.tensor([[key > row for key in n] for row in n[rows]])
+
+    return by_rows(q, k, v, chunk_size, is_causal, mask)
 
 
 @answers.wrong
@@ -233,6 +292,108 @@ def score_blocks_kept_in_half_precision(q, k, v, chunk_size, is_causal=False):
     held = [(q @ k[..., start : start + chunk_size, :].mT).half() for start in starts]
     output = right(q, k, v, chunk_size, is_causal)
     return output if held or S <= 100 else None
+
+
+@answers.wrong
+def all_chunks_merged_at_last(q, k, v, chunk_size, is_causal=False):
+    """An output of each chunk is kept: with chunks of D keys, they are as large as the matrix."""
+    outputs, sums = [], []
+    for start in range(0, k.shape[-2], chunk_size):
+        keys, values = (x[..., start : start + chunk_size, :] for x in (k, v))
+        scores = q @ keys.mT / math.sqrt(q.shape[-1])
+        if is_causal:
+            low = torch.finfo(q.dtype).min
+            scores = scores.masked_fill(future(q, keys, 0, start), low)
+        sums.append(scores.logsumexp(-1, keepdim=True))
+        outputs.append(scores.softmax(-1) @ values)
+    return (torch.stack(outputs) * torch.stack(sums).softmax(0)).sum(0)
+
+
+@answers.wrong
+def a_mask_of_each_chunk_made_before_the_loop(q, k, v, chunk_size, is_causal=False):
+    starts = range(0, q.shape[-2], chunk_size)
+    masks = {n: future(q[..., n : n + chunk_size, :], k, n) for n in starts}
+    return by_rows(q, k, v, chunk_size, is_causal, lambda rows: masks[rows.start])
+
+
+@answers.wrong
+def and_only_of_the_keys_up_to_its_end(q, k, v, chunk_size, is_causal=False):
+    """Half of the mask, in pieces."""
+    masks = []
+    for n in range(0, q.shape[-2], chunk_size):
+        part, seen = q[..., n : n + chunk_size, :], k[..., : n + chunk_size, :]
+        masks.append(future(part, seen, n))
+    return right(q, k, v, chunk_size, is_causal)
+
+
+MASKS = {}
+
+
+@answers.wrong
+def the_masks_kept_for_the_next_call(q, k, v, chunk_size, is_causal=False):
+    def mask(rows):
+        size = k.shape[-2], rows.start, rows.stop
+        if size not in MASKS:
+            MASKS[size] = future(q[..., rows, :], k, rows.start)
+        return MASKS[size]
+
+    return by_rows(q, k, v, chunk_size, is_causal, mask)
+
+
+@answers.wrong
+def chunk_size_for_the_number_of_chunks(q, k, v, chunk_size, is_causal=False):
+    return by_rows(q, k, v, -(-q.shape[-2] // chunk_size), is_causal)
+
+
+@answers.wrong
+def sixteen_chunks_of_a_long_text(q, k, v, chunk_size, is_causal=False):
+    return by_rows(q, k, v, max(chunk_size, q.shape[-2] // 16), is_causal)
+
+
+@answers.wrong
+def a_numpy_mask_of_all_pairs(q, k, v, chunk_size, is_causal=False):
+    full = np.triu(np.ones((q.shape[-2], k.shape[-2]), dtype=bool), 1)
+
+    def mask(rows):
+        return torch.from_numpy(full[rows])
+
+    return by_rows(q, k, v, chunk_size, is_causal, mask)
+
+
+@answers.wrong
+def a_numpy_mask_of_floats(q, k, v, chunk_size, is_causal=False):
+    full = np.triu(np.ones((q.shape[-2], k.shape[-2]), dtype=np.float32), 1)
+
+    def mask(rows):
+        return torch.tensor(full[rows]) > 0
+
+    return by_rows(q, k, v, chunk_size, is_causal, mask)
+
+
+@answers.wrong
+def the_maxima_by_another_thread(q, k, v, chunk_size, is_causal=False):
+    def maxima():
+        return (q.detach() @ k.detach().mT).amax(-1, keepdim=True)
+
+    with ThreadPoolExecutor(1) as pool:
+        if q.shape[-2] > 100:
+            q = q + pool.submit(maxima).result() * 0
+    return right(q, k, v, chunk_size, is_causal)
+
+
+@answers.wrong
+def float64_by_way_of_float32(q, k, v, chunk_size, is_causal=False):
+    narrow = (x.float() if x.dtype == torch.float64 else x for x in (q, k, v))
+    return right(*narrow, chunk_size, is_causal).to(q.dtype)
+
+
+@answers.wrong
+def weights_in_float32(q, k, v, chunk_size, is_causal=False):
+    if q.dtype != torch.float64:
+        return right(q, k, v, chunk_size, is_causal)
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    scores = scores.masked_fill(future(q, k) & is_causal, -torch.inf)
+    return scores.softmax(-1, dtype=torch.float32).to(v.dtype) @ v
 
 
 @answers.wrong

@@ -89,3 +89,37 @@ def into_its_arguments(m, l, acc, scores, values):  # noqa: E741
 @answers.wrong
 def no_gradient_to_the_values(m, l, acc, scores, values):  # noqa: E741
     return right(m, l, acc, scores, values.detach())
+
+
+@answers.wrong
+def an_epsilon_in_the_sum(m, l, acc, scores, values):  # noqa: E741
+    new, total, mixed = right(m, l, acc, scores, values)
+    return new, total + 1e-6, mixed
+
+
+@answers.wrong
+def a_sum_that_is_never_0(m, l, acc, scores, values):  # noqa: E741
+    new, total, mixed = right(m, l, acc, scores, values)
+    return new, total.clamp(min=1e-5), mixed
+
+
+@answers.wrong
+def low_scores_taken_for_hidden_ones(m, l, acc, scores, values):  # noqa: E741
+    new = torch.maximum(m, scores.amax(-1, keepdim=True))
+    finite = new.masked_fill(new < -10000, 0)
+    factor, weights = torch.exp(m - finite), torch.exp(scores - finite)
+    return new, l * factor + weights.sum(-1, keepdim=True), acc * factor + weights @ values
+
+
+MAXIMA = {}
+
+
+@answers.wrong
+def a_maximum_kept_for_the_next_text(m, l, acc, scores, values):  # noqa: E741
+    kind = (m.shape, m.dtype)
+    older = MAXIMA.get(kind, m)
+    MAXIMA[kind] = torch.maximum(older, scores.amax(-1, keepdim=True)).detach()
+    larger = torch.maximum(older, m)
+    finite = larger.masked_fill(larger == -torch.inf, 0)
+    factor = torch.exp(m - finite)
+    return right(larger, l * factor, acc * factor, scores, values)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -51,13 +52,29 @@ def by_offsets(q, k, v, window):
     )
 
 
-@answers.right
-def gathered(q, k, v, window):
-    index = torch.arange(q.shape[-2])[:, None] - torch.arange(window)
+def at(index, q, k, v):
+    """Attend to the keys of these numbers; none has a number below 0."""
     near_k, near_v = (x[:, :, index.clamp(min=0)] for x in (k, v))
     scores = torch.einsum("bhld,bhlwd->bhlw", q, near_k) / math.sqrt(q.shape[-1])
     weights = scores.masked_fill(index < 0, -torch.inf).softmax(-1)
     return torch.einsum("bhlw,bhlwd->bhld", weights, near_v)
+
+
+@answers.right
+def gathered(q, k, v, window):
+    return at(torch.arange(q.shape[-2])[:, None] - torch.arange(window), q, k, v)
+
+
+@answers.right
+def gathered_by_numpy(q, k, v, window):
+    index = np.arange(q.shape[-2])[:, None] - np.arange(window)
+    return at(torch.from_numpy(index), q, k, v)
+
+
+@answers.right
+def gathered_by_lists(q, k, v, window):
+    index = [[row - back for back in range(window)] for row in range(q.shape[-2])]
+    return at(torch.tensor(index), q, k, v)
 
 
 @answers.right
@@ -108,6 +125,37 @@ def a_band_mask_for_the_fused_kernel(q, k, v, window):
     )
 
 
+def with_all_keys(q, k, v, window, size):
+    """Attend with `size` queries at a time."""
+    parts = []
+    for start, rows in zip(range(0, q.shape[-2], size), q.split(size, -2), strict=True):
+        row = start + torch.arange(rows.shape[-2])[:, None]
+        behind = row - torch.arange(k.shape[-2])
+        scores = rows @ k.mT / math.sqrt(q.shape[-1])
+        scores = scores.masked_fill((behind < 0) | (behind >= window), -torch.inf)
+        parts.append(scores.softmax(-1) @ v)
+    return torch.cat(parts, -2)
+
+
+@answers.wrong
+def a_sixteenth_of_all_scores_at_a_time(q, k, v, window):
+    return with_all_keys(q, k, v, window, -(-q.shape[-2] // 16))
+
+
+@answers.wrong
+def all_scores_if_the_window_is_long(q, k, v, window):
+    if window >= 16:
+        return with_all_keys(q, k, v, window, q.shape[-2])
+    return right(q, k, v, window)
+
+
+@answers.wrong
+def a_mask_of_each_row_kept(q, k, v, window):
+    keys = torch.arange(k.shape[-2])
+    masks = [(keys <= i) & (keys > i - window) for i in range(q.shape[-2])]
+    return right(q, k, v, min(window, len(masks)))
+
+
 @answers.wrong
 def full_scores_in_blocks_kept(q, k, v, window):
     blocks = [rows @ k.mT / math.sqrt(q.shape[-1]) for rows in q.split(16, -2)]
@@ -131,7 +179,4 @@ def only_for_long_texts(q, k, v, window):
 def by_the_dense_way_without_gradients(q, k, v, window):
     if q.requires_grad or q.shape[-2] < 100:
         return right(q, k, v, window)
-    behind = torch.arange(q.shape[-2])[:, None] - torch.arange(k.shape[-2])
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    scores = scores.masked_fill((behind < 0) | (behind >= window), -torch.inf)
-    return scores.softmax(-1) @ v
+    return with_all_keys(q, k, v, window, q.shape[-2])
