@@ -6,6 +6,7 @@ reaches it. In the grader it is the judge's process.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -52,12 +53,13 @@ def calls(serves: Serves | None, *, is_ours: bool) -> Iterator[list[Callable[...
     """Give a list of one function, which asks `serves` in another thread; an empty one for None.
 
     Args:
-        serves: what is called.
+        serves: what is called: a copy of it, which knows of no other run.
         is_ours: a known answer calls it, which may do so in this thread: that is quicker.
     """
     if serves is None:
         yield []
         return
+    serves = deepcopy(serves)
     if is_ours:
         yield [lambda *given: _Call.apply(serves, *given)]
         return

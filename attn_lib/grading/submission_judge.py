@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -154,7 +155,7 @@ def _observe(
     sandbox: Sandbox, tried: Trial, case: int, seconds: float, *, gradients: bool
 ) -> Outcome:
     """Run the answer on one case, inside; return what it is said to have done."""
-    run, serves = tried.cases[case].run, tried.cases[case].serves
+    run, serves = tried.cases[case].run, deepcopy(tried.cases[case].serves)
     request = {
         "task": tried.task.name,
         "run": f"{run.__module__}:{run.__name__}",
