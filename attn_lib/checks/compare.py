@@ -68,8 +68,8 @@ def _compare_one(
     if isinstance(want, str):
         if type(got) is str and got == want:
             return None
-        shown = f"{got!r:.200}" if type(got) is str else describe(got)
-        return Difference(f"{Label} should be {want!r}, but is {shown}.")
+        but_is = f"{got!r:.200}" if type(got) is str else describe(got)
+        return Difference(f"{Label} should be {want!r}, but is {but_is}.")
     if not isinstance(want, Tensor):
         if isinstance(got, Tensor) and got.numel() == 1:
             got = got.item()
