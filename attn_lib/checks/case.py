@@ -61,8 +61,8 @@ class Case:
         is_slow: what known mistakes do on this input is looked at last, and only of those that do the
             same on all others.
         serves: `run` receives one thing more, at the end: a function of tensors that does what this
-            does, a `Serves`, and shows nothing of it (see served.py). Each run calls a copy of its own,
-            which may remember what it was asked before.
+            does, a `Serves`, and shows nothing of it (see served.py). What remembers its calls has a
+            `begin()`, which returns what serves one run.
         raises: whether an answer must raise a ValueError here; the judge alone knows that.
     """
 

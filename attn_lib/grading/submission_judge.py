@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from torch import Tensor
 from attn_lib.checks import Verdict, tasks
 from attn_lib.checks.judge import judge_observed
 from attn_lib.checks.observe import Outcome, named_tensors, observe, walled_off
-from attn_lib.checks.served import Serves
+from attn_lib.checks.served import Serves, begun
 from attn_lib.checks.task import Task
 from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.grading.sandbox import Died, Sandbox, start
@@ -155,13 +154,14 @@ def _observe(
     sandbox: Sandbox, tried: Trial, case: int, seconds: float, *, gradients: bool
 ) -> Outcome:
     """Run the answer on one case, inside; return what it is said to have done."""
-    run, serves = tried.cases[case].run, deepcopy(tried.cases[case].serves)
+    run, serves = tried.cases[case].run, tried.cases[case].serves
     request = {
         "task": tried.task.name,
         "run": f"{run.__module__}:{run.__name__}",
         "gradients": gradients,
         "serves": serves is not None,
     }
+    serves = begun(serves) if serves else None
     return _asked(sandbox, request, tried.cases[case].args, seconds, serves)
 
 

@@ -1,6 +1,6 @@
 """The model that `generate` is checked with. It runs out of the answer's reach, and refuses what costs too much."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 from zlib import crc32
@@ -62,6 +62,10 @@ class Elsewhere:
     shift: float = 0.0
     spread: float = 1.0
     texts: list[Held] = field(default_factory=list)
+
+    def begin(self) -> "Elsewhere":
+        """Return the same model, which has read nothing."""
+        return replace(self, texts=[])
 
     def __call__(self, given: list[Any], gradient: Tensor | None) -> list[Any] | str:
         """Serve a call: of `new_caches` with its two sizes, or of the model with ids and caches."""

@@ -69,6 +69,9 @@ def _(rng):
     said = {(2, 1, 0, *[4] * n): 4 for n in range(6)}
     again = torch.tensor([[2, 1, 0]])
     yield case("the model writes 4 again and again", again, 5, 6, script=said)
+    said = {(3, 5, 1, *range(n)): n for n in range(5)}
+    ids = torch.tensor([[3, 5, 1]])
+    yield case("the model writes 0, 1, 2, 3, 4", ids, 5, 6, script=said)
     yield drawn("max_new_tokens 0", 2, 3, 0, 7)
     yield drawn("one new token", 2, 4, 1, 9)
     yield drawn("all sizes different", 3, 4, 6, 11, num_layers=2)
@@ -97,15 +100,12 @@ The caches hold all that the model has read. What is new since its last call, an
     more-than-the-new-token-fed  following = grown
     more-than-the-new-token-fed  following = grown[:, 1:]
     more-than-the-new-token-fed  following = fed
-    more-than-the-new-token-fed  following = ids
     more-than-the-new-token-fed  following = grown[:, -2:]
     more-than-the-new-token-fed  following = torch.cat([fed, column], dim=1)
-    more-than-the-new-token-fed  following = grown[:, L - 1:]
 Without `caches=caches`, what does the model know in its second call?
     no-caches  logits = model(fed)
     no-caches  logits = model(fed) ; following = grown
     no-caches  logits = model(written)
-    no-caches  logits = model(fed, caches=None)
 How often are the caches made, and for how long must one text keep them?
     caches-made-again  logits = model(fed, caches=model.new_caches(B, room))
     caches-made-again  logits = model(fed, caches=model.new_caches(B, room)) ; following = grown
@@ -123,23 +123,18 @@ How many tokens do the caches hold in the end: only new ones, only the prompt, o
     room-too-small  room = L
     room-too-small  room = L + max_new_tokens - 2
     room-too-small  room = max(L, max_new_tokens)
-    room-too-small  room = L + 1
 Each layer has a cache of its own, and the model makes them all. What did `new_caches` return, and what do you
 give to the model?
     other-caches-given  logits = model(fed, caches=caches[0])
     other-caches-given  logits = model(fed, caches=caches[:1])
     other-caches-given  logits = model(fed, caches=caches[::-1])
     other-caches-given  logits = model(fed, caches=[caches])
-    other-caches-given  logits = model(fed, caches=caches[-1:])
-    other-caches-given  logits = model(fed, caches=[caches[0]] * len(caches))
-    other-caches-given  logits = model(fed, caches=(fed, caches))
     other-caches-given  caches = attn_lib.KVCache(B, 1, room, 1)
     other-caches-given  caches = [attn_lib.KVCache(B, 1, room, 1)]
     other-caches-given  caches = {}
 Read the two calls of the task again: under which name does the model take the caches?
     caches-under-another-name  logits = model(fed, caches)
     caches-under-another-name  logits = model(fed, cache=caches)
-    caches-under-another-name  logits = model(fed, past=caches)
     caches-under-another-name  logits = model(caches, fed)
 The caches are made by the model. Where do yours come from?
     caches-from-elsewhere  caches = new_caches(B, room)
@@ -149,15 +144,12 @@ The caches are made by the model. Where do yours come from?
     sizes-of-the-caches-missing  caches = model.new_caches(B)
     sizes-of-the-caches-missing  caches = model.new_caches(room)
     sizes-of-the-caches-missing  caches = model.new_caches(ids)
-    sizes-of-the-caches-missing  caches = model.new_caches(ids.shape)
 The logits are (B, L, V), one row of V for each place. Which place tells what comes next?
     another-place  last = logits[:, 0]
     another-place  last = logits[-1]
     another-place  last = logits[0]
     another-place  last = logits.mean(1)
     another-place  last = logits.amax(1)
-    another-place  last = logits.sum(1)
-    another-place  last = logits[:, -2] if logits.shape[1] > 1 else logits[:, -1]
     another-place  last = logits[:, L - 1]
 A token is one of V, for each row. Along which axis of the logits does your argmax look?
     argmax-over-another-axis  chosen = last.argmax(0)
@@ -166,18 +158,14 @@ A token is one of V, for each row. Along which axis of the logits does your argm
     argmax-over-another-axis  chosen = logits.argmax(1)[:, -1]
     argmax-over-another-axis  column = logits.argmax(1)
     argmax-over-another-axis  column = logits.argmax()
-    argmax-over-another-axis  chosen = logits.argmax(0)[-1]
     argmax-over-another-axis  last = logits[..., -1] ; chosen = last.argmax(-1)
 Which of the V tokens does greedy mean? Call it twice: which ones do you get?
     not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0]
     not-the-likeliest  chosen = last.argmin(-1)
     not-the-likeliest  chosen = last.abs().argmax(-1)
-    not-the-likeliest  chosen = last.topk(2).indices[:, 1]
     not-the-likeliest  chosen = torch.distributions.Categorical(logits=last).sample()
-    not-the-likeliest  chosen = last.softmax(0).argmax(-1)
     not-the-likeliest  chosen = last.half().argmax(-1)
     not-the-likeliest  chosen = last.exp().argmax(-1)
-    not-the-likeliest  chosen = last.int().argmax(-1)
 What do you append: the largest logit, or the place where it stands?
     logit-instead-of-its-place  chosen = last.amax(-1)
     logit-instead-of-its-place  chosen = last.amax(-1).long()
@@ -185,13 +173,10 @@ What do you append: the largest logit, or the place where it stands?
     logit-instead-of-its-place  chosen = last.max(-1).values
 Each row writes a text of its own. Which row is chosen for in yours?
     first-row-for-all  chosen = last[:1].argmax(-1).expand(B)
-    first-row-for-all  chosen = last[-1:].argmax(-1).expand(B)
     first-row-for-all  chosen = last[0].argmax(-1).expand(B)
     first-row-for-all  chosen = last.mean(0, keepdim=True).argmax(-1).expand(B)
     first-row-for-all  output = written[:1]
     first-row-for-all  output = written[0]
-    first-row-for-all  column = chosen[:1, None].expand(B, 1)
-    first-row-for-all  output = written[-1]
 `.item()` makes one Python number. How many rows write a token in each round?
     item-of-many-rows  chosen = torch.tensor([last.argmax(-1).item()])
     item-of-many-rows  chosen = torch.full((B,), last.argmax(-1).item())
@@ -200,20 +185,14 @@ The model has chosen a token. Which token does it read in its next call, in your
     chosen-token-not-fed  following = fed[:, -1:]
     chosen-token-not-fed  following = written[:, -1:]
     chosen-token-not-fed  following = ids[:, -1:]
-    chosen-token-not-fed  following = ids[:, :1]
-    chosen-token-not-fed  following = grown[:, :1]
-    chosen-token-not-fed  following = column.flip(0)
     chosen-token-not-fed  following = column * 0
     chosen-token-not-fed  following = grown[:, -2:-1]
 What stands in the result: every token once, in the order in which it was written?
     written-in-another-order  grown = torch.cat([column, written], dim=1)
-    written-in-another-order  output = torch.cat([written[:, L:], ids], dim=1)
     written-in-another-order  grown = torch.cat([ids, column], dim=1)
     written-in-another-order  output = torch.cat([ids, written], dim=1)
-    written-in-another-order  output = written.flip(1)
     written-in-another-order  grown = torch.cat([fed, column], dim=1)
     written-in-another-order  grown = torch.cat([written, column, column], dim=1)
-    written-in-another-order  output = torch.cat([ids[:, :1], written[:, 1:].sort(1).values], dim=1)
 The ids that came in are part of what goes out, in front. Which columns do you return?
     other-columns-returned  output = written[:, L:]
     other-columns-returned  output = written[:, -1:]
@@ -221,9 +200,7 @@ The ids that came in are part of what goes out, in front. Which columns do you r
     other-columns-returned  output = written[:, :-1]
     other-columns-returned  output = ids
     other-columns-returned  output = written[:, -1]
-    other-columns-returned  output = written[:, L - 1:]
     other-columns-returned  output = written[:, :max_new_tokens]
-    other-columns-returned  output = written[:, -max_new_tokens:]
 How many tokens has your loop written when max_new_tokens is 1? And when it is 0?
     one-token-off  rounds = max_new_tokens + 1
     one-token-off  rounds = max_new_tokens - 1
@@ -237,9 +214,6 @@ max_new_tokens counts the new ones. What does yours count?
     length-instead-of-new-tokens  rounds = L + max_new_tokens
     length-instead-of-new-tokens  rounds = max_new_tokens * B
     length-instead-of-new-tokens  rounds = B
-    length-instead-of-new-tokens  rounds = 1
-    length-instead-of-new-tokens  rounds = 20
-    length-instead-of-new-tokens  rounds = 20 ; room = L + 40
 Which shape and which dtype has what you feed, and what you append to ids (B, L)? Along which axis does it grow?
     another-column-appended  column = chosen
     another-column-appended  column = chosen[None]
@@ -247,15 +221,11 @@ Which shape and which dtype has what you feed, and what you append to ids (B, L)
     another-column-appended  following = chosen[None]
     another-column-appended  column = logits.argmax(-1)
     another-column-appended  grown = dim=1 => dim=0
-    another-column-appended  grown = dim=1 => dim=-2
     another-column-appended  grown = written + column
     another-column-appended  grown = torch.stack([written, column], dim=1)
-    another-column-appended  grown = [written, column]
     another-column-appended  column = chosen[:, None].float()
     another-column-appended  following = column.float()
-    another-column-appended  following = column.int()
     another-column-appended  following = chosen.tolist()
-    another-column-appended  following = column.tolist()
     another-column-appended  column = F.one_hot(chosen, logits.shape[-1])
     another-column-appended  column = last
 What do you return: one tensor of ids, (B, L + max_new_tokens)?
@@ -264,13 +234,9 @@ What do you return: one tensor of ids, (B, L + max_new_tokens)?
     other-than-ids  output = written.flatten()
     other-than-ids  output = written.T
     other-than-ids  output = (written, caches)
-    other-than-ids  output = list(written)
     other-than-ids  output = written.int()
-    other-than-ids  output = written[None]
     other-than-ids  output = written.squeeze()
-    other-than-ids  output = written.squeeze(0)
     other-than-ids  output = logits
-    other-than-ids  output = [written]
 Nobody said that a token ends the text. What does your loop stop for?
     stops-early  rounds = 0 if (ids == 0).any() else max_new_tokens
 """)

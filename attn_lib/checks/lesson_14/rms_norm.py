@@ -106,7 +106,6 @@ Which eps do you use: the one of `__init__`, and as it is?
     eps-not-the-given-one  above_zero = mean.clamp(min=self.eps)
     eps-not-the-given-one  eps = torch.finfo(torch.float32).eps
     eps-not-the-given-one  above_zero = mean + torch.finfo(x.dtype).eps
-    eps-not-the-given-one  above_zero = mean - self.eps
 The mean of the squares, with eps. Is eps added once, or once for each channel?
     eps-for-each-channel  squares = _ + self.eps ; mean = squares.sum(-1, keepdim=True) ; root = (mean / x.shape[-1] + self.eps).sqrt()
     eps-for-each-channel  mean = (squares.sum(-1, keepdim=True) + self.eps) / x.shape[-1] ; above_zero = mean
@@ -136,16 +135,11 @@ What do you take the mean of: squares, sizes, or the numbers as they are?
     mean-of-something-else  mean = exact.mean(-1, keepdim=True).square()
     mean-of-something-else  mean = exact.abs().amax(-1, keepdim=True).square()
     mean-of-something-else  squares = exact
-    mean-of-something-else  mean = squares.median(-1, keepdim=True).values
-    mean-of-something-else  squares = exact**4
 Twice as large a token should come out the same. What do you divide by: the mean of the squares, or its root?
     root-forgotten  root = above_zero
-    root-forgotten  root = above_zero.square()
-    root-forgotten  root = above_zero.sqrt().sqrt()
 `rsqrt` is one divided by the root. Do you divide by the root, or multiply by it?
     multiplied-instead-of-divided  root = above_zero.rsqrt()
     multiplied-instead-of-divided  normed = exact * root
-    multiplied-instead-of-divided  normed = root / exact
     multiplied-instead-of-divided  normed = exact
 The weight is learned, moved and saved with the module. What makes a parameter of a tensor?
     weight-is-no-parameter  weight = beginning
@@ -160,15 +154,11 @@ What do you do with the weight: multiply by it, after the norm?
     weight-used-otherwise  output = rounded / self.weight
     weight-used-otherwise  exact = x.float() * self.weight ; output = rounded
     weight-used-otherwise  exact = x.float() * self.weight
-    weight-used-otherwise  output = rounded * self.weight.sum()
-    weight-used-otherwise  output = rounded * self.weight.square()
     weight-used-otherwise  output = rounded * self.weight.mean()
-    weight-used-otherwise  output = rounded * self.weight * self.weight.numel() ** 0.5
 What should come out of a new module: x normalized, as it is? Which weight does that?
     begins-otherwise  beginning = torch.randn(d_model)
     begins-otherwise  beginning = torch.zeros(d_model)
     begins-otherwise  beginning = torch.rand(d_model)
-    begins-otherwise  beginning = torch.empty(d_model).fill_(0.5)
 Which shape has the weight: a number for each channel, and no more axes?
     weight-of-another-shape  beginning = torch.ones(1)
     weight-of-another-shape  beginning = torch.ones(1, d_model)

@@ -133,5 +133,5 @@ def written_into_the_ids(model, ids, max_new_tokens):
 
 answers.wrong(_refusing(Exception))
 answers.wrong(lambda model, ids, n: generate(model, ids, min(n, 8)))
-answers.wrong(lambda model, ids, n: generate(model, ids, n).clamp(max=999))
+answers.wrong(lambda model, ids, n: generate(model, ids, n).clamp(max=9))
 answers.wrong(lambda model, ids, n: generate(model, ids, n).unique_consecutive(dim=1))
