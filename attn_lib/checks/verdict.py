@@ -163,7 +163,8 @@ def small_inputs(inputs: dict[str, Tensor], limit: int = 30, *, made: str = "") 
     if sum(t.numel() for t in inputs.values()) > limit:
         return ""
     parameters = re.findall(r"\.([\w.]+)\.data = ", made)
-    return "\n".join(_made(name, t) for name, t in inputs.items() if name not in parameters)
+    shown = (name for name in inputs if "." not in name and name not in parameters)
+    return "\n".join(_made(name, inputs[name]) for name in shown)
 
 
 def made_by_hand(name: str, call: str, parameters: dict[str, Tensor]) -> str:

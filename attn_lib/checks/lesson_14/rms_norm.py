@@ -58,8 +58,8 @@ def _(rng):
     yield Case("two tokens, a large eps", ((2, 11.0), weight, two), run_module)
     about = "a new module: its weight as it begins"
     yield Case(about, ((2, 11.0), {}, two), run_module, grad=False)
-    about = "what it keeps"
-    yield Case(about, ((2, 11.0), weight, two), state_of, grad=False)
+    kept = case("", 2, 5, 6).args
+    yield Case("what it keeps", kept, state_of, grad=False)
     yield case("all sizes different", 2, 5, 6)
     yield case("a mean far from zero", 2, 3, 5, offset=3.0)
     yield case("B = L = E", 3, 3, 3, offset=1.0)

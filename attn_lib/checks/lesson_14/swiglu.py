@@ -70,7 +70,8 @@ def _(rng):
     }
     x = torch.tensor([[[1.0, 2.0], [-1.0, 2.0], [0.0, 9.0]]])
     yield Case("three tokens, one channel inside", ((2, 1), narrow, x), run_module)
-    yield Case("what it keeps", ((2, 1), narrow, x), state_of, grad=False)
+    kept = case("", 2, 4, 3, d_ff=5).args
+    yield Case("what it keeps", kept, state_of, grad=False)
     yield case("all sizes different", 2, 4, 3, d_ff=5)
     yield case("d_ff smaller than d_model", 2, 3, 6, d_ff=4)
     yield case("d_ff = d_model", 2, 3, 4, d_ff=4)
