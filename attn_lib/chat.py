@@ -19,7 +19,7 @@ import torch
 from attn_lib.generation import next_token, stream
 from attn_lib.llama import Llama
 from attn_lib.minilm import MissingWeights
-from attn_lib.quantization import quantized
+from attn_lib.quantization import Float16Linear, Int8Linear, quantized
 from attn_lib.smollm2 import END, SYSTEM, load_smollm2, message_ids
 
 
@@ -152,21 +152,17 @@ def options_given() -> argparse.Namespace:
     add = parser.add_argument
     add("--prompt", help='answer this and end; "-" reads it from standard input')
     add("--system", default=SYSTEM, help="who the model is to be")
+    add("--temperature", type=float, default=0.2, help="0: the likeliest token (0.2)")
     add(
-        "--temperature", type=float, default=0.2, help="0: always the likeliest token (0.2)"
-    )
-    add(
-        "--top-p",
-        type=float,
-        default=0.9,
-        help="the share of likely tokens to draw from (0.9)",
+        "--top-p", type=float, default=0.9, help="share of likely tokens to draw from (0.9)"
     )
     add("--seed", type=int, help="of the draws: the same answers again")
     add("--max-new-tokens", type=int, default=1000, help="the longest answer (1000)")
     add(
-        "--int8",
-        action="store_true",
-        help="weights of one byte: faster, a little less exact",
+        "--weights",
+        choices=("float32", "float16", "int8"),
+        default="float32",
+        help="less bytes, sooner written: float16 where the processor can, int8 a little less exact",
     )
     add("--threads", type=int, help="of the processor (whatever is fastest: it tries)")
     options = parser.parse_args()
@@ -187,8 +183,12 @@ def main() -> None:
         model, tokenizer = load_smollm2()
     except (MissingWeights, OSError, ValueError) as error:
         sys.exit(str(error))
-    if options.int8:
-        model = cast(Llama, quantized(model))
+    if options.weights != "float32":
+        try:
+            layer = Int8Linear if options.weights == "int8" else Float16Linear
+            model = cast(Llama, quantized(model, layer))
+        except RuntimeError as error:  # no such kernel for this processor
+            sys.exit(f"PyTorch cannot multiply by {options.weights} weights here: {error}")
     torch.set_num_threads(options.threads or fastest_threads(model, os.cpu_count() or 1))
     generator = torch.Generator()
     generator.manual_seed(generator.seed() if options.seed is None else options.seed)
@@ -206,6 +206,8 @@ def main() -> None:
             say(chat, text)
         except ValueError as error:
             sys.exit(f"The prompt is too long: {error}")
+        except BrokenPipeError:  # whoever reads has enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

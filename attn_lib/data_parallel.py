@@ -11,7 +11,6 @@ import copy
 import os
 import socket
 import sys
-from collections.abc import Callable
 from datetime import timedelta
 
 import torch
@@ -26,7 +25,6 @@ from attn_lib.models import LanguageModel
 from attn_lib.positions import RoPE
 
 TEXTS, LENGTH, SHORT, STEPS = 8, 40, 10, 10
-Way = Callable[[nn.Module, Int[Tensor, "b l"], int], Tensor]
 
 
 def one_process(model: nn.Module, ids: Int[Tensor, "b l"], pad_id: int) -> Tensor:
@@ -56,15 +54,30 @@ def distributed_data_parallel(
 
 def sum_of_sums(model: nn.Module, ids: Int[Tensor, "b l"], pad_id: int) -> Tensor:
     """The sum of all losses over the number of all tokens. Right for any parts."""
-    mine = part(ids)
-    tokens = (mine[:, 1:] != pad_id).sum()
-    all_tokens = tokens.clone()
-    dist.all_reduce(all_tokens)
-    loss = next_token_loss(model(mine), mine, pad_id) * tokens / all_tokens
+    loss = part_of_loss(model, ids, pad_id)
     loss.backward()
     for tensor in (shared := loss.detach(), *gradients(model)):
         dist.all_reduce(tensor)
     return shared
+
+
+def distributed_sum_of_sums(
+    model: nn.Module, ids: Int[Tensor, "b l"], pad_id: int
+) -> Tensor:
+    """The same, with a `DistributedDataParallel`: times the processes, as it takes the mean over them."""
+    loss = part_of_loss(model, ids, pad_id)
+    (loss * dist.get_world_size()).backward()
+    dist.all_reduce(shared := loss.detach())
+    return shared
+
+
+def part_of_loss(model: nn.Module, ids: Int[Tensor, "b l"], pad_id: int) -> Tensor:
+    """Return the sum of this process's losses over the number of all tokens."""
+    mine = part(ids)
+    tokens = (mine[:, 1:] != pad_id).sum()
+    all_tokens = tokens.clone()
+    dist.all_reduce(all_tokens)
+    return next_token_loss(model(mine), mine, pad_id) * tokens / all_tokens
 
 
 def part(ids: Int[Tensor, "b l"]) -> Int[Tensor, "p l"]:
@@ -82,9 +95,10 @@ def compare(start: LanguageModel, ids: Int[Tensor, "b l"], pad_id: int) -> list[
     How far a gradient is off: |g - g_1| / |g_1|, all parameters together, g_1 that of one process.
     """
     lines = []
-    for way in (one_process, mean_of_means, distributed_data_parallel, sum_of_sums):
+    ways = mean_of_means, distributed_data_parallel, sum_of_sums, distributed_sum_of_sums
+    for way in (one_process, *ways):
         model: nn.Module = copy.deepcopy(start)
-        if way is distributed_data_parallel:
+        if way.__name__.startswith("distributed"):
             model = DistributedDataParallel(model)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
         for step in range(STEPS):

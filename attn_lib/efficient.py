@@ -13,7 +13,7 @@ Sources: Milakov and Gimelshein, "Online normalizer calculation for softmax", 20
 arxiv.org/abs/1805.02867; Rabe and Staats, "Self-attention does not need O(n^2) memory", 2021,
 arxiv.org/abs/2112.05682; Dao et al., "FlashAttention", 2022, arxiv.org/abs/2205.14135; Dao,
 "FlashAttention-2", 2023, arxiv.org/abs/2307.08691, algorithms 1 and 2: acc is divided once at the
-end, one log-sum-exp is kept for each query, and the queries are the outer loop.
+end, one log-sum-exp is kept for each query, and the queries are the outer loop (there, forward only).
 """
 
 import math

@@ -69,6 +69,8 @@ _ALL |= _rows(_RIGHT)
 _variants = Variants(find_task("masked_attention").reference, list(_ALL.values()))
 _made = {name: _variants.variant(number) for number, name in enumerate(_ALL)}
 
+# The lines of the plain right answer, by name.
+LINES: dict[str, str] = _variants.lines
 # The kinds of mistakes; of each, its wrong implementations by name.
 KINDS: dict[str, list[str]] = {kind: list(edits) for kind, edits in _BY_KIND.items()}
 WRONG: dict[str, Attention] = {name: _made[name] for k in KINDS.values() for name in k}

@@ -2,9 +2,9 @@
 
 For those who write tasks: try the slips that people make, and see which are named, and how.
 
-The file holds Python, in cells that begin with `# %%` and a title. What comes before the first cell is
-run before each of them. The answer in a cell is the last function or class in it; it answers the task of
-its own name, or that of --task.
+The file holds Python. Each function or class with the name of a task is an answer to it; with --task, the
+last one is, whatever its name. Several answers to one task stand in cells, which begin with `# %%` and a title:
+what comes before the first cell is run before each of them.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from attn_lib.checks.judge import judge
 from attn_lib.checks.mistakes import known
 from attn_lib.checks.rows import NAMES
 from attn_lib.checks.slips import SHARED
-from attn_lib.checks.task import find_task
+from attn_lib.checks.task import find_task, tasks
 
 
 def main(arguments: list[str]) -> int:
@@ -44,19 +44,21 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError) as error:
         parser.error(str(error))
     named = total = 0
-    for title, code in snippets(text):
+    for title, start, code in snippets(text):
         try:
-            name, answer = defined(title, code, options.task)
-            verdict = judge(name, answer, seed=options.seed)
+            answers = defined(title, start, code, options.task)
+            verdicts = [judge(*answer, seed=options.seed) for answer in answers]
         except Exception as error:
             print(f"\n{title}\n  not judged: {type(error).__name__}: {error}")
             continue
-        total, named = total + 1, named + (verdict.mistake is not None)
-        said = verdict.mistake or "no mistake named"
-        said += f", and {verdict.second}" if verdict.second else ""
-        print(f"\n{title}\n  {verdict.status}: {said}")
-        if verdict.status != "passed":
-            print("  " + verdict.message.replace("\n", "\n  "))
+        for verdict in verdicts:
+            total, named = total + 1, named + (verdict.mistake is not None)
+            said = verdict.mistake or "no mistake named"
+            said += f", and {verdict.second}" if verdict.second else ""
+            of = f", {verdict.task}" if len(verdicts) > 1 else ""
+            print(f"\n{title}{of}\n  {verdict.status}: {said}")
+            if verdict.status != "passed":
+                print("  " + verdict.message.replace("\n", "\n  "))
     print(f"\n{total} answers judged, a mistake named in {named}.")
     return 0
 
@@ -79,30 +81,48 @@ def judge_rows(name: str, seed: int) -> int:
     return bool(wrong)
 
 
-def snippets(text: str) -> list[tuple[str, str]]:
-    """Split a file into its cells: their titles and code, each with what comes before the first."""
+def snippets(text: str) -> list[tuple[str, str, str]]:
+    """Split a file into its cells: their titles, what comes before the first, and their code."""
     start, *cells = f"\n{text}".split("\n# %%")
     found = []
     for number, cell in enumerate(cells, start=1):
         title, _, code = cell.partition("\n")
-        found.append((title.strip() or f"cell {number}", f"{start}\n{code}"))
-    return found or [("the file", text)]
+        found.append((title.strip() or f"cell {number}", start, code))
+    return found or [("the file", "", text)]
 
 
-def defined(title: str, code: str, task: str | None) -> tuple[str, Any]:
-    """Run the code of a cell; return the task's name and the answer, the last definition in it.
+def defined(title: str, start: str, code: str, task: str | None) -> list[tuple[str, Any]]:
+    """Run the code of a cell; return its answers, each with the name of its task.
 
     Raises:
         ValueError: it defines nothing, or nothing named after a task.
     """
     names: dict[str, Any] = {**NAMES, "__name__": "answers"}
+    exec(compile(start, f"<{title}>", "exec"), names)
     before = dict(names)
     exec(compile(code, f"<{title}>", "exec"), names)
-    new = [value for name, value in names.items() if name not in before]
-    own = [value for value in new if inspect.isfunction(value) or inspect.isclass(value)]
+    own = {
+        name: value
+        for name, value in names.items()
+        if value is not before.get(name) and _is_definition(value)
+    }
     if not own:
         raise ValueError("expected a function or a class, got none")
-    return (task or find_task(own[-1].__name__).name), own[-1]
+    last = [*own][-1]
+    if task:
+        return [(task, own[last])]
+    there = {task.name for task in tasks()}
+    answers = [(name, value) for name, value in own.items() if name in there]
+    if not answers:
+        find_task(last)  # says which name is near
+    return answers
+
+
+def _is_definition(value: Any) -> bool:
+    """Say whether it is a function or a class, or one that a decorator has wrapped."""
+    return (
+        inspect.isfunction(value) or inspect.isclass(value) or hasattr(value, "__wrapped__")
+    )
 
 
 if __name__ == "__main__":

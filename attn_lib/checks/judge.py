@@ -12,7 +12,7 @@ from attn_lib.checks import wording
 from attn_lib.checks.case import Case
 from attn_lib.checks.gradients import Observed, judge_inputs_and_gradients
 from attn_lib.checks.observe import Outcome, observe, walled_off
-from attn_lib.checks.recognize import Recognized, float_dtypes, recognize
+from attn_lib.checks.recognize import OTHER_DTYPE, Recognized, float_dtypes, recognize
 from attn_lib.checks.task import Mistake, find_task
 from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.checks.verdict import Verdict
@@ -111,8 +111,12 @@ def _beside(
     if not with_gradients:
         return None
     place = found.case if found.case in with_gradients else with_gradients[0]
-    with walled_off():
-        theirs = tried.mistaken((tried.known.mistakes.index(found.mistake),), place, True)
+    if found.mistake is OTHER_DTYPE:
+        theirs = tried.expected(place, gradients=True)
+    else:
+        with walled_off():
+            number = tried.known.mistakes.index(found.mistake)
+            theirs = tried.mistaken((number,), place, True)
     mine = observed(place, True)
     lost = [
         name

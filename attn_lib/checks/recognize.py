@@ -66,10 +66,22 @@ def recognize(
             return found
         recast = [_recast(got, tried.expected(i)) for i, got in enumerate(outcomes)]
         if any(new is not old for new, old in zip(recast, outcomes, strict=True)):
-            other = _Search(tried, recast, failing).all_of_it()
+            wrong = [i for i in failing if not _is_right(tried, recast[i], i)]
+            if not wrong:
+                return found or Recognized(OTHER_DTYPE, search.shown)
+            other = _Search(tried, recast, wrong).all_of_it()
+            if other is not None and other.second is None:
+                both = other.mistake, OTHER_DTYPE
+                if recast[other.case] is not outcomes[other.case]:
+                    both = both[::-1]  # the dtype is what is said there
+                other = replace(other, mistake=both[0], second=both[1])
             if other is not None:
-                return other if other.second else replace(other, second=OTHER_DTYPE)
+                return other
         return found or search.part_of_it()
+
+
+def _is_right(tried: Trial, got: Outcome, i: int) -> bool:
+    return alike(tried.expected(i), got, tried.cases[i].tolerance)
 
 
 class _Search:

@@ -116,11 +116,15 @@ def _import_line(value: Any, name: str) -> str | None:
         )
     own = getattr(value, "__name__", None)
     home = getattr(value, "__module__", None)
-    candidates = [home, *PUBLIC_MODULES] if isinstance(home, str) else PUBLIC_MODULES
+    candidates = [home, *PUBLIC_MODULES] if isinstance(home, str) else [*PUBLIC_MODULES]
+    if home in (None, "builtins"):  # compiled, as safetensors.safe_open: who else has it?
+        candidates += sorted(sys.modules, key=len)
     for module in candidates:
         if not isinstance(own, str) or module == "__main__" or module not in sys.modules:
             continue
-        if getattr(sys.modules[module], own, None) is value and _importable(module):
+        # Not getattr: some modules make up whatever they are asked for.
+        there = getattr(sys.modules[module], "__dict__", {})
+        if there.get(own) is value and _importable(module):
             return f"from {module} import {own}" + (f" as {name}" if own != name else "")
     return None
 

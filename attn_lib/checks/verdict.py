@@ -175,7 +175,12 @@ def made_by_hand(name: str, call: str, parameters: dict[str, Tensor]) -> str:
 
 def _made(target: str, tensor: Tensor) -> str:
     dtype = f", dtype={tensor.dtype}" if str(tensor.dtype) not in _DEFAULTS else ""
-    line = f"{target} = torch.tensor({_rounded(tensor.tolist())}{dtype})"
+    order = sorted(range(tensor.ndim), key=tensor.stride, reverse=True)  # as in memory
+    moved, in_memory = "", tensor.permute(order)
+    if in_memory.is_contiguous() and not tensor.is_contiguous():
+        moved = f".permute({', '.join(str(order.index(i)) for i in range(tensor.ndim))})"
+        tensor = in_memory
+    line = f"{target} = torch.tensor({_rounded(tensor.tolist())}{dtype}){moved}"
     return line.replace("inf", "torch.inf")
 
 

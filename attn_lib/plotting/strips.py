@@ -21,7 +21,7 @@ def strips(
 
     Args:
         panels: for each title, its rows; for each row, positive values. Those outside the limits are
-            drawn at the edge, infinite ones in a column beside the axis: "no answer".
+            drawn at the edge, infinite ones in a column beside the axis: "not comparable".
         xlabel: what the values are.
         limits: where the axis begins and ends.
         lines: the names of the thresholds, and where they are.
@@ -56,7 +56,7 @@ def strips(
             axes.set_xticks([10.0**n for n in powers])
             axes.set_title(title, loc="left", pad=14 if axes is all_axes[0] else 6)
             axes.tick_params("y", length=0)
-        for name, place in {**lines, "no answer": beside}.items():
+        for name, place in {**lines, "not comparable": beside}.items():
             all_axes[0].annotate(
                 name, (place, 1), (0, 2), xycoords=("data", "axes fraction"),
                 textcoords="offset points", ha="center", va="bottom", fontsize=8,

@@ -15,6 +15,7 @@ import attn_lib
 from attn_lib.checks import check, grade, hint, judge, progress, tasks
 from attn_lib.checks.observe import PRINT_LIMIT
 from attn_lib.checks.task import find_task
+from attn_lib.checks.verdict import small_inputs
 
 
 def right(q, k, v):
@@ -370,6 +371,15 @@ def test_a_text_is_compared_and_shown_as_what_it_is():
     )
     for answer, shown in ((str.encode, "a bytes"), (len, "an int"), (list, "17 values")):
         assert shown in str(judge("map_llama_name", lambda name, a=answer: a(name)))
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (1, 2, 0), (0, 1, 2)])
+def test_an_input_that_is_pasted_lies_in_memory_as_it_did(order):
+    tensor = torch.randn(2, 3, 4).permute(order)
+    names = {"torch": torch}
+    exec(small_inputs({"x": tensor}), names)
+    assert torch.allclose(names["x"], tensor, rtol=1e-4)
+    assert names["x"].stride() == tensor.stride()
 
 
 @pytest.mark.parametrize("then", [right, lambda q, k, v: (q + 1, k)])

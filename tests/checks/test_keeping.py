@@ -16,6 +16,7 @@ CELLS = '''
 import math
 import torch
 import torch.nn.functional as F
+from safetensors import safe_open  # compiled: it says that it is one of builtins
 from torch import einsum, nn
 ROOT = 0.5
 NEVER = -math.inf
@@ -29,7 +30,7 @@ def odd(n):
     return False if n == 0 else even(n - 1)
 
 def helper(q, k):
-    assert even(2) and NEVER < 0 and DTYPE.is_floating_point
+    assert even(2) and NEVER < 0 and DTYPE.is_floating_point and safe_open
     return einsum("bld,bsd->bls", q, k)
 
 def attention_scores(q, k):

@@ -209,8 +209,50 @@ def scoring_names():
 def test_what_it_says_of_a_false_alarm_is_what_the_test_raised():
     verdict = judge("test_attention", right_weights_assumed)
     assert verdict.mistake == "accuses-right-ones"
-    assert "accused 8 of 8 right ones" in verdict.evidence
+    assert "raises on all right implementations" in verdict.evidence
+    assert "Caught, by kinds" not in verdict.evidence
     assert "in right_weights_assumed" in verdict.evidence
+    assert "every implementation" in judge("test_attention", finds_fault_with_all).evidence
+
+
+def test_an_input_that_is_refused_is_no_false_alarm():
+    def too_large(implementation):
+        implementation(*torch.ones(3, 1, 1, 3000, 8))
+
+    verdict = judge("test_attention", too_large)
+    assert verdict.mistake == "input-refused"
+    assert "The check refused an input: these tensors are too large" in verdict.evidence
+
+
+def test_to_return_false_is_not_to_raise():
+    def returns(implementation):
+        q, k, v, mask = inputs()
+        want = F.scaled_dot_product_attention(q, k, v, mask)
+        return torch.allclose(implementation(q, k, v, mask), want, atol=1e-5)
+
+    verdict = judge("test_attention", returns)
+    assert verdict.mistake == "returns-instead-of-raising"
+
+
+def test_right_ones_take_masks_of_any_number_of_axes():
+    def test(implementation):
+        q, k, v, mask = inputs()
+        for seen in (mask[0], mask[0, 0], mask[0, 0, 0], mask[0, 0, 0, 0]):
+            want = F.scaled_dot_product_attention(
+                q, k, v, seen.expand(4, 6) if seen.ndim < 2 else seen
+            )
+            assert torch.allclose(implementation(q, k, v, seen), want, atol=1e-5)
+
+    assert judge("test_attention", test).points > 0
+
+
+def test_right_ones_agree_on_large_scores_that_float16_holds_exactly():
+    def test(implementation):
+        q = torch.full((1, 1, 1, 4), 8.0).half()
+        k, v = torch.cat([q, q, -q], dim=2), torch.eye(3).half()[None, None, :, :1]
+        assert abs(implementation(q, k, v).item() - 0.5) < 1e-3
+
+    assert "accused 0 of 8" in judge("test_attention", test).evidence
 
 
 def test_the_right_implementations_agree_and_the_wrong_ones_come_first():
@@ -235,8 +277,11 @@ def test_the_right_implementations_agree_and_the_wrong_ones_come_first():
 def test_the_exercise_says_how_many_there_are():
     every = hidden(0)
     wrong = {one.name for one in every if one.kind}
-    text = f"{len(wrong)} wrong ones, some of them several times, and 8 right ones"
-    assert text in EXERCISE.read_text(encoding="utf-8")
+    copied = {name for name in wrong if [one.name for one in every].count(name) > 1}
+    text = EXERCISE.read_text(encoding="utf-8")
+    assert f"{len(wrong)} wrong ones, and 8 right ones" in text
+    assert len(copied) == 3
+    assert "Three of the" in text
 
 
 @pytest.mark.parametrize("default", [torch.float32, torch.float64])

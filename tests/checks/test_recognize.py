@@ -50,6 +50,28 @@ def test_what_nobody_knows_is_not_asked_about():
     assert verdict.question == ""
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_right_numbers_of_another_dtype_are_asked_about_their_dtype_only(dtype):
+    """No two slips are named that cancel, as a division by l in each step and none at the end."""
+
+    def answer(q, k, v, chunk_size, is_causal=False):
+        wide = (x.to(dtype) for x in (q, k, v))
+        return F.scaled_dot_product_attention(*wide, is_causal=is_causal)
+
+    verdict = judge("chunked_attention", answer)
+    assert (verdict.mistake, verdict.second) == ("dtype-changed", None)
+
+
+def test_a_slip_of_another_dtype_is_asked_about_what_is_shown_first():
+    def answer(q, k, v, chunk_size, is_causal=False):
+        wide = (x.double() for x in (q, k, v))
+        return F.scaled_dot_product_attention(*wide, is_causal=is_causal, scale=1.0)
+
+    verdict = judge("chunked_attention", answer)
+    assert "dtype" in verdict.evidence
+    assert (verdict.mistake, verdict.second) == ("dtype-changed", "scale-missing")
+
+
 def test_a_matrix_is_named_whatever_operation_made_it():
     def answer(q, k, v, chunk_size, is_causal=False):
         scores = torch.einsum("bhld,bhsd->bhls", q, k) / q.shape[-1] ** 0.5

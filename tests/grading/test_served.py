@@ -1,5 +1,6 @@
 """What an answer calls and may not look into runs at the judge: the same points, and nothing to be had."""
 
+import re
 import time
 
 import pytest
@@ -51,7 +52,15 @@ def both(cell, seed=7):
 
 
 @pytest.mark.parametrize(
-    "body", [PARITY, PARITY + GRADIENTS, "    print(1)\n", "    assert 0\n"]
+    "body",
+    [
+        PARITY,
+        PARITY + GRADIENTS,
+        "    print(1)\n",
+        "    assert 0\n",
+        "    return False\n",
+        "    implementation(*torch.ones(3, 1, 1, 3000, 8))\n",
+    ],
 )
 def test_a_test_gets_the_same_points_as_in_a_notebook(body):
     here, there = both(BEGIN + body)
@@ -60,7 +69,8 @@ def test_a_test_gets_the_same_points_as_in_a_notebook(body):
         here.points,
         here.mistake,
     )
-    assert there.evidence.split("\nOn a right")[0] == here.evidence.split("\nOn a right")[0]
+    of_code = re.compile("\nOn a right|\n    line ")  # only there it is shown
+    assert of_code.split(there.evidence)[0] == of_code.split(here.evidence)[0]
     assert there.question == here.question
 
 
@@ -85,7 +95,7 @@ def test_to_look_at_an_implementation_finds_nothing(name):
     )
     there = verdict_on(HEAD + LOOK[name].replace("    assert", tell + "    assert"))
     assert there.points == 0
-    assert "accused 8 of 8" in there.evidence
+    assert "every implementation, the right ones too" in there.evidence
     assert "ValueError: " in there.evidence  # it took place
     assert "ValueError: found a difference" not in there.evidence
     assert "softmax" not in there.evidence.lower().partition("on a right")[2]

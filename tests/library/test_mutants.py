@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import attn_lib
 from attn_lib.checks import judge
-from attn_lib.mutants import KINDS, RIGHT, WRONG, as_kernel, changed_lines
+from attn_lib.mutants import KINDS, LINES, RIGHT, WRONG, as_kernel, changed_lines
 
 
 def test_there_are_thirty_wrong_and_eight_right_ones_each_in_one_group():
@@ -55,6 +55,7 @@ def test_right_ones_agree_with_pytorch_under_any_mask(sizes, seed):
 
 
 def test_what_is_written_otherwise_can_be_read_and_no_two_are_the_same():
+    assert LINES["scores"] == "products / math.sqrt(D)"
     assert changed_lines("scale-missing") == {"scores": "products"}
     assert changed_lines("none-becomes-causal").keys() == {"everything"}
     lines = [tuple(changed_lines(name).items()) for name in WRONG | RIGHT]

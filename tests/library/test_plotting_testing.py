@@ -65,7 +65,7 @@ def test_a_strip_has_a_dot_for_each_value_and_infinite_ones_stand_beside_it():
     edge, beside = wrong.get_xdata()[1:]
     assert wrong.get_xdata()[0] == 0.1
     assert edge == 10 < beside
-    assert [text.get_text() for text in upper.texts] == ["limit", "no answer"]
+    assert [text.get_text() for text in upper.texts] == ["limit", "not comparable"]
     assert list(line.get_xdata()) == [1e-2, 1e-2]
     assert list(lower.lines[0].get_xdata()) == [1e-9]
     assert upper.get_xscale() == "log"

@@ -78,6 +78,8 @@ you cut the last axis: heads, or places within a head?
     split-interleaved-channels  cut = x.reshape(B, L, D, num_heads).mT
     split-interleaved-channels  cut = x.reshape(B, L, D, num_heads).mT ; heads = cut
     split-interleaved-channels  cut = x.reshape(B, L, D, num_heads).mT ; heads = cut.permute(0, 2, 3, 1)
+Of which shape is your result if H, L and D are 2, 3 and 5? Which line exchanges heads and places after the cut?
+    places-before-heads  cut = _.mT
 How wide is one head? Is `num_heads` a number of pieces, or their width?
     num-heads-as-head-dim  cut = x.reshape(B, L, D, num_heads)
     num-heads-as-head-dim  cut = torch.stack([x[..., h * num_heads:(h + 1) * num_heads] for h in range(num_heads)], 2)

@@ -119,6 +119,9 @@ def _(rng):
 
 grouped_query_attention.rows(GROUPS)
 grouped_query_attention.rows("""
+How many query heads share one K/V head: Hkv, or H / Hkv? By which of the two do you divide?
+    divided-by-num-kv-heads  which = torch.arange(H) // Hkv % Hkv
+    divided-by-num-kv-heads  which = (torch.arange(H) // Hkv).clamp(max=Hkv - 1)
 How many heads has q, and how many has k? Who gives k and v as many heads as q has?
     heads-not-matched  k = k ; v = v
     heads-not-matched  k = k ; v = v ; products = torch.einsum('bhld,bhsd->bhls', q, k)

@@ -78,7 +78,10 @@ RIGHT: list[Edits] = [
     {
         "products": "torch.bmm(q.flatten(0, 1), k.flatten(0, 1).mT).unflatten(0, q.shape[:2])"
     },
-    {"weights": "(hidden - hidden.logsumexp(-1, keepdim=True)).exp()"},
+    # In float64: a logsumexp that is rounded to float16 is far off if scores are large.
+    {
+        "weights": "((h := hidden.double()) - h.logsumexp(-1, keepdim=True)).exp().to(q.dtype)"
+    },
     {
         "weights": "(e := torch.exp2((hidden - hidden.amax(-1, keepdim=True)) * math.log2(math.e)))"
         " / e.sum(-1, keepdim=True)"
@@ -87,7 +90,9 @@ RIGHT: list[Edits] = [
         "heads": "torch.stack([torch.stack([kept[b, h] @ v[b, h] for h in range(q.shape[1])])"
         " for b in range(len(q))])"
     },
-    {"return": "F.scaled_dot_product_attention(q, k, v, attn_mask=mask)"},
+    {
+        "return": "F.scaled_dot_product_attention(q, k, v, attn_mask=mask if mask is None else allowed.expand(scores.shape))"
+    },
 ]
 
 # Wrong on almost every input, by far. Some of them come first: a test that takes the first one that it
@@ -100,6 +105,10 @@ GROSS = (
 COPIED, COPIES = 3, 5
 
 LARGEST = 4_000_000  # products of two numbers in one call
+
+
+class Refused(Exception):
+    """Raised for an input that no implementation is asked about."""
 
 
 @dataclass(frozen=True)
@@ -180,25 +189,25 @@ def _refuse(q: Any, k: Any, v: Any, mask: Any) -> None:
     """Raise an error for what no implementation is asked about, and for what takes too long."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if tensor is None or not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
-            raise TypeError(f"{name} should be a tensor of floats")
+            raise Refused(f"{name} should be a tensor of floats")
         if tensor.ndim != 4 or not tensor.numel():
-            raise ValueError(
+            raise Refused(
                 f"{name} should have four axes, none empty, got {tuple(tensor.shape)}"
             )
         if tensor.dtype != q.dtype:
-            raise TypeError(f"q, k, v should have one dtype, got {q.dtype}, {tensor.dtype}")
+            raise Refused(f"q, k, v should have one dtype, got {q.dtype}, {tensor.dtype}")
     (B, H, L, D), S = q.shape, k.shape[2]
     if k.shape != (B, H, S, D):
-        raise ValueError(f"k should be {(B, H, S, D)}, got {tuple(k.shape)}")
+        raise Refused(f"k should be {(B, H, S, D)}, got {tuple(k.shape)}")
     if v.shape[:3] != (B, H, S):
-        raise ValueError(f"v should be {(B, H, S)} and its width, got {tuple(v.shape)}")
+        raise Refused(f"v should be {(B, H, S)} and its width, got {tuple(v.shape)}")
     if mask is not None:
         if mask.dtype != torch.bool:
-            raise TypeError(f"mask should be boolean, True = may attend, got {mask.dtype}")
+            raise Refused(f"mask should be boolean, True = may attend, got {mask.dtype}")
         fits = zip(reversed(mask.shape), (S, L, H, B), strict=False)
         if mask.ndim > 4 or any(size not in (1, whole) for size, whole in fits):
-            raise ValueError(
+            raise Refused(
                 f"mask should broadcast to {(B, H, L, S)}, got {tuple(mask.shape)}"
             )
     if math.prod((B, H, L, S, max(D, v.shape[-1]))) > LARGEST:
-        raise ValueError("these tensors are too large here: a test can do with small ones")
+        raise Refused("these tensors are too large here: a test can do with small ones")

@@ -15,8 +15,8 @@ from attn_lib.checks.task import task
         "apart are the two places, and how far the two values?",
         "One number after the other: all others stay as they are. How do you walk over all numbers of a tensor "
         "of any shape, and where does each result go?",
-        "`x.clone()` is a tensor that you may write into. `torch.zeros_like(x)` has room for the result, and "
-        "`ndindex` of numpy, or `flatten` and `reshape`, give every index in turn.",
+        "`x.clone()` is a tensor that you may write into, and `torch.zeros_like(x)` has room for the result. "
+        "`np.ndindex(*x.shape)` of numpy gives every index in turn.",
     ],
 )
 def numerical_gradient(fn, x, eps):
@@ -43,9 +43,9 @@ def _(rng):
     def draw(*shape):
         return torch.randn(shape, generator=rng, dtype=torch.float64)
 
-    def case(about, formula, x, eps, weights=None, **kwargs):
+    def case(about, formula, x, eps, weights=None, *, knows_x=False, **kwargs):
         weights = draw(*x.shape) if weights is None else weights
-        args = (Slope(formula, weights), x, eps)
+        args = (Slope(formula, weights, knows_x), x, eps)
         return Case(about, args, differentiated, grad=False, **{"tolerance": 1e-6} | kwargs)
 
     two = torch.tensor([1.0, 2.0], dtype=torch.float64)
@@ -69,6 +69,9 @@ def _(rng):
     yield case("not contiguous, three axes", "cubes", draw(3, 2, 4).transpose(0, 2), 0.2)
     yield case("numbers near 1000", "cubes", draw(4) + 1000, 0.5)
     yield case("tiny numbers", "mixed", draw(5) * 1e-5, 1e-3)
+    # A number that was moved there and back is no longer what it was.
+    yield case("a step of 1e13", "products", draw(3, 5), 1e13)
+    yield case("fn takes away x itself", "line", draw(2, 5), 0.2, knows_x=True)
 
 
 # ------------------------------------------------------------------------------- mistakes
@@ -89,6 +92,8 @@ By what do you divide, and is it the way between the two points?
     divided-by-something-else  width = 2
     divided-by-something-else  slope = difference * 2 * eps
     divided-by-something-else  width = 2 + eps
+What is 6 / 2 * 3 in Python? By what should you divide, all of it?
+    multiplied-by-eps  slope = difference / 2 * eps
 In which direction does the slope go if f grows?
     sign-turned  difference = below - above
     sign-turned  slope = -_
@@ -107,6 +112,7 @@ Your step and what you divide by: are they of the same eps?
 How many digits has a float32? Take away two numbers that agree in most of them: what is left?
     single-precision  around = x.float() ; one = torch.zeros(x.numel())
     single-precision  difference = above.float() - below.float()
+    single-precision  difference = (above.float() - below.float()).double()
     single-precision  gradient = _.float()
     single-precision  moved = _.float() ; around = x.float()
 In the result, entry i is the slope by x[i] alone. What stays where it is while x[i] moves?
@@ -120,6 +126,13 @@ Which index does your loop move, and to which does the slope belong?
     another-index-moved  where = torch.arange(x.numel()) == (i + 1) % x.numel()
     another-index-moved  where = torch.arange(x.numel()) == 0
     another-index-moved  gradient = joined.reshape(tuple(reversed(x.shape))).permute(*range(x.ndim - 1, -1, -1))
+How many numbers is `x[i]` if x is a matrix? And if x has no axes, or three? What gives the index of each
+single number?
+    several-at-once  where = torch.arange(x.numel()) // (n := x.numel() // (x.shape or [1])[0]) == i // n
+    several-at-once  where = torch.arange(x.numel()) // (n := x.numel() // len(x)) == i // n
+    several-at-once  where = torch.arange(x.numel()) // (n := x.numel() // (x.shape[0] * x.shape[1])) == i // n
+Your result is 0 everywhere. Do you ask autograd? It cannot look into `fn`. Or do you write into a copy?
+    all-zeros  gradient = torch.zeros_like(x)
 Which shape has x, and which has your result?
     flat-result  gradient = joined
     flat-result  gradient = joined.reshape(1, -1)
@@ -134,6 +147,9 @@ Does your step depend on how large x is? The caller's eps is the step.
     relative-step  moved = _ * x.abs()
     relative-step  moved = _ * x
     relative-step  around = x * (1 + eps) ; width = 2 * eps
+    relative-step  moved = _ * x.abs() ; width = _ * x.flatten()[i].abs()
+    relative-step  moved = _ * x.abs().clamp(min=1) ; width = _ * x.flatten()[i].abs().clamp(min=1)
+    relative-step  moved = _ * (1 + x.abs()) ; width = _ * (1 + x.flatten()[i].abs())
 A slope can be negative. Which sign has yours?
     absolute  slope = _.abs()
 `fn` cannot be followed by autograd: it gives values. How do values alone tell a slope?
@@ -147,11 +163,14 @@ You return a list. What makes one tensor of its numbers?
 """)
 
 
-@numerical_gradient.mistake(
+NOT_PUT_BACK = (
     "not-put-back",
     "You move one number, ask, and go on to the next. Where is the first one by then? Put each back where "
     "it was: to the bit, so keep it in a variable.",
 )
+
+
+@numerical_gradient.mistake(*NOT_PUT_BACK)
 def _(fn, x, eps):
     flat, slopes = x.clone().reshape(-1), []
     for i in range(len(flat)):
@@ -159,6 +178,51 @@ def _(fn, x, eps):
         above = fn(flat.reshape(x.shape))
         flat[i] -= 2 * eps
         slopes.append((above - fn(flat.reshape(x.shape))) / (2 * eps))
+    return torch.stack(slopes).reshape(x.shape)
+
+
+@numerical_gradient.mistake(*NOT_PUT_BACK)
+def _(fn, x, eps):
+    flat, slopes = x.clone().reshape(-1), []
+    for i in range(len(flat)):
+        flat[i] += eps
+        above = fn(flat.reshape(x.shape))
+        flat[i] -= 2 * eps
+        slopes.append((above - fn(flat.reshape(x.shape))) / (2 * eps))
+        flat[i] += eps
+    return torch.stack(slopes).reshape(x.shape)
+
+
+@numerical_gradient.mistake(
+    "kept-as-a-view",
+    "What you keep of a tensor, `old = flat[i]`, is a view into it: what does it hold after you have written there? "
+    "Try `.item()` or `.clone()`.",
+)
+def _(fn, x, eps):
+    flat, slopes = x.clone().reshape(-1), []
+    for i in range(len(flat)):
+        old = flat[i]
+        flat[i] = old + eps
+        above = fn(flat.reshape(x.shape))
+        flat[i] = old - eps
+        slopes.append((above - fn(flat.reshape(x.shape))) / (2 * eps))
+    return torch.stack(slopes).reshape(x.shape)
+
+
+@numerical_gradient.mistake(
+    "moved-in-x-itself",
+    "You put each number back, but `fn` may know x too: what does it see meanwhile? In what else can you move it?",
+)
+def _(fn, x, eps):
+    slopes = []
+    for i in range(x.numel()):
+        where = (torch.arange(x.numel()) == i).reshape(x.shape)
+        before = x[where].clone()
+        x[where] = before + eps
+        above = fn(x)
+        x[where] = before - eps
+        slopes.append((above - fn(x)) / (2 * eps))
+        x[where] = before
     return torch.stack(slopes).reshape(x.shape)
 
 

@@ -18,7 +18,7 @@ from attn_lib.checks.say import describe
 
 # ---------------------------------------------------------------------------- test_attention
 
-SILENT, RETURNED, PRINTED = range(3)  # what a test did that raised nothing
+SILENT, RETURNED, PRINTED, RETURNED_FALSE = range(4)  # what a test did that raised nothing
 
 
 class _Heard(TextIOBase):
@@ -41,6 +41,8 @@ def tested(answer: Callable, call: Callable[..., Tensor]) -> int:
     heard = _Heard(sys.stdout)
     with redirect_stdout(heard):
         returned = answer(implementation)
+    if returned is False or (isinstance(returned, Tensor) and not returned.all()):
+        return RETURNED_FALSE
     if returned is not None:
         return RETURNED
     return PRINTED if heard.anything else SILENT
@@ -85,25 +87,27 @@ FORMULAS = {f.__name__: f for f in (cubes, products, corners, line, mixed)}
 
 @dataclass(frozen=True)
 class Slope:
-    """What `fn` computes of x: a formula, with weights like x."""
+    """What `fn` computes: a formula, with weights like x, of its argument, or of that less x itself."""
 
     formula: str
     weights: Tensor
+    knows_x: bool = False
 
 
 def differentiated(answer: Callable, fn: Slope, x: Tensor, eps: float) -> Any:
     """Ask for the gradient of a function that autograd cannot follow."""
 
-    def function(x: Tensor) -> Tensor:
+    def function(point: Tensor) -> Tensor:
         wanted = f"shape {tuple(fn.weights.shape)}, dtype torch.float64"
-        received = describe(x)
-        if isinstance(x, Tensor):
-            received = f"shape {tuple(x.shape)}, dtype {x.dtype}"
+        received = describe(point)
+        if isinstance(point, Tensor):
+            received = f"shape {tuple(point.shape)}, dtype {point.dtype}"
         if received != wanted:
             raise WrongArgument(
                 f"`fn` needs a tensor like x, {wanted}, but received {received}."
             )
         with torch.no_grad():
-            return FORMULAS[fn.formula](x.detach(), fn.weights)
+            origin = x if fn.knows_x else 0.0
+            return FORMULAS[fn.formula](point.detach() - origin, fn.weights)
 
     return answer(function, x, eps)

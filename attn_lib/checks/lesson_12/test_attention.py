@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_12.hidden import KINDS, hidden
-from attn_lib.checks.lesson_12.runs import PRINTED, RETURNED, tested
+from attn_lib.checks.lesson_12.hidden import KINDS, Refused, hidden
+from attn_lib.checks.lesson_12.runs import PRINTED, RETURNED, RETURNED_FALSE, tested
 from attn_lib.checks.observe import Outcome, walled_off
 from attn_lib.checks.task import Mistake, task
 from attn_lib.checks.trial import Trial
@@ -25,7 +25,7 @@ from attn_lib.checks.verdict import Verdict
         "Begin with one input and one number that you know: compute it by hand, or let "
         "`F.scaled_dot_product_attention` compute it. Which differences do you allow, and why not none?",
         "Now choose inputs on which mistakes show. Six different sizes; masks of several shapes, and one with a "
-        "row of False only; scores above 100; float16. One loop can go over all of them.",
+        "row of False only; float32 with scores above 100, float16 with ordinary ones. One loop can go over all.",
         "Numbers alone do not show whether gradients are right. `torch.autograd.gradcheck` asks for float64 "
         "inputs that require gradients, is quick with `fast_mode=True`, and raises by itself.",
     ],
@@ -82,7 +82,16 @@ ACCUSES_RIGHT_ONES = (
     "accuses-right-ones",
     "Read what your test raised on a right implementation. Is it an error of the test itself? Or a "
     "difference: how large a one do you allow? Right ones that round otherwise differ by 1e-6 in float32, and "
-    "by 1e-3 in float16.",
+    "by 1e-3 in float16, or by far more if scores are large there.",
+)
+INPUT_REFUSED = (
+    "input-refused",
+    "No implementation gets this input, right or wrong: it is too large, or the task promises nothing of it. "
+    "Which call of your test makes it?",
+)
+RETURNS = (
+    "returns-instead-of-raising",
+    "Your test returned something, such as False, and raised nothing. Who reads that? Write `assert`.",
 )
 
 
@@ -100,6 +109,10 @@ def points(caught: float, alarms: int) -> int:
         alarms: how many right ones it accuses.
     """
     return max(0, int(10 * caught + 1e-9) - 4 - FALSE_ALARM * alarms)
+
+
+# What a refused input is told, by way of autograd.
+REFUSED = f"RuntimeError: {Refused.__name__}: "
 
 
 class _Count:
@@ -136,20 +149,40 @@ class _Count:
             for kind in KINDS
         }
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the check refused an input of the test."""
+        return any(_is_refusal(alarm) for alarm in self.alarms)
+
     def text(self, of: int) -> str:
         """Say what was caught, what was not, by kinds, and what was accused that is right."""
+        earned = f"{self.points} of {of} points:"
+        if len(self.alarms) == self.rights:  # what it catches says nothing then
+            on = "all right implementations"
+            if all(self.caught.values()):
+                on = "every implementation, the right ones too"
+            return f"{earned} your test raises on {on}.\n{self._an_alarm()}"
         caught = f"{sum(self.caught.values())} of {len(self.caught)} wrong implementations"
         lines = [
-            f"{self.points} of {of} points: your test caught {caught}, and accused "
+            f"{earned} your test caught {caught}, and accused "
             f"{len(self.alarms)} of {self.rights} right ones.",
             "Caught, by kinds:",
         ]
         for kind, those in self.by_kind().items():
             lines.append(f"  {kind:<24}{sum(those)} of {len(those)}")
-        for alarm in self.alarms[:1]:
-            assert alarm.error is not None
-            lines.append(f"On a right one, it raised {alarm.error.explanation}")
-        return "\n".join(lines)
+        return "\n".join([*lines, self._an_alarm()] if self.alarms else lines)
+
+    def _an_alarm(self) -> str:
+        alarm = max(self.alarms, key=_is_refusal)
+        assert alarm.error is not None
+        said = alarm.error.explanation
+        if _is_refusal(alarm):
+            return f"The check refused an input: {said.removeprefix(REFUSED)}"
+        return f"On a right one, it raised {said}"
+
+
+def _is_refusal(outcome: Outcome) -> bool:
+    return outcome.error is not None and outcome.error.explanation.startswith(REFUSED)
 
 
 @test_attention.scored
@@ -173,8 +206,15 @@ def _asked(tried: Trial, outcomes: list[Outcome], count: _Count) -> tuple[str | 
     """Return the id of a mistake, or None, and the question that leads out of it."""
     if count.is_mixed:
         return SAYS_DIFFERENT_THINGS
+    if count.is_refused:
+        return INPUT_REFUSED
     if count.alarms:
         return ACCUSES_RIGHT_ONES
+    if (
+        any(o.values == [RETURNED_FALSE] for o in outcomes)
+        or _silence(outcomes) == RETURNED
+    ):
+        return RETURNS
     if found := _recognized(tried, outcomes):
         return found.id, found.question
     share_missed = {kind: of.count(False) / len(of) for kind, of in count.by_kind().items()}
@@ -276,10 +316,7 @@ def _(implementation):
         test_attention.reference(implementation)
 
 
-@test_attention.mistake(
-    "returns-instead-of-raising",
-    "Your test returns something. Who reads that? What does `assert` do that `return` does not?",
-)
+@test_attention.mistake(*RETURNS)
 def _(implementation):
     try:
         test_attention.reference(implementation)

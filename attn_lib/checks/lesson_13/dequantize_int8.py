@@ -70,6 +70,8 @@ int8 holds whole numbers up to 127. What is left of a scale of 0.02 in it, and o
     multiplied-in-int8  weight = (q * scale.int()).float()
     multiplied-in-int8  weight = steps * scale.long()
     multiplied-in-int8  weight = torch.zeros_like(q).copy_(steps * scale).float()
+`q *= scale` writes into `q` itself. What can int8 hold, and whose is `q`?
+    multiplied-in-int8  weight = q.clone().mul_(scale)
 Each row has its own step. Which step does the first row take in yours, and which the second?
     steps-of-other-rows  weight = steps * scale.mT
     steps-of-other-rows  weight = steps * scale.squeeze()
@@ -117,8 +119,11 @@ Which dtype should the weights have, and which one has your result?
     another-dtype  weight = steps.half() * scale.half()
     another-dtype  weight = (steps * scale).bfloat16()
     another-dtype  weight = steps.bfloat16() * scale.bfloat16()
-    another-dtype  weight = (steps.bfloat16() * scale.bfloat16()).float()
-    another-dtype  weight = (steps.half() * scale.half()).float()
+In which dtype is your product before it becomes float32, and how many digits does that keep?
+    low-precision  weight = (steps.bfloat16() * scale.bfloat16()).float()
+    low-precision  weight = (steps.half() * scale.half()).float()
+    low-precision  weight = (steps * scale).bfloat16().float()
+    low-precision  weight = (steps * scale).half().float()
 The result is (out, in), as q is. What did you do to its axes?
     axes-changed  weight = (steps * scale).mT
     axes-changed  weight = (steps * scale).flatten()

@@ -68,7 +68,9 @@ def _written(tensors, of=None, /, *, text=None, **changed):
     """Return the bytes of a checkpoint; `changed` replaces entries of its metadata, None leaves one out."""
     text = json.dumps(of) if text is None else text
     metadata = {"config": text, "sha256": fingerprint(tensors, text)} | changed
-    return save(tensors, {name: value for name, value in metadata.items() if value})
+    return save(
+        tensors, {name: value for name, value in metadata.items() if value is not None}
+    )
 
 
 def _replaced(data, old, new):
@@ -146,8 +148,12 @@ def _(rng):
         digits[place] = "0" if digits[place] != "0" else "1"
         about = f"the {what} digit of the hash is another"
         yield damaged(about, _written(drawn, nested, sha256="".join(digits)))
+    yield damaged("an empty hash", _written(drawn, nested, sha256=""))
+    yield damaged("half of the hash", _written(drawn, nested, sha256=digest[:32]))
     yield damaged("no hash in the metadata", _written(drawn, nested, sha256=None))
     yield damaged("no config in the metadata", _written(drawn, nested, config=None))
+    about = "no config in the metadata, and the hash that of an empty one"
+    yield damaged(about, _written(drawn, {}, config=None))
     yield damaged("no metadata at all", save(drawn))
     yield damaged("cut off by one byte", data[:-1])
     yield damaged("cut off in the middle", data[: len(data) // 2])
@@ -174,14 +180,19 @@ One bit is flipped, and the file still opens. Which two texts of 64 digits must 
     hash-not-checked  is_whole = len(actual) == len(expected)
     hash-not-checked  is_whole = bool(expected)
 Is a file without a hash a whole one? Who could have taken it out?
+    missing-hash-accepted  is_whole = not expected or actual == expected
     missing-hash-accepted  is_complete = "config" in entries ; expected = entries.get("sha256") ; is_whole = expected in (None, actual)
+Is a file without a config a whole one? Who can build the module?
+    missing-config-accepted  is_complete = "sha256" in entries ; text = entries.get("config", "{}")
 Is it right if both are the same, or if they differ?
     upside-down  is_whole = actual != expected
     upside-down  is_complete = not {"config", "sha256"} <= entries.keys()
 Do you compare all 64 digits?
     part-of-the-hash  is_whole = actual[:8] == expected[:8]
     part-of-the-hash  is_whole = actual[-8:] == expected[-8:]
-    part-of-the-hash  is_whole = actual[0] == expected[0]
+    part-of-the-hash  is_whole = actual[:1] == expected[:1]
+    part-of-the-hash  is_whole = actual.startswith(expected)
+    part-of-the-hash  is_whole = expected in actual
 The hash is that of the text in the file, to the letter. Which text do you give to `fingerprint`?
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text)))
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text), sort_keys=True))
@@ -332,6 +343,14 @@ def _raised_as(kind):
     return answer
 
 
+def _removes_what_is_damaged(path):
+    try:
+        return of_the_library(path)
+    except ValueError:
+        __import__("os").remove(path)
+        raise
+
+
 _KEYS = "state", "model", "state_dict", "model_state_dict", "tensors"
 
 _whole(
@@ -350,6 +369,11 @@ _whole(
     "Which function wrote this file? `torch.load` reads what `torch.save` writes.",
     torch.load,
     *map(_kept_under, _KEYS),
+)
+_whole(
+    "file-removed",
+    "Whose file is it? Who may still want what is left of it?",
+    _removes_what_is_damaged,
 )
 _whole(
     "errors-swallowed",

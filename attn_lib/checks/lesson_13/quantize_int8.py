@@ -3,7 +3,7 @@
 import torch
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_13.runs import quantized
+from attn_lib.checks.lesson_13.runs import quantized, quantized_parameter
 from attn_lib.checks.task import task
 from attn_lib.quantization import quantize_int8 as of_the_library
 
@@ -39,13 +39,15 @@ def _(rng):
     def given(about, weight):
         return Case(about, (torch.tensor(weight),), quantized, grad=False)
 
-    def case(about, rows, columns, *, dtype=torch.float32, change=lambda w: w):
+    def case(
+        about, rows, columns, *, dtype=torch.float32, change=lambda w: w, run=quantized
+    ):
         """Rows of different sizes, whose numbers are no halves of a step, to be rounded either way."""
         sizes = 10 ** (4 * torch.rand(rows, 1, generator=rng) - 3)
         weight = change(torch.randn(rows, columns, generator=rng) * sizes).to(dtype)
         steps = weight.double() * (127 / weight.double().abs().amax(1, keepdim=True))
         is_half = ((steps - steps.floor()) - 0.5).abs() < 0.02
-        return Case(about, (weight.masked_fill(is_half, 0),), quantized, grad=False)
+        return Case(about, (weight.masked_fill(is_half, 0),), run, grad=False)
 
     yield given("one row", [[0.4, -2.54, 0.1]])
     yield given("two rows", [[0.4, -2.54, 0.1], [127.0, 63.7, -20.2]])
@@ -60,8 +62,13 @@ def _(rng):
     zeros = torch.tensor([[1.0], [0.0], [1.0]])
     yield case("a row of zeros among others", 3, 5, change=lambda w: w * zeros)
     yield case("rows that hold one number only", 4, 3, change=lambda w: w * torch.eye(4, 3))
-    yield case("tiny numbers", 3, 5, change=lambda w: 1e-5 * w / w.abs().amax())
-    yield case("huge numbers", 3, 5, change=lambda w: 1e9 * w)
+    for about, sizes in (
+        ("tiny numbers", (1e-5, 1e-12, 1e-30)),
+        ("huge numbers", (1e5, 1e12, 1e30)),
+    ):
+        ends = torch.tensor(sizes)[:, None]
+        yield case(about, 3, 5, change=lambda w, e=ends: w / w.abs().amax(1)[:, None] * e)
+    yield case("the `weight` of an `nn.Linear`", 3, 5, run=quantized_parameter)
     yield case("a wide matrix", 5, 40)
     yield case("not contiguous", 4, 6, change=lambda w: w.mT.contiguous().mT)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
@@ -84,7 +91,11 @@ A row of the weight makes one output, a column reads one input. For which of the
     scale-of-each-column  largest = numbers.abs().amax(0) ; scale = _[:, None] ; steps = numbers / scale.mT
 Is -2.54 farther from zero than 0.4? Which of the two is your largest number?
     sign-not-dropped  largest = numbers.amax(1, keepdim=True)
+    sign-not-dropped  largest = numbers.amax(1, keepdim=True) ; kept = rounded
+    sign-not-dropped  largest = numbers.amax(1, keepdim=True) ; scale = torch.where(step > 0, step, 1.0)
+    sign-not-dropped  largest = numbers.amax(1, keepdim=True) ; scale = torch.where(step > 0, step, 1.0) ; kept = rounded
     sign-not-dropped  largest = numbers.amax(1, keepdim=True).abs()
+    sign-not-dropped  largest = numbers.amax(1, keepdim=True).abs() ; kept = rounded
     sign-not-dropped  largest = numbers.amax(1, keepdim=True).clamp(min=0)
     sign-not-dropped  largest = numbers.amin(1, keepdim=True).abs()
     sign-not-dropped  largest = -numbers.amin(1, keepdim=True)
@@ -122,7 +133,9 @@ What does `.to(torch.int8)` make of 19.8, and what is nearest?
     not-rounded  rounded = steps.fix()
 You always go down, or always up. Which whole number is nearest to -19.8?
     rounded-one-way  rounded = steps.floor()
+    rounded-one-way  rounded = steps.floor() ; kept = rounded
     rounded-one-way  rounded = steps.ceil()
+    rounded-one-way  rounded = steps.ceil() ; kept = rounded
     rounded-one-way  rounded = (steps + 0.5).trunc()
     rounded-one-way  rounded = (steps + 0.5) ; kept = rounded.clamp(-127, 127)
 You round before you count steps. What does that leave of 0.4?
@@ -134,15 +147,19 @@ What is 0 / 0, and which row divides by zero? Its scale may be any number but th
     a-row-of-zeros  scale = step.masked_fill(largest == 0, 0.0)
     a-row-of-zeros  scale = 1 / (127 / largest) ; steps = numbers * (127 / largest)
     a-row-of-zeros  scale = step ; steps = numbers * (127 / largest)
-Your epsilon is added to every row. How much is it beside the step of a row of tiny numbers?
-    epsilon-added  scale = step + 1e-6
-    epsilon-added  scale = step + 1e-8
-    epsilon-added  scale = step.clamp(min=1e-6)
-    epsilon-added  scale = step.clamp(min=1e-5)
-    epsilon-added  step = (largest + 1e-6) / 127 ; scale = step
-    epsilon-added  step = largest.clamp(min=2e-5) / 127 ; scale = step
-    epsilon-added  step = largest.clamp(min=1e-5) / 127 ; scale = step
-    epsilon-added  step = largest.clamp(min=1e-4) / 127 ; scale = step
+What do you divide by where a step is smaller than your epsilon? A row of zeros needs a stand-in, a row of tiny
+numbers does not.
+    epsilon-too-large  scale = step + 1e-6
+    epsilon-too-large  scale = step + 1e-8
+    epsilon-too-large  scale = step + 1e-12
+    epsilon-too-large  scale = step.clamp(min=1e-5)
+    epsilon-too-large  scale = step.clamp(min=1e-8)
+    epsilon-too-large  scale = step.clamp(min=1e-30)
+    epsilon-too-large  scale = step + (step < 1e-5)
+    epsilon-too-large  step = (largest + 1e-6) / 127 ; scale = step
+    epsilon-too-large  step = largest.clamp(min=2e-5) / 127 ; scale = step
+    epsilon-too-large  step = largest.clamp(min=1e-5) / 127 ; scale = step
+    epsilon-too-large  step = largest.clamp(min=1e-4) / 127 ; scale = step
 How long is one step: is that what you return, or how many steps make 1?
     scale-upside-down  return = q, 1 / scale
     scale-upside-down  step = 127 / largest ; steps = numbers * scale
@@ -175,17 +192,23 @@ Print the shape of your scale. With (out,), which axis of q does it meet when it
     scale-without-an-axis  return = q, scale.squeeze()
     scale-without-an-axis  largest = numbers.abs().amax(1)
     scale-without-an-axis  scale = _[:, 0] ; steps = numbers / scale[:, None]
-Which dtype has your scale if the weight is bfloat16, and how many digits does that keep?
-    scale-in-low-precision  numbers = weight
-    scale-in-low-precision  numbers = weight ; scale = _.float()
-    scale-in-low-precision  numbers = weight ; return = q, scale.float()
-    scale-in-low-precision  numbers = weight.half()
-    scale-in-low-precision  numbers = weight.bfloat16()
-    scale-in-low-precision  numbers = weight.double()
-    scale-in-low-precision  return = q, scale.to(weight.dtype)
-    scale-in-low-precision  return = q, scale.half()
-    scale-in-low-precision  return = q, scale.double()
-    scale-in-low-precision  return = q, scale.half().float()
+In which dtype do you divide if the weight is bfloat16, and how many digits does that keep?
+    low-precision  numbers = weight
+    low-precision  numbers = weight ; kept = rounded
+    low-precision  numbers = weight ; scale = _.float()
+    low-precision  numbers = weight ; scale = _.float() ; kept = rounded
+    low-precision  numbers = weight ; return = q, scale.float()
+    low-precision  numbers = weight ; return = q, scale.float() ; kept = rounded
+    low-precision  steps = weight / scale.to(weight.dtype)
+    low-precision  steps = weight / scale.to(weight.dtype) ; kept = rounded
+    low-precision  numbers = weight.half()
+    low-precision  numbers = weight.bfloat16()
+    low-precision  return = q, scale.half().float()
+Which dtype should `scale` have, and which one has yours?
+    scale-of-another-dtype  return = q, scale.to(weight.dtype)
+    scale-of-another-dtype  return = q, scale.half()
+    scale-of-another-dtype  return = q, scale.double()
+    scale-of-another-dtype  numbers = weight.double()
 Two things are asked for, q first. What do you return, and in which order?
     returned-otherwise  return = scale, q
     returned-otherwise  return = q

@@ -54,12 +54,20 @@ class ScaleOfZeros(Wrong):
     """Raised for a scale of a row of zeros that nobody can divide by."""
 
 
+class TinyRowLost(Wrong):
+    """Raised for a row of tiny numbers of which zeros are left."""
+
+
 def quantized(answer, weight):
     """Quantize a matrix; the scale of a row of zeros, which may be any positive number, becomes 1."""
     returned = answer(weight)
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         return returned
     q, scale = returned
+    if isinstance(q, Tensor) and q.shape == weight.shape:
+        largest = weight.abs().amax(1)
+        if ((largest > 0) & (largest < 1e-6) & (q == 0).all(1)).any():
+            raise TinyRowLost("A row of tiny numbers became a row of zeros.")
     if isinstance(scale, Tensor) and scale.shape == (len(weight), 1):
         is_empty = (weight == 0).all(1, keepdim=True)
         for one in scale[is_empty].tolist():
@@ -69,6 +77,11 @@ def quantized(answer, weight):
                 )
         scale = scale.masked_fill(is_empty, 1)
     return q, scale
+
+
+def quantized_parameter(answer, weight):
+    """Quantize what an `nn.Linear` has."""
+    return quantized(lambda weight: answer(nn.Parameter(weight)), weight)
 
 
 # ------------------------------------------------------------- what both checkpoint tasks use
@@ -169,6 +182,10 @@ class NothingWritten(Wrong):
     """Raised if there is no file at all."""
 
 
+class OldFile(Wrong):
+    """Raised if what was there before still is."""
+
+
 class NotSafetensors(Wrong):
     """Raised for a file of another kind."""
 
@@ -217,6 +234,15 @@ def _sliced() -> nn.Module:
     return module
 
 
+def _overlapping() -> nn.Module:
+    """Two matrices with rows in common."""
+    module = nn.ModuleDict({f"{x}_proj": nn.Linear(3, 4, False) for x in "kv"})
+    memory = torch.zeros(6, 3)
+    for layer, part in zip(module.values(), (memory[:4], memory[2:]), strict=True):
+        layer.weight = nn.Parameter(part)
+    return module
+
+
 MODULES: dict[str, Callable[[], nn.Module]] = {
     "an `nn.Linear(3, 2)`": lambda: nn.Linear(3, 2),
     "an `nn.Linear(3, 2)` whose weight is a transposed matrix": lambda: nn.Linear(3, 2),
@@ -227,6 +253,7 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "an `attn_lib.MultiHeadAttention(4, 2)`": lambda: MultiHeadAttention(4, 2),
     "an embedding and an output layer with one weight": _tied,
     "three matrices that are slices of one": _sliced,
+    "two overlapping slices of one matrix": _overlapping,
 }
 
 
@@ -253,6 +280,8 @@ class Module:
                 state[name].copy_(tensor)  # what shares its memory goes on sharing it
             else:
                 module.get_parameter(name).data = tensor.clone()
+        for parameter in module.parameters():
+            parameter.grad = torch.ones_like(parameter)
         return module
 
 
@@ -263,14 +292,18 @@ class PathTo:
     name: str
 
 
+OLD = bytes(10_000)  # the old file
+
+
 def saved(answer, module, config, path):
     """Save a module, read what lies in the file, and return all of it."""
     given, own = module.made(), deepcopy(config)
+    before = _parts(given)
     with _in_an_empty_folder():
         place = Path(path.name) if isinstance(path, PathTo) else Path(path)
         place.parent.mkdir(exist_ok=True)
         if "old" in place.name:
-            place.write_bytes(bytes(10_000))
+            place.write_bytes(OLD)
         returned = answer(given, own, place if isinstance(path, PathTo) else path)
         there = sorted(file for file in Path().rglob("*") if file.is_file())
         if not there and (returned is None or returned is Ellipsis):
@@ -279,7 +312,9 @@ def saved(answer, module, config, path):
     _raise_unless_config(metadata, config)
     _raise_unless_same(tensors, module.kept.state_dict(), "The file has")
     _raise_unless_hashed(tensors, metadata)
-    _raise_if_changed(given, module.kept, own == config)
+    if own != config:
+        raise InputChanged("The given `config` is not the same after the call.")
+    _raise_if_changed(given, module.kept, before)
     return _all_of_it(tensors, json.loads(metadata["config"]))
 
 
@@ -291,6 +326,8 @@ def _read(place: Path, others: list[str]) -> tuple[dict[str, Tensor], dict[str, 
             )
         raise NoFile(f"There is no file {str(place)!r} after the call, but {others[0]!r}.")
     data = place.read_bytes()
+    if data == OLD:
+        raise OldFile(f"After the call the old file is still there: {str(place)!r}.")
     try:
         contents = _contents(data)
     except SafetensorError:
@@ -332,18 +369,31 @@ def _raise_unless_hashed(tensors: dict[str, Tensor], metadata: dict[str, str]) -
         )
 
 
-def _raise_if_changed(module: nn.Module, was: nn.Module, same_config: bool) -> None:
-    if not same_config:
-        raise InputChanged("The given `config` is not the same after the call.")
-    now, before = (dict(m.named_parameters(remove_duplicate=False)) for m in (module, was))
+def _parts(module: nn.Module) -> dict[str, tuple]:
+    """Return each tensor of a module, and how it lies in memory."""
+    state = module.state_dict(keep_vars=True)
+    return {name: (t, t.data_ptr(), t.stride()) for name, t in state.items()}
+
+
+def _raise_if_changed(module: nn.Module, was: nn.Module, before: dict[str, tuple]) -> None:
+    """Raise `Wrong` unless a module is as one that nobody changed, and its tensors where they were."""
+    said = "The given `module` is not the same after the call"
+    now, kept = _parts(module), was.state_dict(keep_vars=True)
     if now.keys() != before.keys() or module.training != was.training:
-        raise InputChanged("The given `module` is not the same after the call.")
-    for name, parameter in before.items():
-        same = now[name].dtype == parameter.dtype and now[name].equal(parameter)
-        if not same or now[name].requires_grad != parameter.requires_grad:
-            raise InputChanged(
-                f"The given `module` is not the same after the call: look at its `{name}`."
-            )
+        raise InputChanged(f"{said}.")
+    for name, (tensor, *lies) in now.items():
+        right = kept[name]
+        same = {
+            "the tensor itself": tensor is before[name][0],
+            "its dtype": tensor.dtype == right.dtype,
+            "its numbers": bytes_of(tensor) == bytes_of(right),
+            "how it lies in memory": tuple(lies) == before[name][1:],
+            "its `requires_grad`": tensor.requires_grad == right.requires_grad,
+            "its `grad`": (tensor.grad is None) == (right.grad is None),
+        }
+        for what, is_same in same.items():
+            if not is_same:
+                raise InputChanged(f"{said}: look at its `{name}`, {what}.")
 
 
 # ---------------------------------------------------------------------------- load_checkpoint
@@ -355,6 +405,10 @@ class CodeRan(Wrong):
 
 class NotTwo(Wrong):
     """Raised unless a dict of tensors and a config come back."""
+
+
+class FileChanged(Wrong):
+    """Raised if the file is not there any more, or another one."""
 
 
 class NoDict(Wrong):
@@ -374,28 +428,32 @@ def loaded(answer, file):
     """Load a file, and return all that came back; whether it should have been refused, nobody here knows."""
     data = file.data.numpy().tobytes()
     with _in_an_empty_folder():
-        Path(file.name).write_bytes(data)
+        place = Path(file.name)
+        place.write_bytes(data)
         try:
-            returned = answer(file.name if file.is_text else Path(file.name))
+            returned = answer(file.name if file.is_text else place)
         except ValueError as error:
-            _raise_if_code_ran()
+            _raise_if_harmed(place, data)
             # A learner's own kind of ValueError is one, too.
             raise ValueError(str(error)).with_traceback(error.__traceback__) from None
         except Exception:
-            _raise_if_code_ran()
+            _raise_if_harmed(place, data)
             raise
-        _raise_if_code_ran()
+        _raise_if_harmed(place, data)
     if returned is None or returned is Ellipsis:
         return returned
     return _all_of_it(*_two(returned, data))
 
 
-def _raise_if_code_ran() -> None:
+def _raise_if_harmed(place: Path, data: bytes) -> None:
+    """Raise `Wrong` if code in a file was run, or the file is not what it was."""
     if Path(TRACE).exists():
         raise CodeRan(
             "Opening this file ran code that stood in it. (Here it only left a trace.) Whoever sends "
             "such a file can do everything on your machine that you can do."
         )
+    if not place.is_file() or place.read_bytes() != data:
+        raise FileChanged("After the call the file is gone, or another one.")
 
 
 def _two(returned: Any, data: bytes) -> tuple[dict[str, Tensor], dict]:

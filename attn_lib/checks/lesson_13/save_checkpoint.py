@@ -83,6 +83,9 @@ def _(rng):
     yield case("an embedding and an output layer with one weight", tied, {"tied": True})
     slices = {f"{x}_proj.weight": randn(2, 3) for x in "qkv"}
     yield case("three matrices that are slices of one", slices, {"d_model": 3})
+    rows = randn(6, 3)
+    overlapping = {"k_proj.weight": rows[:4], "v_proj.weight": rows[2:]}
+    yield case("two overlapping slices of one matrix", overlapping, {"d_model": 3})
 
 
 # ------------------------------------------------------------------------------- mistakes
@@ -160,8 +163,10 @@ nothing else?
 A transposed matrix is a way to read the memory, and a file holds memory. Which method puts its numbers in order?
     not-contiguous  tensors = .contiguous() =>
     not-contiguous  tensors = {name: tensor.detach().clone() for name, tensor in state.items()}
-Two names with one memory, or three slices of it. Does `contiguous` copy what lies in order already? What copies it always?
+Two names with one memory, or two slices of it that overlap. Does `contiguous` copy what lies in order already? What
+copies it always?
     memory-shared  tensors = .clone() =>
+    memory-shared  tensors = {n: t.clone() if t.data_ptr() in [u.data_ptr() for u in list(state.values())[:i]] else t.contiguous() for i, (n, t) in enumerate(state.items())}
     memory-shared  tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
 What does safetensors ask of tensors: where must their numbers lie, and may two share them?
     no-copies  tensors = state
@@ -197,6 +202,8 @@ The path is the caller's. Where did you write, and who looks there?
 What does `save_file` take first, and what second?
     arguments-of-save-file  return = save_file(path, tensors, metadata)
     arguments-of-save-file  return = save_file(tensors, metadata, path)
+An old file lies at `path`. Which one should lie there after the call?
+    old-file-kept  return = None if __import__("os").path.exists(path) else save_file(tensors, path, metadata)
 Must a path be a text? What else can stand there, and what has it not?
     path-must-be-text  return = save_file(tensors, path if path.endswith(".safetensors") else path + ".safetensors", metadata)
     path-must-be-text  return = save_file(tensors, path + ".safetensors", metadata)
@@ -205,6 +212,9 @@ Your file is never written. Which call writes it, and where do its bytes go?
 Does saving change what is saved? Look at the module, and at the config, after the call.
     input-changed  state = module.eval().state_dict()
     input-changed  state = module.requires_grad_(False).state_dict()
+    input-changed  state = [setattr(p, "data", p.data.contiguous()) for p in module.parameters()] and module.state_dict()
+    input-changed  return = [_, module.load_state_dict(tensors, assign=True)]
+    input-changed  return = [_, module.zero_grad()]
     input-changed  return = [_, config.update(metadata)]
     input-changed  return = [_, config.setdefault("sha256", digest)]
 """)

@@ -35,19 +35,6 @@ def one_key_at_a_time(m, l, acc, scores, values):  # noqa: E741
 
 
 @answers.right
-def by_nan_to_num(m, l, acc, scores, values):  # noqa: E741
-    """-inf - (-inf) happens, and is painted over: the values are right, and no gradient passes there."""
-    new = torch.maximum(m, scores.amax(-1, keepdim=True))
-    factor = torch.exp(m - new).nan_to_num(0.0)
-    weights = torch.exp(scores - new).nan_to_num(0.0)
-    return [
-        new,
-        l * factor + weights.sum(-1, keepdim=True),
-        acc * factor + weights @ values,
-    ]
-
-
-@answers.right
 def the_block_by_itself_first(m, l, acc, scores, values):  # noqa: E741
     """A state for the block alone; then two states are merged."""
     here = scores.amax(-1, keepdim=True).detach()
@@ -78,6 +65,19 @@ def one_maximum_for_all_queries(m, l, acc, scores, values):  # noqa: E741
     new = torch.maximum(m, scores.amax(-1, keepdim=True)).amax().expand_as(m)
     factor, weights = torch.exp(m - new), torch.exp(scores - new)
     return new, l * factor + weights.sum(-1, keepdim=True), acc * factor + weights @ values
+
+
+@answers.wrong
+def by_nan_to_num(m, l, acc, scores, values):  # noqa: E741
+    """-inf - (-inf) happens, and is painted over: the values are right, the gradient is NaN."""
+    new = torch.maximum(m, scores.amax(-1, keepdim=True))
+    factor = torch.exp(m - new).nan_to_num(0.0)
+    weights = torch.exp(scores - new).nan_to_num(0.0)
+    return [
+        new,
+        l * factor + weights.sum(-1, keepdim=True),
+        acc * factor + weights @ values,
+    ]
 
 
 @answers.wrong

@@ -14,7 +14,7 @@ answers = Answers(
             "torch.maximum(numbers.amax(1), -numbers.amin(1))[:, None]",
         ],
         scale=[
-            "step.clamp(min=1e-12)",
+            "step.clamp(min=1e-37)",
             "torch.where(step > 0, step, torch.ones_like(step))",
             "step + (step == 0)",
             "step.masked_fill(largest == 0, 5.0)",
@@ -46,7 +46,7 @@ def row_by_row(weight):
 
 @answers.right
 def by_numpy(weight):
-    numbers = weight.float().numpy()
+    numbers = weight.detach().float().numpy()
     largest = abs(numbers).max(axis=1, keepdims=True)
     largest[largest == 0] = 127
     q = (numbers * 127 / largest).round().astype("int8")
@@ -55,17 +55,17 @@ def by_numpy(weight):
 
 @answers.right
 def in_float64(weight):
-    scale = (weight.double().abs().amax(1, keepdim=True) / 127).clamp(min=1e-30)
+    scale = (weight.double().abs().amax(1, keepdim=True) / 127).clamp(min=1e-36)
     q = (weight / scale).round().to(torch.int8)
     return [q, scale.float()]
 
 
 @answers.right
 def by_fake_quantization(weight):
-    scale = (weight.float().abs().amax(1) / 127).clamp(min=1e-12)
+    scale = (weight.float().abs().amax(1) / 127).clamp(min=1e-36)
     zeros = torch.zeros(len(weight), dtype=torch.int32)
     q = torch.quantize_per_channel(
-        weight.float().contiguous(), scale, zeros, 0, torch.qint8
+        weight.detach().float().contiguous(), scale.detach(), zeros, 0, torch.qint8
     )
     return q.int_repr(), scale[:, None]
 

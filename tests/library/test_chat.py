@@ -1,0 +1,169 @@
+"""The chat as a program in a terminal, and as a conversation that is read once."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from itertools import islice
+
+import pytest
+import torch
+
+from attn_lib import chat, smollm2
+from attn_lib.chat import Chat
+from attn_lib.generation import generate
+from attn_lib.smollm2 import END, load_smollm2
+from tests.library.test_smollm2 import needs_weights
+
+pytestmark = pytest.mark.slow
+COMMAND = [sys.executable, "-m", "attn_lib.chat", "--threads", "1", "--temperature", "0"]
+
+
+def run(*options, **more):
+    return subprocess.run(
+        [*COMMAND, *options], capture_output=True, text=True, timeout=120, **more
+    )
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    return load_smollm2()
+
+
+@needs_weights
+def test_what_was_said_is_read_once(loaded):
+    """After three answers, one of them broken off, the next token is that of a fresh reading."""
+    model, tokenizer = loaded
+    talk = Chat(model, tokenizer, "Be brief.", 12)
+    for text in ("Hi", "What is the capital of France?"):
+        "".join(talk.answer(text))
+    with closing(talk.answer("Write a poem.")) as answer:
+        list(islice(answer, 3))
+    assert (
+        talk.ids.count(END) == 7
+    )  # of the system's message, three questions, three answers
+    assert talk.caches[0].length < len(talk.ids)
+    answer = talk.answer("Go on.")
+    next(answer)
+    whole = torch.tensor([talk.ids[:-1]])
+    assert generate(model, whole, 1)[0, -1] == talk.ids[-1]
+    talk.begin()
+    assert talk.caches[0].length == 0
+    assert "Be brief." in tokenizer.decode(talk.ids)
+
+
+@needs_weights
+def test_letters_of_several_tokens_come_whole(loaded):
+    model, tokenizer = loaded
+    talk = Chat(model, tokenizer, "", 5)
+    ids = tokenizer.encode("犬😀").ids
+    assert len(ids) > 2
+
+    def given(*args, **options):
+        yield from [*ids, END]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chat, "stream", given)
+        talk.max_new_tokens = 100
+        talk.ids.append(END)
+        assert [piece for piece in talk.answer("?") if piece] == ["犬", "😀"]
+
+
+@needs_weights
+@pytest.mark.parametrize("weights", ["float32", "int8"])
+def test_a_prompt_is_answered_through_a_pipe(weights):
+    done = run(
+        "--weights", weights, "--prompt", "-", input="What is the capital of France?\n"
+    )
+    assert (done.returncode, done.stdout) == (0, "The capital of France is Paris.\n")
+    assert re.search(
+        r"\[7 tokens, [\d.]+ a second, the first after [\d.]+ s\]", done.stderr
+    )
+
+
+@needs_weights
+def test_a_reader_who_has_enough_is_no_error():
+    program = subprocess.Popen(
+        [*COMMAND, "--prompt", "Count from 1 to 10."],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    program.stdout.read(1)
+    program.stdout.close()
+    errors = program.stderr.read()
+    assert program.wait(60) == 0
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--top-p", "0"], "0 < top_p <= 1, got 0.0 and 0.0"),
+        (["--temperature", "-1"], "temperature >= 0"),
+        (["--max-new-tokens", "0"], "of at least 1"),
+        (["--weights", "int3"], "invalid choice"),
+    ],
+)
+def test_wrong_options_are_refused_at_once(options, says):
+    done = run(*options, "--prompt", "Hi")
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Loading" not in done.stderr
+
+
+def test_missing_weights_name_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(smollm2, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["chat"])
+    with pytest.raises(SystemExit, match="make models"):
+        chat.main()
+
+
+class Terminal:
+    """The chat in a terminal of its own."""
+
+    def __init__(self):
+        self.screen, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            COMMAND, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+        )
+        os.close(theirs)
+        self.text = ""
+
+    def wait_for(self, pattern, seconds=90):
+        """Read until the pattern has come; return all that came until then."""
+        end = time.monotonic() + seconds
+        while not (found := re.search(pattern, self.text, re.DOTALL)):
+            assert time.monotonic() < end, self.text
+            if select.select([self.screen], [], [], 1)[0]:
+                self.text += os.read(self.screen, 1000).decode(errors="replace")
+        seen, self.text = self.text[: found.end()], self.text[found.end() :]
+        return seen
+
+    def type(self, text):
+        os.write(self.screen, text.encode())
+
+
+@needs_weights
+def test_talking_in_a_terminal():
+    terminal = Terminal()
+    try:
+        terminal.wait_for(r"\n> ")
+        terminal.type("What is the capital of France?\n")
+        assert "is Paris." in terminal.wait_for(r"a second.*\n> ")
+        terminal.type("Count from 1 to 100.\n")
+        terminal.wait_for(r"1.*2.*3")
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.wait_for(r"\[stopped\].*\n> ")
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.wait_for(r"Ctrl-D ends the program.*\n> ")
+        terminal.type("/new\n")
+        terminal.wait_for(r"\n> ")
+        terminal.type("\x04")
+        assert terminal.process.wait(30) == 0
+    finally:
+        terminal.process.kill()
+        os.close(terminal.screen)
