@@ -18,6 +18,7 @@ from attn_lib.checks import (  # noqa: F401 - they register their tasks
     lesson_11,
     lesson_12,
     lesson_13,
+    lesson_14,
 )
 from attn_lib.checks.commands import check, grade, hint, mine, progress
 from attn_lib.checks.drill import drill

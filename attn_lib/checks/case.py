@@ -51,7 +51,8 @@ class Case:
     Args:
         about: what this input is, to a learner: "L = S = 6, no mask".
         args: what `run` receives after the answer.
-        run: `run(answer, *args)` returns a tensor, a number or a tuple of those, or a `Result`.
+        run: `run(answer, *args)` returns a tensor, a number, a text or a tuple of those, or a
+            `Result`.
         grad: whether gradients are compared on this input once all values are right.
         tolerance: allowed difference relative to the largest expected value; None = by dtype.
         in_turns: `run` calls `answer(*tensors, kept)` several times, with what the last call returned
@@ -60,7 +61,8 @@ class Case:
         is_slow: what known mistakes do on this input is looked at last, and only of those that do the
             same on all others.
         serves: `run` receives one thing more, at the end: a function of tensors that does what this
-            does, a `Serves`, and shows nothing of it (see served.py).
+            does, a `Serves`, and shows nothing of it (see served.py). What remembers its calls has a
+            `begin()`, which returns what serves one run.
         raises: whether an answer must raise a ValueError here; the judge alone knows that.
     """
 

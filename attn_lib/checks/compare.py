@@ -44,7 +44,7 @@ def compare(
     """Return the first difference between two lists of results, or None if they agree.
 
     Args:
-        expected: tensors or numbers.
+        expected: tensors, numbers or texts.
         actual: what the answer returned, anything.
         names: what to call each result.
         tolerance: relative to the largest expected value; None = by dtype.
@@ -65,6 +65,11 @@ def _compare_one(
     label: str, want: Any, got: Any, tolerance: float | None
 ) -> Difference | None:
     Label = label[0].upper() + label[1:]
+    if isinstance(want, str):
+        if type(got) is str and got == want:
+            return None
+        but_is = f"{got!r:.200}" if type(got) is str else describe(got)
+        return Difference(f"{Label} should be {want!r}, but is {but_is}.")
     if not isinstance(want, Tensor):
         if isinstance(got, Tensor) and got.numel() == 1:
             got = got.item()

@@ -239,13 +239,17 @@ class _Search:
 
     def _is_much(self, same: list[int]) -> bool:
         """Say whether agreement on these inputs is no accident: small ones, made by hand, agree soon."""
-        return len(same) > 1 and any(_size(self.tried.cases[i]) > 20 for i in same)
+        return len(same) > 1 and any(
+            _size(self.tried.cases[i]) > 20 or _is_text(self.outcomes[i]) for i in same
+        )
 
     def _tells(self, i: int) -> bool:
         """Say whether what an answer does on one input can hardly be an accident."""
         got = self.outcomes[i]
         if got.error is not None:
-            return got.error.is_wrong
+            return got.error.is_wrong or self.tried.cases[i].raises
+        if _is_text(got):
+            return True
         numbers = [v.unique().numel() for v in got.values if isinstance(v, Tensor)]
         return sum(numbers) >= MANY
 
@@ -309,6 +313,10 @@ def _recast(got: Outcome, want: Outcome) -> Outcome:
 
 def _are_floats(*values: Any) -> bool:
     return all(isinstance(v, Tensor) and v.is_floating_point() for v in values)
+
+
+def _is_text(outcome: Outcome) -> bool:
+    return any(isinstance(value, str) for value in outcome.values)
 
 
 def _size(case: Case) -> int:

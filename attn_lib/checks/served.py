@@ -40,6 +40,11 @@ def served_by(function: Callable) -> Serves:
     return serves
 
 
+def begun(serves: Serves) -> Serves:
+    """Return what serves one run: of something that remembers its calls, and has a `begin`, a new one."""
+    return serves.begin() if hasattr(serves, "begin") else serves
+
+
 def _leaf(value: Tensor | None) -> Tensor | None:
     """Return a plain copy to differentiate by."""
     if value is None:
@@ -52,12 +57,13 @@ def calls(serves: Serves | None, *, is_ours: bool) -> Iterator[list[Callable[...
     """Give a list of one function, which asks `serves` in another thread; an empty one for None.
 
     Args:
-        serves: what is called.
+        serves: what is called; if it remembers its calls, a new one.
         is_ours: a known answer calls it, which may do so in this thread: that is quicker.
     """
     if serves is None:
         yield []
         return
+    serves = begun(serves)
     if is_ours:
         yield [lambda *given: _Call.apply(serves, *given)]
         return

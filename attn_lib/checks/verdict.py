@@ -79,7 +79,7 @@ class Verdict:
     @property
     def by_hand(self) -> str:
         """Lines of code that make a small input; empty if it is large."""
-        small = small_inputs(self.inputs)
+        small = small_inputs(self.inputs, made=self.setup)
         return f"{self.setup}\n{small}".strip() if small else ""
 
     def __str__(self) -> str:
@@ -152,12 +152,19 @@ def _shell() -> Any:
     return ipython.get_ipython() if ipython else None
 
 
-def small_inputs(inputs: dict[str, Tensor], limit: int = 30) -> str:
-    """Write small inputs as lines of code that make them; an empty string if they are large."""
+def small_inputs(inputs: dict[str, Tensor], limit: int = 30, *, made: str = "") -> str:
+    """Write small inputs as lines of code that make them; an empty string if they are large.
+
+    Args:
+        inputs: tensors by name.
+        limit: how many numbers are few.
+        made: lines that come before, and set a module's parameters.
+    """
     if sum(t.numel() for t in inputs.values()) > limit:
         return ""
-    # A module's parameters are among the lines that make it.
-    return "\n".join(_made(name, t) for name, t in inputs.items() if "." not in name)
+    parameters = re.findall(r"\.([\w.]+)\.data = ", made)
+    shown = (name for name in inputs if "." not in name and name not in parameters)
+    return "\n".join(_made(name, inputs[name]) for name in shown)
 
 
 def made_by_hand(name: str, call: str, parameters: dict[str, Tensor]) -> str:

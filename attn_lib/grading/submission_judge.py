@@ -13,7 +13,7 @@ from torch import Tensor
 from attn_lib.checks import Verdict, tasks
 from attn_lib.checks.judge import judge_observed
 from attn_lib.checks.observe import Outcome, named_tensors, observe, walled_off
-from attn_lib.checks.served import Serves
+from attn_lib.checks.served import Serves, begun
 from attn_lib.checks.task import Task
 from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.grading.sandbox import Died, Sandbox, start
@@ -161,6 +161,7 @@ def _observe(
         "gradients": gradients,
         "serves": serves is not None,
     }
+    serves = begun(serves) if serves else None
     return _asked(sandbox, request, tried.cases[case].args, seconds, serves)
 
 

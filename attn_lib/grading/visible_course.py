@@ -33,10 +33,13 @@ TAUGHT = {
     "efficient": 11,
     "checkpoint": 13,
     "quantization": 13,
+    "generation": 14,
+    "llama": 14,
+    "own_attention": 14,
 }
 
 # Never there: it reads weights that the sandbox does not have, holds answers, or is a program or a part of one.
-NEVER = ("minilm", "mutants", "serve", "writing", "data_parallel")
+NEVER = ("minilm", "smollm2", "mutants", "serve", "chat", "writing", "data_parallel")
 
 # What observes an answer, and what the modules of earlier lessons import.
 ENGINE = (

@@ -19,6 +19,7 @@ from attn_lib.checks.observe import Frame, Outcome, Raised
 HEADER_LIMIT = 1 << 20  # bytes
 TENSORS_LIMIT = 1 << 22  # the largest in the course are a hundredth of that
 TEXT_LIMIT = 10_000  # characters of one text
+NAME_LIMIT = 1000  # characters of a text that an answer returns
 
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -290,6 +291,8 @@ def _pack_value(value: Any, blobs: list[bytes]) -> Any:
         not isinstance(value, int) or abs(value) < 1 << 200
     ):
         return {"plain": value if not isinstance(value, float) else float(value)}
+    if type(value) is str and len(value) < NAME_LIMIT:
+        return {"plain": value}
     return {"odd": type(value).__name__[:200]}
 
 
@@ -299,6 +302,8 @@ def _unpack_value(packed: Any, data: memoryview) -> Any:
         return _unpack_tensor(content, data)
     if kind == "plain" and type(content) in (bool, int, float):
         return content
+    if kind == "plain" and type(content) is str:
+        return content[:NAME_LIMIT]
     if kind == "none":
         return None
     return ... if kind == "ellipsis" else odd(str(content)[:200])

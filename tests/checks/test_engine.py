@@ -351,6 +351,28 @@ def test_the_inputs_of_a_module_can_be_pasted():
     assert torch.equal(names["x"], verdict.inputs["x"])
 
 
+def test_a_parameter_of_a_module_stands_among_its_lines_and_nowhere_else():
+    class Doubled(attn_lib.llama.RMSNorm):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    pasted = judge("RMSNorm", Doubled).by_hand
+    assert "module.weight.data = " in pasted
+    assert "\nweight = " not in pasted
+    assert "\nx = " in pasted
+
+
+def test_a_text_is_compared_and_shown_as_what_it_is():
+    def shouts(name):
+        return attn_lib.smollm2.map_llama_name(name).upper()
+
+    assert "should be 'embed.weight', but is 'EMBED.WEIGHT'" in str(
+        judge("map_llama_name", shouts)
+    )
+    for answer, shown in ((str.encode, "a bytes"), (len, "an int"), (list, "17 values")):
+        assert shown in str(judge("map_llama_name", lambda name, a=answer: a(name)))
+
+
 @pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (1, 2, 0), (0, 1, 2)])
 def test_an_input_that_is_pasted_lies_in_memory_as_it_did(order):
     tensor = torch.randn(2, 3, 4).permute(order)

@@ -183,6 +183,115 @@ def test_a_test_without_an_end_is_ended(body, monkeypatch):
     assert "too long" in verdict.evidence
 
 
+# ------------------------------------------------------------------- a model that is called in turn
+
+GENERATE = """
+import torch
+def generate(model, ids, max_new_tokens):
+    caches, fed = model.new_caches(len(ids), ids.shape[1] + max_new_tokens), ids
+    for _ in range(max_new_tokens):
+        fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+        ids = torch.cat([ids, fed], dim=1)
+    return ids
+"""
+
+
+def generate_verdict(cell, seed=7):
+    with Judge([cell], 14, seed=seed) as judge:
+        tasks = {task.name: task for task in submission_judge.tasks()}
+        return judge.verdict(tasks["generate"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mistake"),
+    [
+        ("", "", None),
+        ("def gen", "@torch.inference_mode()\ndef gen", None),
+        ("model(fed, caches=caches)", "model(ids)", "no-caches"),
+        ("model(fed", "model(ids", "more-than-the-new-token-fed"),
+        ("caches, fed = model.new_caches(len(ids)", "caches, fed = model.new_caches(1", "rows-miscounted"),
+        ("[:, -1:].argmax(-1)", "[:, :1].argmax(-1)", "another-place"),
+        ("_tokens), ids", "_tokens)[::-1], ids", "other-caches-given"),
+        ("    return", "    ids += 0\n    raise ValueError('mine')\n    return", None),
+        ("    caches, fed", "    ids.mul_(1).clamp_(max=2)\n    caches, fed", "changes-input"),
+    ],
+)  # fmt: skip
+def test_a_generate_is_judged_as_in_a_notebook(old, new, mistake):
+    cell = GENERATE.replace(old, new, 1) if old else GENERATE
+    names = {"__name__": "cell"}
+    exec(cell, names)
+    here, there = judge("generate", names["generate"], seed=7), generate_verdict(cell)
+    assert (there.status, there.mistake) == (here.status, here.mistake)
+    assert (
+        there.status == "passed"
+        or old.strip() == "return"
+        or mistake
+        in (
+            there.mistake,
+            there.second,
+        )
+    )
+    assert there.message.split("\n    line")[0] == here.message.split("\n    line")[0]
+
+
+def test_a_generate_that_looks_for_the_model_finds_numbers_only():
+    cell = """
+import gc, sys, torch
+def generate(model, ids, max_new_tokens):
+    kinds = {type(thing).__name__ for thing in gc.get_objects()}
+    asked = [name for name in sys.modules if "elsewhere" in name or name.endswith("lesson_14.generate")]
+    raise ValueError(f"seen: {sorted(kinds & {'Elsewhere', 'Held', 'Model'})} {asked}")
+"""
+    there = generate_verdict(cell)
+    assert there.points == 0
+    assert "seen: ['Model'] []" in there.evidence
+
+
+FORGED = {
+    "reads the text anew, past the model": """
+def generate(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        number = int(model._call(torch.tensor([len(ids), 100])))
+        places = torch.tensor([[number, layer] for layer in range(model.num_layers)])
+        ids = torch.cat([ids, model._call(ids, places)[:, -1:].argmax(-1)], dim=1)
+    return ids
+""",
+    "reads the prompt in parts, past the model": """
+def generate(model, ids, max_new_tokens):
+    number = int(model._call(torch.tensor([len(ids), 100])))
+    places = torch.tensor([[number, layer] for layer in range(model.num_layers)])
+    for token in ids.split(1, dim=1):
+        logits = model._call(token, places)
+    for _ in range(max_new_tokens):
+        ids = torch.cat([ids, logits[:, -1:].argmax(-1)], dim=1)
+        logits = model._call(ids[:, -1:], places)
+    return ids
+""",
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_the_price_is_asked_where_no_answer_can_change_it(name):
+    there = generate_verdict("import torch\n" + FORGED[name])
+    assert there.points == 0
+    assert "NotThePrompt" in there.evidence  # it took place, and was refused
+
+
+def test_texts_are_judged_as_in_a_notebook():
+    cell = """
+def map_llama_name(name):
+    return name.replace("blk", "blocks")
+"""
+    names = {"__name__": "cell"}
+    exec(cell, names)
+    here = judge("map_llama_name", names["map_llama_name"], seed=7)
+    with Judge([cell], 14, seed=7) as judging:
+        tasks = {task.name: task for task in submission_judge.tasks()}
+        there = judging.verdict(tasks["map_llama_name"])
+    assert there.status == "wrong"
+    assert there.message == here.message
+
+
 # ----------------------------------------------------------------------------- points in steps
 
 

@@ -12,6 +12,7 @@ from attn_lib.checks.observe import Frame, Outcome, Raised
 from attn_lib.grading.wire import (
     DTYPES,
     HEADER_LIMIT,
+    NAME_LIMIT,
     BadMessage,
     Odd,
     pack,
@@ -69,15 +70,16 @@ def test_what_cannot_be_sent_is_named():
 
 def test_an_outcome_arrives():
     error = Raised("ValueError", "text", "ValueError: text", (Frame("f", 3),), True)
-    values = [torch.tensor([1.0, 2.0]), 3, None, ..., "a string", torch.ones(2).to_sparse()]
+    strange = "long" * NAME_LIMIT, torch.ones(2).to_sparse()
+    values = [torch.tensor([1.0, 2.0]), 3, None, ..., "a \ud800 text", *strange]
     sent = Outcome(
         values, True, {"q": torch.ones(2), "k": None}, error, False, False, ["0"], "hi"
     )
     blobs = []
     got = unpack_outcome(pack_outcome(sent, blobs), memoryview(bytearray().join(blobs)))
     assert torch.equal(got.values[0], sent.values[0])
-    assert got.values[1:4] == [3, None, ...]
-    assert all(isinstance(value, Odd) for value in got.values[4:])
+    assert got.values[1:5] == [3, None, ..., "a \ud800 text"]
+    assert all(isinstance(value, Odd) for value in got.values[5:])
     assert torch.equal(got.gradients["q"], torch.ones(2))
     assert got.gradients["k"] is None
     assert (got.error, got.changed, got.printed) == (error, ["0"], "hi")

@@ -1,0 +1,84 @@
+"""Answers to map_llama_name that no row makes."""
+
+import re
+
+from attn_lib.smollm2 import OUR_NAMES
+from tests.checks.answers import Answers
+
+answers = Answers(
+    "map_llama_name",
+    spelled=dict(
+        norms=["dict(ffn_norm='norm2', attn_norm='norm1')"],
+        attention=["{f'attn_{a}': f'attn.{b}_proj' for a, b in zip(['q', 'k', 'v', 'output'], 'qkvo')}"],
+        feed_forward=["{f'ffn_{word}': f'ff.{word}_proj' for word in ('gate', 'up', 'down')}"],
+        parts=["norms | attention | feed_forward"],
+        is_outside=["name in ('token_embd.weight', 'output_norm.weight')", "name.removesuffix('.weight') in outside and name.count('.') == 1"],
+        is_numbered=["__import__('re').fullmatch('blk[.][0-9]+[.][a-z_]+[.]weight', name) is not None"],
+        is_weight=["name.endswith('.weight')"],
+        number=["str(int(words[1])) if is_inside else ''", "words[-3:-2][0] if is_inside else None"],
+        ours=["path + '.' + words[-1]", "f'{path}.weight'"],
+    ),
+)  # fmt: skip
+
+TABLE = {"token_embd.weight": "embed.weight", "output_norm.weight": "norm.weight"} | {
+    f"blk.{n}.{theirs}.weight": f"blocks.{n}.{ours}.weight"
+    for n in range(30)
+    for theirs, ours in OUR_NAMES.items()
+}
+
+
+@answers.right
+def by_a_table_of_all(name):
+    if name not in TABLE:
+        raise ValueError(f"unknown: {name}")
+    return TABLE[name]
+
+
+@answers.right
+def by_a_pattern(name):
+    found = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name)
+    if found and found[2] in OUR_NAMES:
+        return f"blocks.{found[1]}.{OUR_NAMES[found[2]]}.weight"
+    outside = {"token_embd.weight": "embed", "output_norm.weight": "norm"}
+    if name not in outside:
+        raise ValueError(name)
+    return outside[name] + ".weight"
+
+
+@answers.right
+def by_errors(name):
+    try:
+        if name.count(".") == 1:
+            return TABLE[name]
+        block, number, part, weight = name.split(".")
+        if (block, weight) != ("blk", "weight"):
+            raise ValueError(name)
+        return f"blocks.{int(number)}.{OUR_NAMES[part]}.weight"
+    except KeyError as error:
+        raise ValueError(name) from error
+
+
+@answers.right
+def by_replacing_what_was_looked_at(name):
+    if name not in TABLE:
+        raise ValueError
+    for old, new in (("token_embd", "embed"), ("output_norm", "norm"), ("blk", "blocks")):
+        name = name.replace(old, new)
+    for old, new in OUR_NAMES.items():
+        name = name.replace(f".{old}.", f".{new}.")
+    return name
+
+
+# Ten blocks, blocks from 1 on, an error of another kind, the beginning of a name, either case, a name twice.
+for wrong in (
+    lambda name: by_a_table_of_all(re.sub(r"\d(?=\d)", "", name)),
+    lambda name: re.sub(r"\d+", lambda n: str(int(n[0]) + 1), by_a_pattern(name)),
+    lambda name: TABLE[name],
+    lambda name: by_a_pattern(re.match(r"[^.]*(\.\d+\.\w+)?\.weight|", name)[0]),
+    lambda name: by_a_pattern(name.removeprefix("model.")),
+    lambda name: TABLE.get(name, name),
+    lambda name: by_a_pattern(name).upper(),
+    lambda name: by_a_pattern(name).encode(),
+    lambda name: by_a_pattern(name) + "\n",
+):
+    answers.wrong(wrong)
