@@ -1,6 +1,7 @@
 """The course's figures: one call each, with labels, a text alternative, and safe colors."""
 
 from attn_lib.plotting.against_chance import against_chance
+from attn_lib.plotting.agreement import agreement
 from attn_lib.plotting.alignment import alignment
 from attn_lib.plotting.bars_3d import bars_3d, hidden_bars
 from attn_lib.plotting.by_lag import by_lag
@@ -17,6 +18,7 @@ from attn_lib.plotting.head_links import head_links
 from attn_lib.plotting.head_maps import head_maps
 from attn_lib.plotting.heat_map import heat_map
 from attn_lib.plotting.latent_cache import latent_cache
+from attn_lib.plotting.layer_heads import layer_heads
 from attn_lib.plotting.letters import letters
 from attn_lib.plotting.levels import levels
 from attn_lib.plotting.line_panels import line_panels
@@ -38,6 +40,7 @@ from attn_lib.plotting.stacked_runs import stacked_runs
 from attn_lib.plotting.strips import strips
 from attn_lib.plotting.surface import surface
 from attn_lib.plotting.three_masks import three_masks
+from attn_lib.plotting.token_times import token_times
 from attn_lib.plotting.trials import trials
 from attn_lib.plotting.who_moves import who_moves
 from attn_lib.plotting.window_blocks import window_blocks
@@ -46,6 +49,7 @@ from attn_lib.plotting.words_on_picture import words_on_picture
 __all__ = [
     "Picture",
     "against_chance",
+    "agreement",
     "alignment",
     "bars",
     "bars_3d",
@@ -63,6 +67,7 @@ __all__ = [
     "heat_map",
     "hidden_bars",
     "latent_cache",
+    "layer_heads",
     "letters",
     "levels",
     "line_panels",
@@ -84,6 +89,7 @@ __all__ = [
     "strips",
     "surface",
     "three_masks",
+    "token_times",
     "trials",
     "who_moves",
     "window_blocks",
