@@ -71,9 +71,10 @@ site:  ## build the website into _site
 	$(call set_up,test)
 	$(VENV) -m sphinx -W --keep-going -c site . _site
 
-bench:  ## measure how quick the library and the checks are
+bench:  ## measure how quick the library, the checks and the language model are
 	$(call set_up,test)
 	$(ISOLATED) $(VENV) scripts/bench.py
+	$(ISOLATED) $(VENV) scripts/bench_llama.py
 
 bench-grading:  ## measure how quick grading is, beside nbgrader alone
 	$(call set_up,test)

@@ -74,6 +74,7 @@ class Int8Linear(nn.Module):
 
     weight: Tensor  # (out, in), int8
     scale: Tensor  # (out, 1)
+    ones: Tensor  # (out,), the kernel's own scales: it would round others to bfloat16
 
     def __init__(self, linear: nn.Linear):
         super().__init__()
@@ -81,6 +82,8 @@ class Int8Linear(nn.Module):
         q, scale = quantize_int8(linear.weight)
         self.register_buffer("weight", q.contiguous())
         self.register_buffer("scale", scale)
+        ones = torch.ones(len(q), dtype=torch.bfloat16, device=q.device)
+        self.register_buffer("ones", ones, persistent=False)
         self.bias = copy.deepcopy(linear.bias)
 
     def forward(self, x: Float[Tensor, "*b inp"]) -> Float[Tensor, "*b out"]:
@@ -88,9 +91,9 @@ class Int8Linear(nn.Module):
         if not self._fits_the_kernel(x):
             weight = dequantize_int8(self.weight, self.scale).to(x.dtype)
             return F.linear(x, weight, self.bias)
-        ones = x.new_ones(self.out_features, dtype=torch.bfloat16)
         row = x.reshape(1, -1).bfloat16()
-        y = torch._weight_int8pack_mm(row, self.weight, ones).to(x.dtype) * self.scale.mT
+        y = torch._weight_int8pack_mm(row, self.weight, self.ones)
+        y = y.to(x.dtype) * self.scale.mT
         y = y.reshape(*x.shape[:-1], -1)
         return y if self.bias is None else y + self.bias
 

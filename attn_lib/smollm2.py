@@ -137,20 +137,19 @@ def prompt_ids(tokenizer: "Tokenizer", text: str) -> list[int]:
 def _read(tensor: "ReaderTensor", head_dim: int | None) -> Tensor:
     """Turn a tensor of the file into float32; with a head_dim, its rows into the order of our RoPE.
 
-    A matrix is laid out in memory column by column. With one token to multiply, PyTorch then reads it
-    about twice as fast: at the speed of memory. Nothing else changes.
+    A matrix lies in memory along its longer side: column by column, if it has more rows than columns.
+    With one token to multiply, PyTorch reads it faster then, the largest twice as fast. Nothing else changes.
     """
     from gguf.quants import dequantize
 
     data = tensor.data
     if data.ndim == 1:
         return torch.tensor(dequantize(data, tensor.tensor_type))
-    if (
-        head_dim is not None
-    ):  # the file's RoPE turns neighbors (2c, 2c + 1), ours (c, c + D/2)
+    if head_dim is not None:  # the file's RoPE turns (2c, 2c + 1), ours (c, c + D/2)
         by_head = data.reshape(-1, head_dim, data.shape[-1])
         data = by_head[:, half_split_order(head_dim)].reshape(data.shape)
-    weight = torch.empty(int(tensor.shape[0]), len(data)).T
+    rows, columns = len(data), int(tensor.shape[0])
+    weight = torch.empty(columns, rows).T if rows >= columns else torch.empty(rows, columns)
     for start in range(0, len(data), SLICE):  # in parts: no second copy of a large matrix
         part = dequantize(data[start : start + SLICE], tensor.tensor_type)
         weight[start : start + SLICE] = torch.from_numpy(part)

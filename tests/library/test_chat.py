@@ -88,14 +88,14 @@ def test_a_prompt_is_answered_through_a_pipe(weights):
 
 @needs_weights
 def test_a_reader_who_has_enough_is_no_error():
-    program = subprocess.Popen(
+    with subprocess.Popen(
         [*COMMAND, "--prompt", "Count from 1 to 10."],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    program.stdout.read(1)
-    program.stdout.close()
-    errors = program.stderr.read()
-    assert program.wait(60) == 0
+    ) as program:  # fmt: skip
+        program.stdout.read(1)
+        program.stdout.close()
+        errors = program.stderr.read()
+        assert program.wait(60) == 0
     assert "Traceback" not in errors
 
 
