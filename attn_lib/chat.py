@@ -22,6 +22,8 @@ from attn_lib.minilm import MissingWeights
 from attn_lib.quantization import Float16Linear, Int8Linear, quantized
 from attn_lib.smollm2 import END, SYSTEM, load_smollm2, message_ids
 
+COMMANDS = "/new begins anew, Ctrl-C stops an answer, Ctrl-D ends the program."
+
 
 class Chat:
     """A conversation: its ids, and the keys and values of those that the model has read.
@@ -44,23 +46,32 @@ class Chat:
     ):
         self.model, self.tokenizer, self.system = model, tokenizer, system
         self.max_new_tokens, self.sampling = max_new_tokens, sampling
+        self.caches = self.model.new_caches(1, self.model.config.max_len)
         self.begin()
 
     def begin(self) -> None:
         """Forget all but the system's message."""
         self.ids = message_ids(self.tokenizer, "system", self.system)
-        self.caches = self.model.new_caches(1, self.model.config.max_len)
+        for cache in self.caches:
+            cache.length = 0
 
     def answer(self, text: str) -> Generator[str]:
         """Yield the answer to a message, token by token; it ends where nobody asks for more.
 
         Raises:
-            ValueError: the conversation is longer than the model can read.
+            ValueError: the conversation is longer than the model can read; a message that does not
+                fit leaves it as it was.
         """
         from tokenizers.decoders import DecodeStream
 
-        self.ids += message_ids(self.tokenizer, "user", text)
-        self.ids += message_ids(self.tokenizer, "assistant")
+        message = message_ids(self.tokenizer, "user", text)
+        message += message_ids(self.tokenizer, "assistant")
+        room = self.model.config.max_len - len(self.ids)
+        if len(message) > room:
+            raise ValueError(
+                f"This message has {len(message)} tokens, and there is room for {room}."
+            )
+        self.ids += message
         letters = DecodeStream(skip_special_tokens=True)  # a letter may take several tokens
         tokens = stream(self.model, self.ids, self.caches, **self.sampling)
         try:
@@ -105,10 +116,10 @@ def say(chat: Chat, text: str) -> None:
     with noting_ctrl_c() as pressed, closing(chat.answer(text)) as answer:
         for piece in answer:
             times.append(time.perf_counter())
-            print(piece, end="", flush=True)
             if pressed:
                 print(" [stopped]", end="")
                 break
+            print(piece, end="", flush=True)
     print(flush=True)
     if len(times) > 2:
         each = (times[-1] - times[1]) / (len(times) - 2)
@@ -122,7 +133,7 @@ def talk(chat: Chat) -> None:
     """Answer what is typed, until the input ends."""
     with suppress(ImportError):
         import readline  # noqa: F401  arrow keys and history in input()
-    print("/new begins anew, Ctrl-C stops an answer, Ctrl-D ends the program.")
+    print(COMMANDS)
     while True:
         try:
             text = input("\n> ").strip()
@@ -131,15 +142,18 @@ def talk(chat: Chat) -> None:
             continue
         except EOFError:
             return print()
+        if text in ("exit", "quit", "/exit", "/quit"):
+            return None
         if text == "/new":
             chat.begin()
+            print("(A new conversation.)")
+        elif text.startswith("/"):
+            print(COMMANDS)
         elif text:
             try:
                 say(chat, text)
-            except ValueError:
-                print(
-                    "This conversation is as long as the model can read: /new begins another."
-                )
+            except ValueError as error:
+                print(f"{error} /new begins another conversation.")
 
 
 def options_given() -> argparse.Namespace:
@@ -157,7 +171,7 @@ def options_given() -> argparse.Namespace:
         "--top-p", type=float, default=0.9, help="share of likely tokens to draw from (0.9)"
     )
     add("--seed", type=int, help="of the draws: the same answers again")
-    add("--max-new-tokens", type=int, default=1000, help="the longest answer (1000)")
+    add("--max-new-tokens", type=int, default=500, help="the longest answer (500)")
     add(
         "--weights",
         choices=("float32", "float16", "int8"),
@@ -166,19 +180,33 @@ def options_given() -> argparse.Namespace:
     )
     add("--threads", type=int, help="of the processor (whatever is fastest: it tries)")
     options = parser.parse_args()
+    if options.prompt is None and not sys.stdin.isatty():
+        options.prompt = "-"  # a pipe
     try:
         next_token(torch.zeros(2), options.temperature, options.top_p)
-    except ValueError as error:
+        torch.Generator().manual_seed(options.seed or 0)
+    except (ValueError, RuntimeError) as error:
         parser.error(str(error))
-    if min(options.max_new_tokens, options.threads or 1) < 1:
+    threads = 1 if options.threads is None else options.threads
+    if min(options.max_new_tokens, threads) < 1:
         parser.error("expected --max-new-tokens and --threads of at least 1")
     return options
+
+
+def prompt_of(options: argparse.Namespace) -> str:
+    """Return the prompt, read from standard input if it is "-"; bytes that are no text become \N{REPLACEMENT CHARACTER}."""
+    text = sys.stdin.read() if options.prompt == "-" else options.prompt
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
+    if not text:
+        sys.exit("expected a prompt, got none")
+    return text
 
 
 def main() -> None:
     """Load the model, then answer one prompt or talk."""
     options = options_given()
-    print("Loading the model ...", file=sys.stderr)
+    prompt = None if options.prompt is None else prompt_of(options)
+    print("Loading the model, and trying how many threads are fastest ...", file=sys.stderr)
     try:
         model, tokenizer = load_smollm2()
     except (MissingWeights, OSError, ValueError) as error:
@@ -198,17 +226,18 @@ def main() -> None:
         "generator": generator,
     }
     chat = Chat(model, tokenizer, options.system, options.max_new_tokens, **sampling)
-    if options.prompt is None:
-        talk(chat)
-    else:
-        text = (sys.stdin.read() if options.prompt == "-" else options.prompt).strip()
-        try:
-            say(chat, text)
-        except ValueError as error:
-            sys.exit(f"The prompt is too long: {error}")
-        except BrokenPipeError:  # whoever reads has enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if prompt is None:
+        return talk(chat)
+    try:
+        say(chat, prompt)
+    except ValueError as error:
+        sys.exit(str(error))
+    except BrokenPipeError:  # whoever reads has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:  # while it loads
+        sys.exit(130)

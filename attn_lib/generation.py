@@ -88,13 +88,14 @@ def next_token(
     Source of top_p: Holtzman et al., "The Curious Case of Neural Text Degeneration", 2020, section
     3.1, arxiv.org/abs/1904.09751
     """
-    if not (temperature >= 0 and 0 < top_p <= 1):
+    if not (0 <= temperature < float("inf") and 0 < top_p <= 1):
         raise ValueError(
-            f"expected temperature >= 0 and 0 < top_p <= 1, got {temperature} and {top_p}"
+            f"expected 0 <= temperature < inf and 0 < top_p <= 1, got {temperature} and {top_p}"
         )
     if temperature == 0:
         return int(logits.argmax())
-    chances, order = (logits / temperature).softmax(-1).sort(descending=True)
+    logits = (logits - logits.max()) / temperature  # in this order, nothing overflows
+    chances, order = logits.softmax(-1).sort(descending=True)
     before = chances.cumsum(-1) - chances  # the share of all likelier ones
     chances = chances.masked_fill(before >= top_p, 0.0)
     return int(order[torch.multinomial(chances, 1, generator=generator)])

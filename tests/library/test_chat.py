@@ -58,6 +58,18 @@ def test_what_was_said_is_read_once(loaded):
 
 
 @needs_weights
+def test_a_message_that_does_not_fit_changes_nothing(loaded):
+    talk = Chat(*loaded, "", 5)
+    before = [*talk.ids]
+    with pytest.raises(
+        ValueError, match=r"has 9\d{3} tokens, and there is room for 8\d{3}"
+    ):
+        next(talk.answer("word " * 9000))
+    assert talk.ids == before
+    next(talk.answer("Hi"))
+
+
+@needs_weights
 def test_letters_of_several_tokens_come_whole(loaded):
     model, tokenizer = loaded
     talk = Chat(model, tokenizer, "", 5)
@@ -77,9 +89,7 @@ def test_letters_of_several_tokens_come_whole(loaded):
 @needs_weights
 @pytest.mark.parametrize("weights", ["float32", "int8"])
 def test_a_prompt_is_answered_through_a_pipe(weights):
-    done = run(
-        "--weights", weights, "--prompt", "-", input="What is the capital of France?\n"
-    )
+    done = run("--weights", weights, input="What is the capital of France?\n")
     assert (done.returncode, done.stdout) == (0, "The capital of France is Paris.\n")
     assert re.search(
         r"\[7 tokens, [\d.]+ a second, the first after [\d.]+ s\]", done.stderr
@@ -103,7 +113,9 @@ def test_a_reader_who_has_enough_is_no_error():
     ("options", "says"),
     [
         (["--top-p", "0"], "0 < top_p <= 1, got 0.0 and 0.0"),
-        (["--temperature", "-1"], "temperature >= 0"),
+        (["--temperature", "-1"], "0 <= temperature < inf"),
+        (["--seed", str(10**30)], "Overflow"),
+        (["--threads", "0"], "of at least 1"),
         (["--max-new-tokens", "0"], "of at least 1"),
         (["--weights", "int3"], "invalid choice"),
     ],
@@ -160,8 +172,10 @@ def test_talking_in_a_terminal():
         terminal.wait_for(r"\[stopped\].*\n> ")
         terminal.process.send_signal(signal.SIGINT)
         terminal.wait_for(r"Ctrl-D ends the program.*\n> ")
+        terminal.type("/help\n")
+        terminal.wait_for(r"/new begins anew.*\n> ")
         terminal.type("/new\n")
-        terminal.wait_for(r"\n> ")
+        terminal.wait_for(r"A new conversation.*\n> ")
         terminal.type("\x04")
         assert terminal.process.wait(30) == 0
     finally:

@@ -126,7 +126,7 @@ def test_temperature_sharpens_and_flattens():
     ("temperature", "top_p"), [(-1, 1), (math.nan, 1), (1, 0), (1, 1.1)]
 )
 def test_options_out_of_range_are_refused(temperature, top_p):
-    with pytest.raises(ValueError, match="temperature >= 0 and 0 < top_p <= 1"):
+    with pytest.raises(ValueError, match="0 <= temperature < inf and 0 < top_p <= 1"):
         next_token(torch.zeros(3), temperature, top_p)
 
 
