@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
             find_task(options.task)
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    named = total = 0
+    named = total = passed = 0
     for title, start, code in snippets(text):
         try:
             answers = defined(title, start, code, options.task)
@@ -53,13 +53,14 @@ def main(arguments: list[str]) -> int:
             continue
         for verdict in verdicts:
             total, named = total + 1, named + (verdict.mistake is not None)
+            passed += verdict.status == "passed"
             said = verdict.mistake or "no mistake named"
             said += f", and {verdict.second}" if verdict.second else ""
             of = f", {verdict.task}" if len(verdicts) > 1 else ""
             print(f"\n{title}{of}\n  {verdict.status}: {said}")
             if verdict.status != "passed":
                 print("  " + verdict.message.replace("\n", "\n  "))
-    print(f"\n{total} answers judged, a mistake named in {named}.")
+    print(f"\n{total} answers judged: {passed} passed, in {named} a mistake is named.")
     return 0
 
 

@@ -129,7 +129,7 @@ def test_wrong_options_are_refused_at_once(options, says):
 
 def test_missing_weights_name_the_command(monkeypatch, capsys):
     monkeypatch.setattr(smollm2, "find_spec", lambda name: None)
-    monkeypatch.setattr(sys, "argv", ["chat"])
+    monkeypatch.setattr(sys, "argv", ["chat", "--prompt", "Hi"])
     with pytest.raises(SystemExit, match="make models"):
         chat.main()
 

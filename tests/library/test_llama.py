@@ -120,10 +120,11 @@ def test_temperature_sharpens_and_flattens():
     for temperature in (0.5, 1.0, 2.0):
         share = sum(next_token(logits, temperature, 1.0, draw) for _ in range(2000)) / 2000
         assert share == pytest.approx(1 / (1 + math.exp(-1 / temperature)), abs=0.04)
+    assert next_token(100 * logits, 1e-41, 1.0, draw) == 1
 
 
 @pytest.mark.parametrize(
-    ("temperature", "top_p"), [(-1, 1), (math.nan, 1), (1, 0), (1, 1.1)]
+    ("temperature", "top_p"), [(-1, 1), (math.nan, 1), (math.inf, 1), (1, 0), (1, 1.1)]
 )
 def test_options_out_of_range_are_refused(temperature, top_p):
     with pytest.raises(ValueError, match="0 <= temperature < inf and 0 < top_p <= 1"):
