@@ -187,7 +187,7 @@ What is the square of 300, and which is the largest number of float16? In which 
     computed-in-half-precision  exact = x.half()
     computed-in-half-precision  exact = x.bfloat16()
     computed-in-half-precision  mean = _.to(x.dtype)
-A bfloat16 has 8 binary digits: what is left of 237 * 237? In which dtype is each of your steps, up to the last one?
+In which dtype is each of your steps, up to the last one? A float16 ends at 65504, a bfloat16 has 8 binary digits.
     computed-in-half-precision  exact = x if x.dtype == torch.bfloat16 else x.float()
     computed-in-half-precision  root = _.to(x.dtype)
     computed-in-half-precision  normed = exact * above_zero.rsqrt().to(x.dtype)

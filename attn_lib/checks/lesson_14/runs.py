@@ -37,7 +37,9 @@ def state_of(answer: Callable, init: tuple, parameters: dict, x: Tensor) -> int:
             f"It should hold: {', '.join(parameters)}. It holds: {', '.join(kept)}."
         )
     if len(set(map(id, own.values()))) < len(own):
-        raise OneForTwo("Two names stand for one parameter: what is loaded last is in both.")
+        raise OneForTwo(
+            "Two names stand for one parameter: what is loaded last is in both."
+        )
     return len(kept)
 
 
