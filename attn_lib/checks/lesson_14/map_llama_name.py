@@ -121,6 +121,7 @@ def _(rng):
     yield unknown("the last word twice", "blk.0.attn_q.weight.weight")
     yield unknown("a first word that begins like blk", "blks.0.attn_q.weight")
     yield unknown("capital letters", "BLK.0.attn_q.weight")
+    yield unknown("a point too many", "blk.0..attn_q.weight")
     yield unknown("a number below zero", "blk.-1.attn_q.weight")
     yield unknown("another sign for the first point", "blk_0.attn_q.weight")
     yield unknown("another sign for the second point", "blk.0_attn_q.weight")
@@ -191,7 +192,7 @@ Another Llama has 126 blocks. Does your function have to know how many there are
     blocks-counted  is_numbered = _ and int(words[1]) < 32
     blocks-counted  is_numbered = _ and int(words[1]) < 100
 Block 3 of the file is block 3 of the model. Is it the same text in yours?
-    another-number  number = str(int(words[1]) + 1)
+    another-number  number = str(int(words[1]) + 1) if is_inside else ""
     another-number  number = words[1].zfill(2)
     another-number  path = outside[words[0]] if is_outside else f"{block}.{parts[words[2]]}"
     another-number  path = outside[words[0]] if is_outside else f"{block}.{parts[words[2]]}.{number}"
@@ -247,6 +248,7 @@ Has our model a head of its own? Look for `output.weight` in the table.
     head-added  outside = {"token_embd": "embed", "output_norm": "norm", "output": "embed"}
 `rstrip` takes letters away, not a word. What does it leave of `attn_output.weight`?
     letters-stripped  words = [*name.rstrip(".weight").split("."), "weight"]
+    letters-stripped  words = [*name.rstrip(".weight").split("."), "weight"] ; is_outside = name in ("token_embd.weight", "output_norm.weight")
 A name may begin as one that you know. Do you look at all of its words: the first, the number, the last, and how many they are?
     not-all-words-read  is_weight = True
     not-all-words-read  is_weight = True ; ending = "." + words[-1]
@@ -267,6 +269,7 @@ A name may begin as one that you know. Do you look at all of its words: the firs
     not-all-words-read  words = [*name.removesuffix(".weight").split("."), "weight"]
     not-all-words-read  is_known = is_outside and is_weight or is_inside
     not-all-words-read  is_known = is_outside and is_weight or is_inside ; ending = "." + words[-1]
+    not-all-words-read  is_known = is_outside and is_weight or is_inside and words[-1] in ("weight", "bias") ; ending = "." + words[-1]
     not-all-words-read  is_known = is_outside or is_inside and is_weight
     not-all-words-read  is_known = is_outside or is_inside and is_weight ; ending = "." + words[-1]
     not-all-words-read  is_known = words[0] in outside or is_inside and is_weight
@@ -292,7 +295,7 @@ def _replaced(*pairs):
     return answer
 
 
-BLOCKS = ("blk", "blocks")
+BLOCKS, BLOCKS_POINT = ("blk", "blocks"), ("blk.", "blocks.")
 NORMS = ("attn_norm", "norm1"), ("ffn_norm", "norm2"), ("output_norm", "norm")
 LAYERS = (
     ("attn_q", "attn.q_proj"), ("attn_k", "attn.k_proj"), ("attn_v", "attn.v_proj"),
@@ -301,11 +304,12 @@ LAYERS = (
 )  # fmt: skip
 EMBEDDING = ("token_embd", "embed")
 
-map_llama_name.mistake(
-    "replaced-without-looking",
-    "`replace` changes what it finds, and says nothing about the rest. What comes out for a name that is not "
-    "known, and who notices?",
-)(_replaced(BLOCKS, EMBEDDING, *NORMS, *LAYERS))
+for blocks in (BLOCKS, BLOCKS_POINT):
+    map_llama_name.mistake(
+        "replaced-without-looking",
+        "`replace` changes what it finds, and says nothing about the rest. What comes out for a name that is not "
+        "known, and who notices?",
+    )(_replaced(blocks, EMBEDDING, *NORMS, *LAYERS))
 for pairs in (
     (BLOCKS, EMBEDDING, *LAYERS, ("output", "o_proj"), *NORMS),
     (BLOCKS, EMBEDDING, ("output", "o_proj"), *NORMS, *LAYERS),
@@ -320,19 +324,24 @@ for pairs in (
     )(_replaced(*pairs))
 
 
-def _replaced_or_refused(name):
-    """Replace, and refuse what has not changed, as one does second."""
-    ours = _replaced(BLOCKS, EMBEDDING, *NORMS, *LAYERS)(name)
-    if ours == name:
-        raise ValueError(name)
-    return ours
+def _replaced_or_refused(*pairs):
+    """Return an answer that replaces, and refuses what has not changed, as one does second."""
+
+    def answer(name):
+        ours = _replaced(*pairs)(name)
+        if ours == name:
+            raise ValueError(name)
+        return ours
+
+    return answer
 
 
-map_llama_name.mistake(
-    "replaced-without-looking",
-    "A name that has changed is not yet a name that you know. Which part of this one was replaced, and which was "
-    "never looked at?",
-)(_replaced_or_refused)
+for blocks in (BLOCKS, BLOCKS_POINT):
+    map_llama_name.mistake(
+        "replaced-without-looking",
+        "A name that has changed is not yet a name that you know. Which part of this one was replaced, and which "
+        "was never looked at?",
+    )(_replaced_or_refused(blocks, EMBEDDING, *NORMS, *LAYERS))
 
 
 def _matched(match, pattern):
@@ -368,6 +377,10 @@ ANYWHERE = (
     "not-all-words-read",
     "`search` finds a pattern anywhere in a name. What may come before and after it in yours?",
 )
+NO_NUMBER = (
+    "not-all-words-read",
+    "The number of a block is digits. What else fits in its place in your pattern?",
+)
 for mistake, match, pattern in (
     (LINE_BREAK, re.match, r"blk\.(\d+)\.PART\.weight$"),
     (ANY_SIGN, re.fullmatch, r"blk.(\d+).PART.weight"),
@@ -375,5 +388,10 @@ for mistake, match, pattern in (
     (ANY_SIGN, re.match, r"blk.(\d+).PART.weight"),
     (BEGINNING, re.match, r"blk\.(\d+)\.PART\.weight"),
     (ANYWHERE, re.search, r"blk\.(\d+)\.PART\.weight"),
+    (ANYWHERE, re.search, r"blk\.(\d+)\.PART\.weight$"),
+    (NO_NUMBER, re.fullmatch, r"blk\.(\d*)\.PART\.weight"),
+    (NO_NUMBER, re.fullmatch, r"blk\.(\w+)\.PART\.weight"),
+    (NO_NUMBER, re.fullmatch, r"blk\.([^.]+)\.PART\.weight"),
+    (NO_NUMBER, re.fullmatch, r"blk\.(.+)\.PART\.weight"),
 ):
     map_llama_name.mistake(*mistake)(_matched(match, pattern))

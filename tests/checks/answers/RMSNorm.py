@@ -77,6 +77,27 @@ class ForgetsEps(Right):
 
 
 @answers.wrong
+class AtLeastASmallEps(Right):
+    def __init__(self, d_model, eps):
+        super().__init__(d_model, max(eps, 1e-6))
+
+
+@answers.wrong
+class BFloat16AsItIs(nn.Module):
+    """It computes in float32 for a float16 only."""
+
+    def __init__(self, d_model, eps):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.eps = eps
+
+    def forward(self, x):
+        exact = x.float() if x.dtype == torch.float16 else x
+        root = torch.rsqrt(exact.pow(2).mean(-1, keepdim=True) + self.eps)
+        return (exact * root * self.weight).to(x.dtype)
+
+
+@answers.wrong
 class EpsAsABuffer(Right):
     def __init__(self, d_model, eps):
         super().__init__(d_model, eps)

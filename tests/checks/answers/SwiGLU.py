@@ -78,6 +78,21 @@ class WithALearnedBeta(Right):
 
 
 @answers.wrong
+class WithOneWeightForTwo(Right):
+    def __init__(self, d_model, d_ff):
+        super().__init__(d_model, d_ff)
+        self.up_proj.weight = self.gate_proj.weight
+
+
+@answers.wrong
+class WithBiasesOfZeros(Right):
+    def __init__(self, d_model, d_ff):
+        super().__init__(d_model, d_ff)
+        self.gate_proj = nn.Linear(d_model, d_ff)
+        nn.init.zeros_(self.gate_proj.bias)
+
+
+@answers.wrong
 class WithABiasOfZeros(Right):
     def __init__(self, d_model, d_ff):
         super().__init__(d_model, d_ff)
