@@ -51,7 +51,7 @@ def by_errors(name):
         if name.count(".") == 1:
             return TABLE[name]
         block, number, part, weight = name.split(".")
-        if (block, weight) != ("blk", "weight"):
+        if (block, weight) != ("blk", "weight") or not number.isdigit():
             raise ValueError(name)
         return f"blocks.{int(number)}.{OUR_NAMES[part]}.weight"
     except KeyError as error:
