@@ -134,8 +134,6 @@ Change one token. Does another one move? Over which axis is the mean of a token 
     over-other-tokens  mean = squares.mean(tuple(range(1, x.ndim)), keepdim=True)
 Which axis is the last one of x (L, E), of x (B, L, E), and of x (B, H, L, E)? Which number fits all three?
     axis-counted-from-the-front  mean = squares.mean(2, keepdim=True)
-x is (..., E). How many axes may it have, and for how many does your code work?
-    three-axes-only  exact = [x.float() for B, L, E in [x.shape]][0]
 There is one root for each token. Which shape must all of them have, to fit to x (B, L, E)?
     axis-lost  mean = squares.mean(-1)
     axis-lost  mean = squares.mean(-1).unsqueeze(1)
@@ -214,3 +212,13 @@ class _WithBias(RMSNorm):
 
     def forward(self, x):
         return super().forward(x) + self.bias
+
+
+@rms_norm.mistake(
+    "three-axes-only",
+    "x is (..., E). How many axes may it have, and for how many does your code work?",
+)
+class _OfThreeAxes(RMSNorm):
+    def forward(self, x):
+        _B, _L, _E = x.shape
+        return super().forward(x)

@@ -145,8 +145,6 @@ Three layers: which of them is not heard in your output?
     a-layer-not-used  inside = opened * x
 Are `gate_proj` and `up_proj` two layers, each with numbers of its own, or one layer with two names?
     one-layer-with-two-names  up_proj = self.gate_proj
-x is (..., d_model). How many axes may it have, and for how many does your code work?
-    three-axes-only  gates = [self.gate_proj(x) for B, L, E in [x.shape]][0]
 What does `up_proj` read: x, or what the gate says?
     one-after-the-other  inside = F.silu(self.up_proj(self.down_proj(gates)))
     one-after-the-other  ups = self.up_proj(gates)
@@ -182,3 +180,13 @@ Give it float16: which dtype comes out, and which one should?
 One tensor is asked for. What do you return beside it?
     two-returned  return = _, opened
 """)
+
+
+@swiglu.mistake(
+    "three-axes-only",
+    "x is (..., d_model). How many axes may it have, and for how many does your code work?",
+)
+class _OfThreeAxes(SwiGLU):
+    def forward(self, x):
+        _B, _L, _E = x.shape
+        return super().forward(x)
