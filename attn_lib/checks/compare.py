@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attn_lib.checks.say import describe
+from attn_lib.checks.say import describe, shown
 
 # Relative to the largest expected value. Correct answers written differently stay below a tenth of
 # these; wrong ones were never seen below 4e-3.
@@ -68,8 +68,7 @@ def _compare_one(
     if isinstance(want, str):
         if type(got) is str and got == want:
             return None
-        but_is = f"{got!r:.200}" if type(got) is str else describe(got)
-        return Difference(f"{Label} should be {want!r}, but is {but_is}.")
+        return Difference(f"{Label} should be {want!r}, but is {shown(got)}.")
     if not isinstance(want, Tensor):
         if isinstance(got, Tensor) and got.numel() == 1:
             got = got.item()
@@ -78,10 +77,10 @@ def _compare_one(
                 return None
             text = f"{Label} has the right value, but is {describe(got)}"
             return Difference(f"{text}: it should be {describe(want)}.")
-        shown = got if isinstance(got, int | float) else describe(got)
+        but_is = got if isinstance(got, int | float) else describe(got)
         if isinstance(got, int) and abs(got) >= MANY_DIGITS:
-            shown = "a number of more than 100 digits"  # Python may refuse to print it
-        return Difference(f"{Label} should be {want}, but is {shown}.")
+            but_is = "a number of more than 100 digits"  # Python may refuse to print it
+        return Difference(f"{Label} should be {want}, but is {but_is}.")
     if not isinstance(got, Tensor):
         return Difference(f"{Label} should be {describe(want)}, but is {describe(got)}.")
     if got.is_nested or got.layout != torch.strided or got.device != want.device:

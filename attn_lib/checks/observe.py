@@ -38,7 +38,7 @@ class Raised:
     """What is kept of an error: words, so that it can travel between processes.
 
     Attributes:
-        kind: the error's class, by name.
+        kind: the error's class, by name; ValueError for every kind of it.
         text: its message.
         explanation: both, with the line of the learner's code.
         frames: where in the learner's code, outermost first.
@@ -196,7 +196,12 @@ def attempt(
 def _brief(error: BaseException) -> Raised:
     """Say what a known mistake raised: what an answer's error is compared with."""
     text = safe_str(error)
-    return Raised(type(error).__name__, text, text, is_wrong=isinstance(error, Wrong))
+    return Raised(_kind(error), text, text, is_wrong=isinstance(error, Wrong))
+
+
+def _kind(error: BaseException) -> str:
+    """Return the name of an error's class; a learner's own kind of ValueError is one, too."""
+    return "ValueError" if isinstance(error, ValueError) else type(error).__name__
 
 
 def named_tensors(args: tuple) -> dict[str, Tensor]:
@@ -298,7 +303,7 @@ def _describe_error(error: BaseException) -> Raised:
         where = f"\n    line {last.lineno}, in {last.name}: {last.line or ''}"
         explanation += where.rstrip(": ")
     return Raised(
-        kind,
+        _kind(error),
         text,
         explanation,
         tuple(Frame(frame.name, frame.lineno or 0) for frame in frames),

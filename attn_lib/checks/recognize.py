@@ -198,8 +198,9 @@ class _Search:
             )
 
         first, second = sorted(pair, key=is_farther)
-        mistakes = self.mistakes[first], self.mistakes[second]
-        return Recognized(mistakes[0], self.shown, mistakes[1], is_all)
+        asked, behind = self.mistakes[first], self.mistakes[second]
+        is_same = asked.id == behind.id  # made twice: one question leads out of both
+        return Recognized(asked, self.shown, None if is_same else behind, is_all)
 
     def _explains(self, numbers: tuple[int, ...], among: list[int]) -> bool:
         """Say whether mistakes do the same as the answer on some inputs.

@@ -20,6 +20,12 @@ def describe(value: Any) -> str:
     return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
+def shown(value: Any) -> str:
+    """Show a text, or None; say of everything else in a few words what it is."""
+    is_short = value is None or type(value) is str
+    return f"{value!r:.200}" if is_short else describe(value)
+
+
 def safe_str(value: Any) -> str:
     """Like str, for objects whose own `__str__` may fail."""
     try:

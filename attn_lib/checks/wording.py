@@ -12,7 +12,7 @@ from attn_lib.checks.compare import Difference, compare
 from attn_lib.checks.module_runs import MODULE_RUNS
 from attn_lib.checks.observe import Outcome, named_tensors
 from attn_lib.checks.recognize import Recognized
-from attn_lib.checks.say import describe
+from attn_lib.checks.say import describe, shown
 from attn_lib.checks.task import Task
 from attn_lib.checks.verdict import Verdict, made_by_hand
 
@@ -76,7 +76,8 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
 def _no_value_error(got: Outcome) -> Difference | None:
     """Say what an answer did instead of raising a ValueError, or return None."""
     if got.error is None:
-        return Difference("It should raise a ValueError here, but it returned something.")
+        came = ", ".join(map(shown, got.values)) or "nothing"
+        return Difference(f"It should raise a ValueError here, but it returned {came}.")
     if got.error.kind == "ValueError":
         return None
     if got.error.is_wrong:
@@ -223,7 +224,7 @@ def _describe_input(task: Task, case: Case) -> str:
     else:
         names = inspect.signature(task.reference).parameters
         first = [
-            f"{name} = {value}"
+            f"{name} = {value!r}"
             for name, value in zip(names, case.args, strict=False)
             if isinstance(value, int | float | str | torch.dtype)
         ]

@@ -279,6 +279,46 @@ def an_error_of_another_kind_than_what_was_asked_for(path):
 
 
 @told(
+    "map_llama_name",
+    "error-returned",
+    "name = 'output.weight'",
+    "It should raise a ValueError here, but it returned a ValueError.",
+)
+def an_error_that_is_returned(name):
+    try:
+        return find_task("map_llama_name").reference(name)
+    except ValueError as error:
+        return error
+
+
+@told(
+    "map_llama_name",
+    "unknown-passed-on",
+    "It should raise a ValueError here, but it returned 'output.weight'.",
+)
+def what_came_in_is_returned(name):
+    try:
+        return find_task("map_llama_name").reference(name)
+    except ValueError:
+        return name
+
+
+@told(
+    "map_llama_name",
+    None,
+    "It should raise a ValueError here, but it raised Unnamed: ",
+    status="error",
+)
+def an_error_that_is_no_value_error(name):
+    class Unnamed(Exception): ...
+
+    try:
+        return find_task("map_llama_name").reference(name)
+    except ValueError as error:
+        raise Unnamed(name) from error
+
+
+@told(
     "load_checkpoint",
     "errors-swallowed",
     "It should raise a ValueError here. It returned",
@@ -298,6 +338,22 @@ def test_what_is_wrong_is_told(told):
     assert all(part in verdict.message for part in words), verdict.message
     assert unsaid is None or unsaid not in verdict.message
     assert (f'data-mistake="{mistake}"' in verdict._repr_html_()) == bool(mistake)
+
+
+def test_a_kind_of_value_error_of_ones_own_is_a_value_error():
+    class Unknown(ValueError): ...
+
+    def own(name):
+        try:
+            return find_task("map_llama_name").reference(name)
+        except ValueError as error:
+            raise Unknown(name) from error
+
+    def always(name):
+        raise Unknown(name)
+
+    assert judge("map_llama_name", own).status == "passed"
+    assert "It raised Unknown: " in judge("map_llama_name", always).message
 
 
 def test_large_numbers_are_told_apart():

@@ -10,6 +10,7 @@ from torch import nn
 import attn_lib
 from attn_lib.checks import judge
 from attn_lib.checks.task import find_task
+from attn_lib.smollm2 import OUR_NAMES
 
 
 def test_one_slip_is_named_however_it_is_written():
@@ -32,6 +33,20 @@ def test_two_slips_at_once_are_both_named_and_one_is_asked_about():
     verdict = judge("attention", answer)
     assert {verdict.mistake, verdict.second} == {"scale-missing", "softmax-over-queries"}
     assert "A second thing waits behind this one." in verdict.message
+
+
+def test_one_slip_made_twice_is_asked_about_once():
+    def answer(name):
+        """Raise an IndexError for some names, a KeyError for others."""
+        names = {"token_embd.weight": "embed.weight", "output_norm.weight": "norm.weight"}
+        if name in names:
+            return names[name]
+        words = name.split(".")
+        return f"blocks.{words[1]}.{OUR_NAMES[words[2]]}.weight"
+
+    verdict = judge("map_llama_name", answer)
+    assert (verdict.mistake, verdict.second) == ("another-error", None)
+    assert "waits" not in verdict.message
 
 
 def test_a_slip_beside_something_unknown_is_asked_about_with_a_hedge():

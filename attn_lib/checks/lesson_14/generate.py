@@ -81,13 +81,14 @@ def _(rng):
     yield drawn("B = V", 4, 3, 6, 4)
     yield drawn("L = max_new_tokens", 2, 5, 5, 10)
     yield drawn("a long prompt, few new tokens", 2, 12, 2, 9)
+    yield drawn("a prompt of 140 tokens", 1, 140, 4, 9, num_layers=1)
     yield drawn("a short prompt, many new tokens", 2, 2, 16, 9)
     yield drawn("a model of one layer", 2, 3, 4, 9, num_layers=1)
     yield drawn("a model of thirty layers", 2, 3, 4, 9, num_layers=30)
     yield drawn("three tokens to choose from", 3, 2, 8, 3)
     yield drawn("1200 tokens to choose from", 2, 3, 4, 1200)
     yield drawn("all logits near -200", 2, 3, 5, 8, shift=-200.0)
-    close = {"shift": 200.0, "spread": 0.1}
+    close = {"shift": 200.1, "spread": 0.02}  # in float16, most are one number
     yield drawn("all logits near 200, close together", 3, 2, 6, 8, **close)
     ids = torch.randint(9, (4, 3), generator=rng).T
     yield case("not contiguous", ids, 4, 9)
@@ -100,6 +101,7 @@ The caches hold all that the model has read. What is new since its last call, an
     more-than-the-new-token-fed  following = grown
     more-than-the-new-token-fed  following = grown[:, 1:]
     more-than-the-new-token-fed  following = fed
+    more-than-the-new-token-fed  following = grown[:, -L:]
     more-than-the-new-token-fed  following = grown[:, -2:]
     more-than-the-new-token-fed  following = torch.cat([fed, column], dim=1)
 Without `caches=caches`, what does the model know in its second call?
@@ -123,6 +125,10 @@ How many tokens do the caches hold in the end: only new ones, only the prompt, o
     room-too-small  room = L
     room-too-small  room = L + max_new_tokens - 2
     room-too-small  room = max(L, max_new_tokens)
+How long may a prompt be, and how many tokens may be asked for? Is there room for every such text in yours?
+    room-of-one-size  room = 10
+    room-of-one-size  room = 16
+    room-of-one-size  room = 32
 Each layer has a cache of its own, and the model makes them all. What did `new_caches` return, and what do you
 give to the model?
     other-caches-given  logits = model(fed, caches=caches[0])
@@ -237,7 +243,7 @@ What do you return: one tensor of ids, (B, L + max_new_tokens)?
     other-than-ids  output = written.int()
     other-than-ids  output = written.squeeze()
     other-than-ids  output = logits
-Nobody said that a token ends the text. What does your loop stop for?
+No token ends a text here: each row gets all its tokens. Which token does yours wait for?
     stops-early  rounds = 0 if (ids == 0).any() else max_new_tokens
 """)
 
@@ -286,17 +292,88 @@ def _(model, ids, max_new_tokens):
 
 
 @generate.mistake(
-    "other-columns-returned",
-    "The ids that came in are part of what goes out, in front. What do you join in the end, and what if nothing "
-    "new was written?",
+    "read-twice",
+    "The prompt is read before your loop. What does the first call in your loop read, and which call chooses the "
+    "first token?",
+)
+def _(model, ids, max_new_tokens):
+    caches = model.new_caches(len(ids), 2 * ids.shape[1] + max_new_tokens)
+    fed = ids
+    model(ids, caches=caches)
+    for _ in range(max_new_tokens):
+        fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+        ids = torch.cat([ids, fed], dim=1)
+    return ids
+
+
+@generate.mistake(
+    "new-logits-not-kept",
+    "Each call returns new logits. Where do those go that your loop gets, and which ones does it choose from?",
 )
 def _(model, ids, max_new_tokens):
     caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
-    fed, new = ids, []
+    logits = model(ids, caches=caches)
     for _ in range(max_new_tokens):
+        new = logits[:, -1:].argmax(-1)
+        ids = torch.cat([ids, new], dim=1)
+        model(new, caches=caches)
+    return ids
+
+
+@generate.mistake(
+    "more-calls-than-tokens",
+    "Count the calls of the model in your code: how many are there for one new token? What is done with what the "
+    "last one returns?",
+)
+def _(model, ids, max_new_tokens):
+    L, fed = ids.shape[1], ids
+    caches = model.new_caches(len(ids), L + max_new_tokens + 2)
+    for _ in range(max_new_tokens + 2):
         fed = model(fed, caches=caches)[:, -1:].argmax(-1)
-        new.append(fed)
-    return torch.cat(new, dim=1)
+        ids = torch.cat([ids, fed], dim=1)
+    return ids[:, : L + max_new_tokens]
+
+
+@generate.mistake(
+    "last-token-twice",
+    "The last new token need not be read. Is it chosen all the same, from the logits of the call before?",
+)
+def _(model, ids, max_new_tokens):
+    caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+    fed = ids
+    for i in range(max_new_tokens):
+        if i == 0 or i < max_new_tokens - 1:
+            fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+        ids = torch.cat([ids, fed], dim=1)
+    return ids
+
+
+def _joined(join):
+    """Return an answer that keeps the new columns in a list, and joins them in the end."""
+
+    def answer(model, ids, max_new_tokens):
+        caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+        fed, new = ids, []
+        for _ in range(max_new_tokens):
+            fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+            new.append(fed)
+        return join(ids, new)
+
+    return answer
+
+
+for join in (
+    lambda ids, new: torch.cat(new, dim=1),
+    lambda ids, new: torch.cat(new, dim=1) if new else ids,
+):
+    generate.mistake(
+        "other-columns-returned",
+        "The ids that came in are part of what goes out, in front. What do you join in the end?",
+    )(_joined(join))
+generate.mistake(
+    "nothing-to-join",
+    "With `max_new_tokens=0`, what is in your list of new columns? What can be joined all the same?",
+)(_joined(lambda ids, new: torch.cat([ids, torch.cat(new, dim=1)], dim=1)))
 
 
 KEPT_TOO_LONG = (
@@ -328,14 +405,16 @@ def _(model, ids, max_new_tokens):
     return written
 
 
-def _ended_by(is_end):
-    """Return an answer that stops when something is true of the newest tokens (B, 1)."""
+def _ended_by(is_end, *, is_kept):
+    """Return an answer that stops when something is true of the newest tokens (B, 1), with or without them."""
 
     def answer(model, ids, max_new_tokens):
         caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
         written = fed = ids
         for _ in range(max_new_tokens):
             fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+            if is_end(fed) and not is_kept:
+                break
             written = torch.cat([written, fed], dim=1)
             if is_end(fed):
                 break
@@ -344,15 +423,36 @@ def _ended_by(is_end):
     return answer
 
 
-for is_end in (
+def _filled_up(end, filling):
+    """Return an answer that writes on until all rows have met an end, with a filling behind it."""
+
+    def answer(model, ids, max_new_tokens):
+        caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+        fed, is_done = ids, torch.zeros(len(ids), 1, dtype=torch.bool)
+        for _ in range(max_new_tokens):
+            fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+            fed = fed.masked_fill(is_done, filling)
+            is_done = is_done | (fed == end)
+            ids = torch.cat([ids, fed], dim=1)
+        return ids
+
+    return answer
+
+
+ENDS = (
     lambda new: (new == 2).all(),
     lambda new: (new == 2).any(),
     lambda new: new[0, 0] == 2,
     lambda new: (new == 0).all(),
     lambda new: (new == 0).any(),
     lambda new: new[0, 0] == 0,
+)
+for stopped in (
+    *(_ended_by(is_end, is_kept=True) for is_end in ENDS),
+    *(_ended_by(is_end, is_kept=False) for is_end in ENDS),
+    *(_filled_up(end, filling) for end, filling in ((2, 2), (0, 0), (2, 0))),
 ):
     generate.mistake(
         "stops-early",
-        "Nobody said that a token ends the text. What does your loop stop for?",
-    )(_ended_by(is_end))
+        "No token ends a text here: each row gets all its tokens. Which token does yours wait for?",
+    )(stopped)

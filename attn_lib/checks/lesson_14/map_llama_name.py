@@ -1,5 +1,7 @@
 """The task `map_llama_name`: what the file calls a tensor, and what our model calls it."""
 
+import re
+
 import torch
 
 from attn_lib import smollm2
@@ -87,6 +89,8 @@ def _(rng):
         number = 10 * upto(1, 2) + upto(3, 9)
         yield case(f"{about} of block {number}", f"blk.{number}.{part}.weight")
     yield case("block 10", f"blk.10.attn_{'qkv'[upto(0, 2)]}.weight")
+    for number in (31, 99, 125):
+        yield case(f"block {number} of a larger model", f"blk.{number}.ffn_down.weight")
     yield unknown("the head of a model that has one of its own", "output.weight")
     yield unknown("a table for RoPE", "rope_freqs.weight")
     yield unknown("a norm of the keys", f"blk.{upto(0, 9)}.attn_k_norm.weight")
@@ -109,6 +113,23 @@ def _(rng):
     yield unknown("another of our names", "embed.weight")
     yield unknown("an embedding in a block", "blk.3.token_embd.weight")
     yield unknown("a part without a block", "attn_q.weight")
+    yield unknown("the last norm in a block", "blk.3.output_norm.weight")
+    yield unknown("a gate of attention", "blk.0.attn_gate.weight")
+    yield unknown("queries of the feed-forward network", "blk.0.ffn_q.weight")
+    yield unknown("a way up in attention", "blk.7.attn_up.weight")
+    yield unknown("a last word that ends like weight", "blk.0.attn_q.qweight")
+    yield unknown("the last word twice", "blk.0.attn_q.weight.weight")
+    yield unknown("a first word that begins like blk", "blks.0.attn_q.weight")
+    yield unknown("capital letters", "BLK.0.attn_q.weight")
+    yield unknown("a point too many", "blk.0..attn_q.weight")
+    yield unknown("a number below zero", "blk.-1.attn_q.weight")
+    yield unknown("another sign for the first point", "blk_0.attn_q.weight")
+    yield unknown("another sign for the second point", "blk.0_attn_q.weight")
+    yield unknown("another sign for the last point", "blk.0.attn_q_weight")
+    yield unknown("another sign for the embedding's point", "token_embd_weight")
+    yield unknown("a space before it", " output_norm.weight")
+    yield unknown("a line break after it", "blk.0.attn_q.weight\n")
+    yield unknown("a line break after the last norm's", "output_norm.weight\n")
     yield unknown("nothing", "")
 
 
@@ -166,8 +187,12 @@ How many blocks has the model, and how many digits has their largest number? Try
     one-digit-only  number = words[1][0]
     one-digit-only  number = words[1][-1]
     one-digit-only  is_numbered = _ and len(words[1]) == 1
+Another Llama has 126 blocks. Does your function have to know how many there are?
+    blocks-counted  is_numbered = _ and int(words[1]) < 30
+    blocks-counted  is_numbered = _ and int(words[1]) < 32
+    blocks-counted  is_numbered = _ and int(words[1]) < 100
 Block 3 of the file is block 3 of the model. Is it the same text in yours?
-    another-number  number = str(int(words[1]) + 1)
+    another-number  number = str(int(words[1]) + 1) if is_inside else ""
     another-number  number = words[1].zfill(2)
     another-number  path = outside[words[0]] if is_outside else f"{block}.{parts[words[2]]}"
     another-number  path = outside[words[0]] if is_outside else f"{block}.{parts[words[2]]}.{number}"
@@ -190,7 +215,7 @@ How does a name end in `state_dict()`?
     ending-changed  ending = "weight"
     ending-changed  ending = ".bias"
     ending-changed  ending = "" if is_outside else ".weight"
-What does a dict raise for a key that it does not hold? And what should you, for a name that you do not know?
+Which error comes out of yours for a name that it does not know, and which one does the task ask for?
     another-error  error = KeyError
     another-error  error = RuntimeError
     another-error  error = AssertionError
@@ -212,6 +237,18 @@ A tensor of another model, which yours has no place for: what should happen?
     unknown-passed-on  is_known = True ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts.get(words[2])}"
     unknown-passed-on  is_known = True ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts.get(words[2], '')}"
     unknown-passed-on  is_known = True ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts.get(words[2], words[2])}"
+Do you raise the error, or return it?
+    error-returned  is_known = True ; ours = _ if (is_outside or is_inside) and is_weight else ValueError(name) ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts[words[2]]}" if is_inside else "" ; number = words[1] if len(words) > 1 else ""
+Is that name in the table, or have you made it from parts of two others?
+    not-in-the-table  parts = {**norms, **{f"{a}_{b}": f"{c}.{d}_proj" for a, c in (("attn", "attn"), ("ffn", "ff")) for b, d in (("q", "q"), ("k", "k"), ("v", "v"), ("output", "o"), ("gate", "gate"), ("up", "up"), ("down", "down"))}}
+    not-in-the-table  parts = {**norms, **{f"{a}_{b}": f"{c}.{b}_proj" for a, c in (("attn", "attn"), ("ffn", "ff")) for b in ("q", "k", "v", "gate", "up", "down")}, "attn_output": "attn.o_proj"}
+    not-in-the-table  parts = {**_, **outside}
+Has our model a head of its own? Look for `output.weight` in the table.
+    head-added  outside = {"token_embd": "embed", "output_norm": "norm", "output": "lm_head"}
+    head-added  outside = {"token_embd": "embed", "output_norm": "norm", "output": "embed"}
+`rstrip` takes letters away, not a word. What does it leave of `attn_output.weight`?
+    letters-stripped  words = [*name.rstrip(".weight").split("."), "weight"]
+    letters-stripped  words = [*name.rstrip(".weight").split("."), "weight"] ; is_outside = name in ("token_embd.weight", "output_norm.weight")
 A name may begin as one that you know. Do you look at all of its words: the first, the number, the last, and how many they are?
     not-all-words-read  is_weight = True
     not-all-words-read  is_weight = True ; ending = "." + words[-1]
@@ -229,6 +266,17 @@ A name may begin as one that you know. Do you look at all of its words: the firs
     not-all-words-read  is_weight = words[-1] in ("weight", "bias") ; ending = "." + words[-1]
     not-all-words-read  is_numbered = len(words) == 4 and words[0] == "blk" and words[1] != ""
     not-all-words-read  words = name.split(".")[-4:]
+    not-all-words-read  words = [*name.removesuffix(".weight").split("."), "weight"]
+    not-all-words-read  is_known = is_outside and is_weight or is_inside
+    not-all-words-read  is_known = is_outside and is_weight or is_inside ; ending = "." + words[-1]
+    not-all-words-read  is_known = is_outside and is_weight or is_inside and words[-1] in ("weight", "bias") ; ending = "." + words[-1]
+    not-all-words-read  is_known = is_outside or is_inside and is_weight
+    not-all-words-read  is_known = is_outside or is_inside and is_weight ; ending = "." + words[-1]
+    not-all-words-read  is_known = words[0] in outside or is_inside and is_weight
+Are these words whole? Does yours only look at how they begin or end?
+    word-begins-or-ends-so  is_weight = words[-1].endswith("weight")
+    word-begins-or-ends-so  is_weight = name.endswith("weight") ; is_numbered = len(words) > 2 and words[0] == "blk" and words[1].isdigit()
+    word-begins-or-ends-so  is_numbered = len(words) == 4 and words[0].startswith("blk") and words[1].isdigit()
 What do you return: the text of one name?
     no-text-returned  ours = (_,)
     no-text-returned  ours = [_]
@@ -247,7 +295,7 @@ def _replaced(*pairs):
     return answer
 
 
-BLOCKS = ("blk", "blocks")
+BLOCKS, BLOCKS_POINT = ("blk", "blocks"), ("blk.", "blocks.")
 NORMS = ("attn_norm", "norm1"), ("ffn_norm", "norm2"), ("output_norm", "norm")
 LAYERS = (
     ("attn_q", "attn.q_proj"), ("attn_k", "attn.k_proj"), ("attn_v", "attn.v_proj"),
@@ -256,11 +304,12 @@ LAYERS = (
 )  # fmt: skip
 EMBEDDING = ("token_embd", "embed")
 
-map_llama_name.mistake(
-    "replaced-without-looking",
-    "`replace` changes what it finds, and says nothing about the rest. What comes out for a name that is not "
-    "known, and who notices?",
-)(_replaced(BLOCKS, EMBEDDING, *NORMS, *LAYERS))
+for blocks in (BLOCKS, BLOCKS_POINT):
+    map_llama_name.mistake(
+        "replaced-without-looking",
+        "`replace` changes what it finds, and says nothing about the rest. What comes out for a name that is not "
+        "known, and who notices?",
+    )(_replaced(blocks, EMBEDDING, *NORMS, *LAYERS))
 for pairs in (
     (BLOCKS, EMBEDDING, *LAYERS, ("output", "o_proj"), *NORMS),
     (BLOCKS, EMBEDDING, ("output", "o_proj"), *NORMS, *LAYERS),
@@ -273,3 +322,76 @@ for pairs in (
         "One name can stand inside of another one: `output` is in `attn_output` and in `output_norm`. Which "
         "names does each of your replacements meet? Words between points are safer.",
     )(_replaced(*pairs))
+
+
+def _replaced_or_refused(*pairs):
+    """Return an answer that replaces, and refuses what has not changed, as one does second."""
+
+    def answer(name):
+        ours = _replaced(*pairs)(name)
+        if ours == name:
+            raise ValueError(name)
+        return ours
+
+    return answer
+
+
+for blocks in (BLOCKS, BLOCKS_POINT):
+    map_llama_name.mistake(
+        "replaced-without-looking",
+        "A name that has changed is not yet a name that you know. Which part of this one was replaced, and which "
+        "was never looked at?",
+    )(_replaced_or_refused(blocks, EMBEDDING, *NORMS, *LAYERS))
+
+
+def _matched(match, pattern):
+    """Return an answer that knows the names in blocks by a pattern."""
+    inside = dict((*NORMS[:2], *LAYERS))
+    pattern = pattern.replace("PART", f"({'|'.join(inside)})")
+    outside = {"token_embd.weight": "embed.weight", "output_norm.weight": "norm.weight"}
+
+    def answer(name):
+        if name in outside:
+            return outside[name]
+        found = match(pattern, name)
+        if found is None:
+            raise ValueError(name)
+        return f"blocks.{found[1]}.{inside[found[2]]}.weight"
+
+    return answer
+
+
+LINE_BREAK = (
+    "line-break-after-it",
+    "In a pattern, `$` also fits before a line break at the end. What fits at the very end only?",
+)
+ANY_SIGN = (
+    "point-is-any-sign",
+    "In a pattern, a point stands for any sign. How do you write one that is a point?",
+)
+BEGINNING = (
+    "not-all-words-read",
+    "`match` looks at the beginning of a name only. What may come after it in yours?",
+)
+ANYWHERE = (
+    "not-all-words-read",
+    "`search` finds a pattern anywhere in a name. What may come before and after it in yours?",
+)
+NO_NUMBER = (
+    "not-all-words-read",
+    "The number of a block is digits. What else fits in its place in your pattern?",
+)
+for mistake, match, pattern in (
+    (LINE_BREAK, re.match, r"blk\.(\d+)\.PART\.weight$"),
+    (ANY_SIGN, re.fullmatch, r"blk.(\d+).PART.weight"),
+    (ANY_SIGN, re.match, r"blk.(\d+).PART.weight$"),
+    (ANY_SIGN, re.match, r"blk.(\d+).PART.weight"),
+    (BEGINNING, re.match, r"blk\.(\d+)\.PART\.weight"),
+    (ANYWHERE, re.search, r"blk\.(\d+)\.PART\.weight"),
+    (ANYWHERE, re.search, r"blk\.(\d+)\.PART\.weight$"),
+    (NO_NUMBER, re.fullmatch, r"blk\.(\d*)\.PART\.weight"),
+    (NO_NUMBER, re.fullmatch, r"blk\.(\w+)\.PART\.weight"),
+    (NO_NUMBER, re.fullmatch, r"blk\.([^.]+)\.PART\.weight"),
+    (NO_NUMBER, re.fullmatch, r"blk\.(.+)\.PART\.weight"),
+):
+    map_llama_name.mistake(*mistake)(_matched(match, pattern))

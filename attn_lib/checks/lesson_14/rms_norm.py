@@ -72,6 +72,7 @@ def _(rng):
     yield case("x (B, H, L, D)", 2, 3, 4, 5, eps=0.1)
     yield case("tiny numbers, eps 1e-6", 2, 3, 5, eps=1e-6, scale=1e-3)
     yield case("tiny numbers, eps 1e-5", 2, 3, 4, eps=1e-5, scale=3e-3)
+    yield case("tiny numbers, eps 0", 2, 3, 4, eps=0.0, scale=1e-3, grad=False)
     yield case("huge numbers", 2, 3, 5, scale=3e4)
     init, parameters, x = case("", 3, 4, 5).args
     x = x * torch.tensor([50.0, 1.0, 0.0, 0.02])[:, None]
@@ -81,8 +82,13 @@ def _(rng):
     yield case("float64", 2, 5, 6, dtype=torch.float64)
     half = {"dtype": torch.float16, "grad": False}
     yield case("float16, numbers near 1000", 2, 3, 6, scale=400.0, offset=1000.0, **half)
-    yield case("float16, tiny numbers", 2, 3, 6, eps=1e-9, scale=1e-4, **half)
+    yield case("float16, tiny numbers", 2, 3, 6, eps=1e-11, scale=1e-5, **half)
     yield case("bfloat16", 2, 4, 6, dtype=torch.bfloat16, grad=False)
+    # In float32, all round to the same bfloat16. In bfloat16, the root is 182 instead of 181.2.
+    token = torch.tensor([[[237.0, -40.0, -202.0]]], dtype=torch.bfloat16)
+    args = ((3, 1e-5), {"weight": torch.ones_like(token[0, 0])}, token)
+    about = "bfloat16, numbers whose squares need more digits"
+    yield Case(about, args, run_module, grad=False, tolerance=2e-3)
 
 
 # ------------------------------------------------------------------------------- mistakes
@@ -106,6 +112,9 @@ Which eps do you use: the one of `__init__`, and as it is?
     eps-not-the-given-one  above_zero = mean.clamp(min=self.eps)
     eps-not-the-given-one  eps = torch.finfo(torch.float32).eps
     eps-not-the-given-one  above_zero = mean + torch.finfo(x.dtype).eps
+What is `0.0 or 1e-5` in Python? Which eps do you use if 0 is given?
+    eps-not-the-given-one  eps = _ or 1e-5
+    eps-not-the-given-one  eps = _ or 1e-6
 The mean of the squares, with eps. Is eps added once, or once for each channel?
     eps-for-each-channel  squares = _ + self.eps ; mean = squares.sum(-1, keepdim=True) ; root = (mean / x.shape[-1] + self.eps).sqrt()
     eps-for-each-channel  mean = (squares.sum(-1, keepdim=True) + self.eps) / x.shape[-1] ; above_zero = mean
@@ -123,7 +132,8 @@ Change one token. Does another one move? Over which axis is the mean of a token 
     over-other-tokens  mean = squares.mean()
     over-other-tokens  mean = squares.mean((-1, -2), keepdim=True)
     over-other-tokens  mean = squares.mean(tuple(range(1, x.ndim)), keepdim=True)
-    over-other-tokens  mean = squares.mean(2, keepdim=True)
+Which axis is the last one of x (L, E), of x (B, L, E), and of x (B, H, L, E)? Which number fits all three?
+    axis-counted-from-the-front  mean = squares.mean(2, keepdim=True)
 There is one root for each token. Which shape must all of them have, to fit to x (B, L, E)?
     axis-lost  mean = squares.mean(-1)
     axis-lost  mean = squares.mean(-1).unsqueeze(1)
@@ -140,6 +150,7 @@ Twice as large a token should come out the same. What do you divide by: the mean
 `rsqrt` is one divided by the root. Do you divide by the root, or multiply by it?
     multiplied-instead-of-divided  root = above_zero.rsqrt()
     multiplied-instead-of-divided  normed = exact * root
+    multiplied-instead-of-divided  normed = exact * root * self.weight ; output = rounded
     multiplied-instead-of-divided  normed = exact
 The weight is learned, moved and saved with the module. What makes a parameter of a tensor?
     weight-is-no-parameter  weight = beginning
@@ -155,6 +166,7 @@ What do you do with the weight: multiply by it, after the norm?
     weight-used-otherwise  exact = x.float() * self.weight ; output = rounded
     weight-used-otherwise  exact = x.float() * self.weight
     weight-used-otherwise  output = rounded * self.weight.mean()
+    weight-used-otherwise  output = rounded * self.weight**2
 What should come out of a new module: x normalized, as it is? Which weight does that?
     begins-otherwise  beginning = torch.randn(d_model)
     begins-otherwise  beginning = torch.zeros(d_model)
@@ -173,6 +185,10 @@ What is the square of 300, and which is the largest number of float16? In which 
     computed-in-half-precision  exact = x.half()
     computed-in-half-precision  exact = x.bfloat16()
     computed-in-half-precision  mean = _.to(x.dtype)
+In which dtype is each of your steps, up to the last one? A float16 ends at 65504, a bfloat16 has 8 binary digits.
+    computed-in-half-precision  exact = x if x.dtype == torch.bfloat16 else x.float()
+    computed-in-half-precision  root = _.to(x.dtype)
+    computed-in-half-precision  normed = exact * above_zero.rsqrt().to(x.dtype)
 Give it float16: which dtype comes out, and which one should?
     dtype-changed  rounded = normed ; output = rounded * self.weight.float()
     dtype-changed  output = (rounded * self.weight).float()
@@ -196,3 +212,13 @@ class _WithBias(RMSNorm):
 
     def forward(self, x):
         return super().forward(x) + self.bias
+
+
+@rms_norm.mistake(
+    "three-axes-only",
+    "x is (..., E). How many axes may it have, and for how many does your code work?",
+)
+class _OfThreeAxes(RMSNorm):
+    def forward(self, x):
+        _B, _L, _E = x.shape
+        return super().forward(x)

@@ -23,14 +23,22 @@ class OtherState(Wrong):
     """Raised if a module keeps more than it is asked for: a file of weights has nothing for that."""
 
 
+class OneForTwo(Wrong):
+    """Raised if two names stand for one parameter."""
+
+
 def state_of(answer: Callable, init: tuple, parameters: dict, x: Tensor) -> int:
     """Look at what a module keeps: the parameters that were asked for, and nothing else."""
-    module, _ = built(answer, init, parameters, [x], {})
+    module, own = built(answer, init, parameters, [x], {})
     kept = list(module.state_dict())
     if set(kept) != set(parameters):
         raise OtherState(
             "The module's `state_dict()` should hold what the task names, and nothing else.\n"
             f"It should hold: {', '.join(parameters)}. It holds: {', '.join(kept)}."
+        )
+    if len(set(map(id, own.values()))) < len(own):
+        raise OneForTwo(
+            "Two names stand for one parameter: what is loaded last is in both."
         )
     return len(kept)
 

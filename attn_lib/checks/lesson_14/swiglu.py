@@ -143,11 +143,13 @@ Three layers: which of them is not heard in your output?
     a-layer-not-used  gates = self.up_proj(x)
     a-layer-not-used  ups = self.gate_proj(x)
     a-layer-not-used  inside = opened * x
+Are `gate_proj` and `up_proj` two layers, each with numbers of its own, or one layer with two names?
+    one-layer-with-two-names  up_proj = self.gate_proj
 What does `up_proj` read: x, or what the gate says?
     one-after-the-other  inside = F.silu(self.up_proj(self.down_proj(gates)))
     one-after-the-other  ups = self.up_proj(gates)
     one-after-the-other  ups = self.up_proj(F.silu(gates))
-Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?
+Print the names in `state_dict()`: which of yours does the task not name? Which argument of `nn.Linear` is on by default?
     bias-left-in  gate_proj, up_proj, down_proj = False => True
     bias-left-in  gate_proj, up_proj = False => True
     bias-left-in  gate_proj = False => True
@@ -178,3 +180,13 @@ Give it float16: which dtype comes out, and which one should?
 One tensor is asked for. What do you return beside it?
     two-returned  return = _, opened
 """)
+
+
+@swiglu.mistake(
+    "three-axes-only",
+    "x is (..., d_model). How many axes may it have, and for how many does your code work?",
+)
+class _OfThreeAxes(SwiGLU):
+    def forward(self, x):
+        _B, _L, _E = x.shape
+        return super().forward(x)

@@ -63,17 +63,31 @@ Right = find_task("RMSNorm").reference
 
 
 @answers.wrong
-class OnlyThreeAxes(Right):
-    def forward(self, x):
-        _, _, _ = x.shape
-        return super().forward(x)
-
-
-@answers.wrong
 class ForgetsEps(Right):
     def forward(self, x):
         self.eps = 1e-5
         return super().forward(x)
+
+
+@answers.wrong
+class AtLeastASmallEps(Right):
+    def __init__(self, d_model, eps):
+        super().__init__(d_model, max(eps, 1e-6))
+
+
+@answers.wrong
+class BFloat16AsItIs(nn.Module):
+    """It computes in float32 for a float16 only."""
+
+    def __init__(self, d_model, eps):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.eps = eps
+
+    def forward(self, x):
+        exact = x.float() if x.dtype == torch.float16 else x
+        root = torch.rsqrt(exact.pow(2).mean(-1, keepdim=True) + self.eps)
+        return (exact * root * self.weight).to(x.dtype)
 
 
 @answers.wrong

@@ -60,13 +60,6 @@ Right = find_task("SwiGLU").reference
 
 
 @answers.wrong
-class OnlyThreeAxes(Right):
-    def forward(self, x):
-        _, _, _ = x.shape
-        return super().forward(x)
-
-
-@answers.wrong
 class WithALearnedBeta(Right):
     def __init__(self, d_model, d_ff):
         super().__init__(d_model, d_ff)
@@ -75,6 +68,21 @@ class WithALearnedBeta(Right):
     def forward(self, x):
         gate = self.gate_proj(x)
         return self.down_proj(gate * torch.sigmoid(self.beta * gate) * self.up_proj(x))
+
+
+@answers.wrong
+class WithOneWeightForTwo(Right):
+    def __init__(self, d_model, d_ff):
+        super().__init__(d_model, d_ff)
+        self.up_proj.weight = self.gate_proj.weight
+
+
+@answers.wrong
+class WithBiasesOfZeros(Right):
+    def __init__(self, d_model, d_ff):
+        super().__init__(d_model, d_ff)
+        self.gate_proj = nn.Linear(d_model, d_ff)
+        nn.init.zeros_(self.gate_proj.bias)
 
 
 @answers.wrong

@@ -131,6 +131,15 @@ def written_into_the_ids(model, ids, max_new_tokens):
     return written
 
 
+@answers.wrong
+def room_for_a_hundred(model, ids, max_new_tokens):
+    caches = model.new_caches(len(ids), 100)
+    for _ in range(max_new_tokens):
+        logits = model(ids[:, caches[0].length :], caches=caches)
+        ids = torch.cat([ids, logits[:, -1:].argmax(-1)], dim=1)
+    return ids
+
+
 answers.wrong(_refusing(Exception))
 answers.wrong(lambda model, ids, n: generate(model, ids, min(n, 8)))
 answers.wrong(lambda model, ids, n: generate(model, ids, n).clamp(max=9))

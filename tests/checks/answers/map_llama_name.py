@@ -22,7 +22,7 @@ answers = Answers(
 
 TABLE = {"token_embd.weight": "embed.weight", "output_norm.weight": "norm.weight"} | {
     f"blk.{n}.{theirs}.weight": f"blocks.{n}.{ours}.weight"
-    for n in range(30)
+    for n in range(130)
     for theirs, ours in OUR_NAMES.items()
 }
 
@@ -51,7 +51,7 @@ def by_errors(name):
         if name.count(".") == 1:
             return TABLE[name]
         block, number, part, weight = name.split(".")
-        if (block, weight) != ("blk", "weight"):
+        if (block, weight) != ("blk", "weight") or not number.isdigit():
             raise ValueError(name)
         return f"blocks.{int(number)}.{OUR_NAMES[part]}.weight"
     except KeyError as error:
@@ -68,6 +68,52 @@ def by_replacing_what_was_looked_at(name):
         name = name.replace(f".{old}.", f".{new}.")
     return name
 
+
+class UnknownName(ValueError):
+    """A learner's own kind of ValueError."""
+
+
+@answers.right
+def by_an_error_of_its_own(name):
+    try:
+        return by_a_pattern(name)
+    except ValueError:
+        raise UnknownName(name) from None
+
+
+@answers.right
+def by_unpacking(name):
+    """Too many words, or too few, are a ValueError by themselves."""
+    if name in ("token_embd.weight", "output_norm.weight"):
+        return TABLE[name]
+    block, number, part, weight = name.split(".")
+    if (
+        (block, weight) != ("blk", "weight")
+        or str(int(number)) != number
+        or part not in OUR_NAMES
+    ):
+        raise ValueError(name)
+    if number.startswith("-"):
+        raise UnknownName(name)
+    return f"blocks.{number}.{OUR_NAMES[part]}.weight"
+
+
+def _mended(mend):
+    return lambda name: by_a_pattern(mend(name))
+
+
+# Names that are made right first: letters, spaces, points, an underscore, a word twice, a sign.
+for mend in (
+    str.lower,
+    str.strip,
+    str.lstrip,
+    lambda name: re.sub(r"\.+", ".", name),
+    lambda name: name.replace("_0", ".0").replace("0_", "0."),
+    lambda name: re.sub(r"(\.weight)+$", ".weight", name),
+    lambda name: name.replace("-", ""),
+    lambda name: name.removeprefix("blk.3.") if "output_norm" in name else name,
+):
+    answers.wrong(_mended(mend))
 
 # Ten blocks, blocks from 1 on, an error of another kind, the beginning of a name, either case, a name twice.
 for wrong in (
