@@ -13,6 +13,7 @@ from torch import nn
 
 import attn_lib
 from attn_lib.checks import check, grade, hint, judge, progress, tasks
+from attn_lib.checks.compare import compare
 from attn_lib.checks.observe import PRINT_LIMIT
 from attn_lib.checks.task import find_task
 from attn_lib.checks.verdict import small_inputs
@@ -108,7 +109,6 @@ def test_no_answer_makes_check_raise_or_pass(answer, capsys):
     assert verdict.status in ("wrong", "error"), str(verdict)
     assert verdict.points == 0
     assert verdict.message
-    assert "The check was cut short" not in verdict.message
     assert verdict.heading in capsys.readouterr().out
     assert verdict._repr_html_().startswith("<div")
 
@@ -200,6 +200,31 @@ def a_changed_input_is_named(q, k, v):
     return weights @ v, weights
 
 
+@told("MultiHeadAttention", "changes-input", "`mask`")
+class InvertsItsMask(attn_lib.MultiHeadAttention):
+    """A second call with the same mask would be wrong: `changes-input` says why."""
+
+    def forward(self, x, context=None, mask=None):
+        forbidden = None if mask is None else mask.logical_not_()
+        return super().forward(x, context, mask=None if mask is None else ~forbidden)
+
+
+@told("MultiHeadAttention", "inverted")
+class InvertsItsMaskAndUsesIt(attn_lib.MultiHeadAttention):
+    """Each call undoes what the one before has done to the mask."""
+
+    def forward(self, x, context=None, mask=None):
+        return super().forward(
+            x, context, mask=mask if mask is None else mask.logical_not_()
+        )
+
+
+@told("MultiHeadAttention", "mask-ignored")
+class FillsItsMask(attn_lib.MultiHeadAttention):
+    def forward(self, x, context=None, mask=None):
+        return super().forward(x, context, mask=mask if mask is None else mask.fill_(True))
+
+
 @told("attention_rollout", "changes-input", "`.pop`")
 def an_answer_that_empties_its_list(layers):
     rollout = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype)
@@ -247,6 +272,31 @@ def a_right_value_of_numpy(*sizes):
 @told("merge_heads", None, unsaid="transposed")
 def what_is_its_own_transpose_is_not_called_transposed(x):
     return torch.full_like(x.transpose(1, 2).flatten(2), 2.0)
+
+
+@told("attention_scores", None, "not implemented for", status="error")
+def an_operation_that_a_dtype_lacks_is_no_stub(q, k):
+    return torch.softmax(q.int(), -1)
+
+
+@told("attention_scores", None, "Could not run", status="error")
+def an_operation_that_a_layout_lacks_is_no_stub(q, k):
+    return q.to_sparse().cumsum(0)
+
+
+@told("attention_scores", None, "(an answer may not end the program)", status="error")
+def an_answer_that_exits(q, k):
+    sys.exit(0)
+
+
+@told("attention_scores", None, "(the function calls itself without end)", status="error")
+def an_answer_that_calls_itself(q, k):
+    return an_answer_that_calls_itself(q, k)
+
+
+@told("kv_cache_bytes", None, "but is a tensor of shape (2,)")
+def two_numbers_where_one_is_asked_for(*sizes):
+    return torch.tensor([find_task("kv_cache_bytes").reference(*sizes)] * 2)
 
 
 @told("attention", "keys-not-transposed", "RuntimeError", "q @ k  # this", status="error")
@@ -327,6 +377,15 @@ def test_the_verdict_shows_input_index_and_values():
     assert "q = torch.tensor([[[2.0, 0.0, 0.0, 0.0]]])" in str(verdict)
     assert 'data-status="wrong"' in verdict._repr_html_()
     assert "<img" in verdict._repr_html_()
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (4, 2, 3)])
+def test_a_difference_shows_what_was_expected_and_what_came(shape):
+    found = compare([torch.zeros(shape)], [torch.ones(shape)], ("result",))
+    assert "expected 0.0000, got 1.0000" in found.text
+    assert not found.expected.any()
+    assert found.actual.all()
+    assert found.expected.shape == found.actual.shape == (1, 1, *shape)[-2:]
 
 
 def test_a_layer_with_a_second_name_keeps_its_weights():

@@ -70,8 +70,12 @@ def everything() -> list[str]:
 def sampled(path: Path) -> list[Mutant]:
     """Return a sample of a file's mutants: by their hash, so that other lines do not change it."""
     name = path.relative_to(ROOT).as_posix()
-    made = [m for m in mutants(path.read_text()) if (name, m.place, m.change) not in HARMLESS]
-    made.sort(key=lambda m: hashlib.sha256(f"{name} {m.place} {m.change}".encode()).digest())
+    made = [
+        m for m in mutants(path.read_text()) if (name, m.place, m.change) not in HARMLESS
+    ]
+    made.sort(
+        key=lambda m: hashlib.sha256(f"{name} {m.place} {m.change}".encode()).digest()
+    )
     return made[: max(MINIMUM, len(made) // ONE_IN)]
 
 
@@ -106,7 +110,9 @@ def tests_of(path: str) -> list[str]:
     if folder == "tests/library":
         return [str(file) for file in naming]
     others = [str(file) for file in files if file not in naming]
-    tasks = [f"{folder}/test_tasks.py::{test}[{task}]" for task in TASKS for test in OF_TASKS]
+    tasks = [
+        f"{folder}/test_tasks.py::{test}[{task}]" for task in TASKS for test in OF_TASKS
+    ]
     return [*map(str, naming), *others, *(tasks if folder == "tests/checks" else ())]
 
 
@@ -182,7 +188,11 @@ def is_changed(path: str) -> bool:
 
 def keep(path: str, survivors: list[str]) -> None:
     """Write down what was found in a file."""
-    entry = {"hash": _hash_of(path), "tried": len(sampled(ROOT / path)), "unnoticed": survivors}
+    entry = {
+        "hash": _hash_of(path),
+        "tried": len(sampled(ROOT / path)),
+        "unnoticed": survivors,
+    }
     kept = {name: old for name, old in _kept().items() if (ROOT / name).exists()}
     KEPT.write_text(json.dumps(kept | {path: entry}, indent=1, sort_keys=True) + "\n")
 
@@ -193,7 +203,9 @@ def report() -> int:
     for package in TESTS:
         mine = {p: e for p, e in _kept().items() if str(Path(p).parent) == package}
         tried = sum(entry["tried"] for entry in mine.values())
-        found = [f"{path}: {what}" for path, entry in mine.items() for what in entry["unnoticed"]]
+        found = [
+            f"{path}: {what}" for path, entry in mine.items() for what in entry["unnoticed"]
+        ]
         print(f"{package}: {len(found)} of {tried} unnoticed", *found, sep="\n    ")
         too_much |= len(found) > ALLOWED * tried
     return too_much
