@@ -25,6 +25,7 @@ import hypothesis
 import pytest
 import torch  # noqa: F401  what every test needs, imported once for all forks
 
+from tests.mutation.calls import Calls, Watch
 from tests.mutation.harmless import HARMLESS
 from tests.mutation.mutants import Mutant, mutants
 
@@ -37,17 +38,11 @@ TESTS = {
     "attn_lib/grading": "tests/grading",
 }
 # Left out: they look at a module from far away, and take minutes.
-SLOW = re.compile("explorer|plotting|simulated|tasks")
-# All tasks take too long: these stand for them.
-TASKS = ("masked_attention", "MultiHeadAttention", "load_checkpoint")
-OF_TASKS = (
-    "test_every_mistake_is_rejected_and_recognized_as_itself",
-    "test_two_mistakes_in_one_answer_are_named",
-)
+SLOW = re.compile("explorer|plotting|simulated|tasks|chat|serve.py|smollm2")
 ONE_IN = 20  # mutants of a file, at least MINIMUM
 MINIMUM = 3
 ALLOWED = 0.03  # the share that may go unnoticed
-WALL_SECONDS = 900
+CPU_SECONDS, WALL_SECONDS = 600, 1800  # for the tests of one mutant
 LEFT_OUT = (".git", ".venv", "_site", "__pycache__", ".*_cache", ".hypothesis")
 
 
@@ -80,58 +75,56 @@ def sampled(path: Path) -> list[Mutant]:
 
 
 def unnoticed(path: str, folder: Path) -> list[str]:
-    """Run the tests on each mutant of the sample; return those that pass them all."""
-    mine = tests_of(path)
-    limit = 60 + 4 * seconds_without_change(frozenset(mine), folder)
+    """Run on each mutant of the sample the tests that concern it; return those that pass them all."""
     target, survivors = folder / path, []
     before = target.read_text()
+    calls = tests_by_function(str(Path(path).parent), folder)
     for mutant in sampled(ROOT / path):
         target.write_text(mutant.source)
         what = f"{mutant.place}: {mutant.change}"
-        if run(folder, mine, limit) == pytest.ExitCode.OK:
-            survivors.append(what)
-            print(f"    unnoticed: {what}", flush=True)
-        else:
-            print(f"    {what}"[:120], flush=True)
+        is_noticed = run(folder, concerned(calls, path, mutant.place)) != pytest.ExitCode.OK
+        print(f"    {what:.100}" if is_noticed else f"    unnoticed: {what}", flush=True)
+        survivors += [] if is_noticed else [what]
     target.write_text(before)
     return survivors
 
 
-def tests_of(path: str) -> list[str]:
-    """Return the tests that concern a module: first those that name it or what it defines."""
-    folder = TESTS[str(Path(path).parent)]
-    stem, source = Path(path).stem, (ROOT / path).read_text()
-    defined = re.findall(r"^(?:def |class )?([a-zA-Z]\w*)(?=[(:]| =)", source, re.M)
-    words = re.compile(rf"\b({'|'.join([stem, *defined])})\b")
-    files = sorted(path.relative_to(ROOT) for path in Path(ROOT, folder).glob("test_*.py"))
-    files = [file for file in files if not SLOW.search(file.name)]
-    naming = [file for file in files if words.search((ROOT / file).read_text())]
-    naming.sort(key=lambda file: file.stem != f"test_{stem}")
-    if folder == "tests/library":
-        return [str(file) for file in naming]
-    others = [str(file) for file in files if file not in naming]
-    tasks = [
-        f"{folder}/test_tasks.py::{test}[{task}]" for task in TASKS for test in OF_TASKS
-    ]
-    return [*map(str, naming), *others, *(tasks if folder == "tests/checks" else ())]
-
-
 @functools.cache
-def seconds_without_change(tests: frozenset[str], folder: Path) -> float:
-    """Return how long the tests take, and end the program if they fail as it is."""
-    start = time.monotonic()
-    status = run(folder, sorted(tests), WALL_SECONDS)
-    if status != pytest.ExitCode.OK:
+def tests_by_function(package: str, folder: Path) -> Calls:
+    """Run a package's tests as it is; return which of them call which function, and how long they take."""
+    files = Path(ROOT, TESTS[package]).glob("test_*.py")
+    names = [str(path.relative_to(ROOT)) for path in files if not SLOW.search(path.name)]
+    if run(folder, sorted(names), note=True) != pytest.ExitCode.OK:
         sys.exit(f"Without any change:\n{_log(folder).read_text()[-3000:]}")
-    return time.monotonic() - start
+    return json.loads(_noted(folder).read_text())
 
 
-def run(folder: Path, tests: list[str], cpu_seconds: float) -> int:
+def concerned(calls: Calls, path: str, place: str) -> list[str]:
+    """Return the tests that call a function, the quickest first, and then those of its module.
+
+    All of the package, if none of them runs it in its own process.
+    """
+    of_function = calls.get(f"{path}:{place}", {})
+    of_module = {
+        t: s
+        for key, found in calls.items()
+        if key.startswith(path)
+        for t, s in found.items()
+    }
+    every = {t: s for found in calls.values() for t, s in found.items()}
+    rest = of_module or every
+    return [
+        *sorted(of_function, key=of_function.get),
+        *sorted(rest.keys() - of_function.keys(), key=rest.get),
+    ]
+
+
+def run(folder: Path, tests: list[str], *, note: bool = False) -> int:
     """Run test files in a fork, up to the first failure; return the exit status, -1 if it was killed."""
     child = os.fork()
     if not child:
         try:
-            os._exit(_pytest(folder, tests, int(cpu_seconds)))
+            os._exit(_pytest(folder, tests, note))
         except BaseException:
             traceback.print_exc()
         finally:
@@ -153,9 +146,13 @@ def _log(folder: Path) -> Path:
     return folder.with_name("log.txt")
 
 
-def _pytest(folder: Path, tests: list[str], cpu_seconds: int) -> int:
+def _noted(folder: Path) -> Path:
+    return folder.with_name("calls.json")
+
+
+def _pytest(folder: Path, tests: list[str], note: bool) -> int:
     os.setsid()
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     with open(_log(folder), "wb") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
@@ -170,7 +167,11 @@ def _pytest(folder: Path, tests: list[str], cpu_seconds: int) -> int:
     hypothesis.settings.register_profile("mutants", phases=phases, database=None)
     hypothesis.settings.load_profile("mutants")
     options = ["-x", "-q", "-W", "ignore:Module already imported", "--deep=never"]
-    return pytest.main([*options, *tests])
+    watch = Watch(folder)
+    status = pytest.main([*options, *tests], plugins=[watch] if note else [])
+    if note:
+        _noted(folder).write_text(json.dumps(watch.calls))
+    return status
 
 
 @contextlib.contextmanager
