@@ -1,7 +1,7 @@
 # Attention from Scratch. `make` alone lists what there is. Needs a POSIX shell and Python 3.11-3.13.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check deep mutants quick lint notebooks exercises slips site bench bench-grading class format models clean
+.PHONY: help lab test check deep quick lint notebooks exercises slips site bench bench-grading class format models clean
 
 VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
@@ -37,13 +37,10 @@ test:  ## set up what is missing, then run every test (some minutes)
 
 check: test  ## the same as make test: what CI runs
 
-deep:  ## test tasks whose sources changed with 20 seeds, mutants and pairs of mistakes (TASKS=all: hours)
+deep:  ## test what changed deeply: tasks with 20 seeds, mutants and pairs (TASKS=all: hours), modules with mutants
 	$(call set_up,test)
 	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.checks.deep $(TASKS)
-
-mutants:  ## change the code of modules that changed, one small change at a time: does a test notice?
-	$(call set_up,test)
-	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -u -m tests.mutation $(FILES)
+	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.mutation
 
 quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)

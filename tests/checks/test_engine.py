@@ -477,6 +477,16 @@ def test_the_sessions_settings_do_not_touch_the_verdict(dtype):
     assert verdict.status == "passed", str(verdict)
 
 
+def test_an_answer_has_one_thread_and_the_session_its_own():
+    threads, seen = torch.get_num_threads(), set()
+    torch.set_num_threads(3)
+    try:
+        judge("attention", lambda *x: seen.add(torch.get_num_threads()) or right(*x))
+        assert (seen, torch.get_num_threads()) == ({1}, 3)
+    finally:
+        torch.set_num_threads(threads)
+
+
 def test_prints_and_warnings_are_shown_in_the_verdict_and_bounded(capsys):
     def answer(q, k, v):
         print("shape of q:", q.shape)
