@@ -1,5 +1,6 @@
 """What `check` and `judge` do with answers of every kind."""
 
+import math
 import random
 import re
 import sys
@@ -386,6 +387,30 @@ def test_a_difference_shows_what_was_expected_and_what_came(shape):
     assert not found.expected.any()
     assert found.actual.all()
     assert found.expected.shape == found.actual.shape == (1, 1, *shape)[-2:]
+    count = math.prod(shape)
+    all_differ = f" {count} of {count} numbers differ, by up to 1.0000."
+    assert (all_differ in found.text) == (count > 1)
+
+
+@pytest.mark.parametrize(
+    ("want", "got", "text"),
+    [
+        (
+            torch.zeros(3),
+            torch.zeros(4),
+            "The result should have shape (3,), but has (4,).",
+        ),
+        (
+            torch.zeros(2, 3),
+            torch.zeros(3, 2),
+            "The result should have shape (2, 3), but has (3, 2). The last two sizes have changed places.",
+        ),
+        (3, 10**99, f"The result should be 3, but is {10**99}."),
+        (3, 10**100, "The result should be 3, but is a number of more than 100 digits."),
+    ],
+)
+def test_a_difference_of_sizes_or_of_numbers_is_said(want, got, text):
+    assert compare([want], [got], ("result",)).text == text
 
 
 def test_a_layer_with_a_second_name_keeps_its_weights():
