@@ -413,6 +413,29 @@ def test_a_difference_of_sizes_or_of_numbers_is_said(want, got, text):
     assert compare([want], [got], ("result",)).text == text
 
 
+SQUARE = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
+
+
+@pytest.mark.parametrize(
+    ("got", "clue"),
+    [
+        (SQUARE.mT, "Yours is the expected one transposed."),
+        (SQUARE * 1.5, "Each of your numbers is 1.5 times the expected one."),
+        (SQUARE + 0.25, "Each of your numbers is the expected one plus 0.25."),
+        (SQUARE / (SQUARE > 1), "1 of your numbers is nan or inf."),
+        (SQUARE / (SQUARE > 2), "2 of your numbers are nan or inf."),
+        (SQUARE.flip(0), "by up to 3.0000."),
+    ],
+)
+def test_a_simple_relation_to_what_was_expected_is_said(got, clue):
+    assert compare([SQUARE], [got], ("result",)).text.endswith(clue)
+
+
+def test_what_agrees_is_relative_to_the_largest_number_expected():
+    large = torch.tensor([1.0, 1e6])
+    assert compare([large], [large + 1], ("result",)) is None
+
+
 def test_a_layer_with_a_second_name_keeps_its_weights():
     class WithNames(attn_lib.MultiHeadAttention):
         def __init__(self, d_model, num_heads):

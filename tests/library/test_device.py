@@ -14,6 +14,7 @@ X = torch.randn(2, 6, 8, generator=torch.Generator().manual_seed(0))
 HEADS = X.unflatten(-1, (2, 4)).transpose(1, 2)
 WEIGHTS = torch.full((2, 2, 6, 6), 1 / 6)
 GROUPED = sharpen(attn_lib.GroupedQueryAttention(8, 2, 1, positions=attn_lib.RoPE()))
+MULTI = sharpen(attn_lib.MultiHeadAttention(8, 2))
 ONE_HOT = torch.eye(6)
 
 
@@ -40,6 +41,7 @@ CALLS = {
     "sliding_window_attention": lambda: attn_lib.sliding_window_attention(
         HEADS, HEADS, HEADS, window=2
     ),
+    "to_torch": lambda: MULTI.to_torch().in_proj_weight.detach(),
     "t5_bucket": lambda: attn_lib.t5_bucket(IDS),
     "mean_attention_distance": lambda: attn_lib.mean_attention_distance(WEIGHTS),
     "attention_entropy": lambda: attn_lib.attention_entropy(WEIGHTS),

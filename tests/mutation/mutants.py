@@ -14,14 +14,7 @@ SWAPPED = {
 }  # fmt: skip
 # What means nothing when the program runs, and the words of an error.
 SKIPPED = {"annotation", "returns", "decorator_list", "exc", "cause", "msg"}
-COMMUTATIVE = (
-    "torch.maximum",
-    "torch.minimum",
-    "max",
-    "min",
-    "torch.equal",
-    "hmac.compare_digest",
-)
+COMMUTATIVE = ("maximum", "minimum", "max", "min", "equal", "transpose", "compare_digest")
 
 
 class Mutant(NamedTuple):
@@ -97,7 +90,8 @@ def _other_calls(call: ast.Call) -> Iterator[str]:
     for dropped in call.keywords:
         kept = [keyword for keyword in call.keywords if keyword is not dropped]
         yield ast.unparse(ast.Call(call.func, call.args, kept))
-    if len(call.args) > 1 and ast.unparse(call.func) not in COMMUTATIVE:
+    name = ast.unparse(call.func).rpartition(".")[2]
+    if len(call.args) > 1 and name not in COMMUTATIVE:
         exchanged = [call.args[1], call.args[0], *call.args[2:]]
         yield ast.unparse(ast.Call(call.func, exchanged, call.keywords))
     if isinstance(call.func, ast.Attribute) and not call.args:

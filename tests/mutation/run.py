@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import hypothesis
 import pytest
@@ -88,6 +89,8 @@ class Copy:
         sys.dont_write_bytecode = True  # two mutants in one second would share it
         for name in [name for name in sys.modules if name.split(".")[0] == "tests"]:
             del sys.modules[name]
+        # Processes that a test starts import the main module: not this program.
+        sys.modules["__main__"] = ModuleType("__main__")
         phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # no shrinking
         hypothesis.settings.register_profile("mutants", phases=phases, database=None)
         hypothesis.settings.load_profile("mutants")
