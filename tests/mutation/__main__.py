@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from tests.mutation.calls import Calls
+from tests.mutation.calls import PROCESSES, Calls
 from tests.mutation.harmless import HARMLESS
 from tests.mutation.mutants import Mutant, mutants
 from tests.mutation.run import ROOT, Copy, copied
@@ -84,14 +84,14 @@ def tests_by_function(package: str, course: Copy) -> Calls:
 
 
 def concerned(calls: Calls, path: str, place: str) -> list[str]:
-    """Return the tests that call a function, the quickest first, and then those of its module.
-
-    All of the package, if none of them runs it in its own process.
+    """Return the tests that call a function, the quickest first; then those that call others of its
+    module, or start processes. All of the package, if none of them runs the module in its own process.
     """
     of_function = calls.get(f"{path}:{place}", {})
     every = {test: t for tests in calls.values() for test, t in tests.items()}
     of_module = {test for key in calls if key.startswith(f"{path}:") for test in calls[key]}
-    rest = (of_module or every.keys()) - of_function.keys()
+    elsewhere = calls.get(PROCESSES, {}).keys()
+    rest = ((of_module | elsewhere) if of_module else every.keys()) - of_function.keys()
     return [*sorted(of_function, key=every.get), *sorted(rest, key=every.get)]
 
 

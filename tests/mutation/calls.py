@@ -1,5 +1,6 @@
 """Which tests call which functions of the course: a plugin of pytest."""
 
+import subprocess
 import sys
 import threading
 import time
@@ -11,6 +12,10 @@ from types import FrameType
 import pytest
 
 Calls = dict[str, dict[str, float]]  # by "file:function", the tests and their seconds
+
+PROCESSES = (
+    "processes"  # stands for all functions, of tests that start processes: who knows which
+)
 
 
 class Watch:
@@ -35,8 +40,11 @@ class Watch:
         finally:
             sys.settrace(None)
             threading.settrace(None)
+            seconds = time.thread_time() - start
+            if any(code.co_filename == subprocess.__file__ for code in seen):
+                self.calls[PROCESSES][item.nodeid] = seconds
             for code in seen:
                 if code.co_filename.startswith(self.folder):
                     path = code.co_filename.removeprefix(self.folder)
                     name = code.co_qualname.replace(".<locals>", "").partition(".<")[0]
-                    self.calls[f"{path}:{name}"][item.nodeid] = time.thread_time() - start
+                    self.calls[f"{path}:{name}"][item.nodeid] = seconds

@@ -87,7 +87,7 @@ def _with_operator(node: ast.AST, op: ast.AST) -> str:
 
 def _other_calls(call: ast.Call) -> Iterator[str]:
     """Write a call without each of its keywords, with two arguments exchanged, or not at all."""
-    for dropped in call.keywords:
+    for dropped in (k for k in call.keywords if k.arg != "indent"):  # how JSON looks
         kept = [keyword for keyword in call.keywords if keyword is not dropped]
         yield ast.unparse(ast.Call(call.func, call.args, kept))
     name = ast.unparse(call.func).rpartition(".")[2]
