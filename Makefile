@@ -37,9 +37,10 @@ test:  ## set up what is missing, then run every test (some minutes)
 
 check: test  ## the same as make test: what CI runs
 
-deep:  ## test tasks whose sources changed with 20 seeds, mutants and pairs of mistakes (TASKS=all: hours)
+deep:  ## test what changed deeply: tasks with 20 seeds, mutants and pairs (TASKS=all: hours), modules with mutants
 	$(call set_up,test)
 	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.checks.deep $(TASKS)
+	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.mutation
 
 quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)

@@ -141,7 +141,7 @@ class Llama(nn.Module):
         self.config = config
         positions = RopeTable(config.head_dim, config.max_len, config.rope_base)
         self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
-        self.embed = nn.Embedding.from_pretrained(self.head.weight, freeze=False)
+        self.embed = nn.Embedding.from_pretrained(self.head.weight)
         self.embed.weight = self.head.weight  # one parameter, not two that share memory
         self.blocks = nn.ModuleList(
             LlamaBlock(

@@ -113,6 +113,7 @@ def test_every_notebook_page_offers_its_notebook_for_download(site, pages):
     notebooks = [
         p for p in pages if p.startswith(("notebooks/", "exercises/", "solutions/"))
     ]
+    assert notebooks
     for page in notebooks:
         link = pages[page].select_one("article a[download]")
         copy = (site / page).parent / link["href"]

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -73,8 +74,8 @@ def run_module(
     inputs, options = inputs_and_options(arguments)
     module, own = built(answer, init, parameters, inputs, options)
     with torch.no_grad():
-        # Nothing may stay behind from an earlier call.
-        module(*(x.flip(1) for x in inputs), **options)
+        # Nothing may stay behind from an earlier call, in its mask neither: that is reported.
+        module(*(x.flip(1) for x in inputs), **deepcopy(options))
     torch.default_generator.manual_seed(0)  # a dropout does the same as in a known mistake
     return Result(module(*inputs, **options), {name: own[name] for name in parameters})
 

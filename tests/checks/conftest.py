@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from attn_lib.checks import commands
 from tests.checks.deep import is_changed
 
 
@@ -28,3 +29,20 @@ def without_search(monkeypatch):
     """Leave out the search for the mistake, where only the status counts: most of the time."""
     module = sys.modules["attn_lib.checks.judge"]  # the package's `judge` is the function
     monkeypatch.setattr(module, "recognize", lambda *args: None)
+
+
+@pytest.fixture(autouse=True)
+def never_cut_short(monkeypatch):
+    """`check` never raises; so here, what it would hide from a learner fails the test."""
+    hidden, whole = [], commands._check
+
+    def watched(name, answer):
+        try:
+            return whole(name, answer)
+        except BaseException as error:
+            hidden.append(error)
+            raise
+
+    monkeypatch.setattr(commands, "_check", watched)
+    yield
+    assert hidden == []

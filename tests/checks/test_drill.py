@@ -126,6 +126,8 @@ def test_a_lesson_gives_a_drill_of_one_of_its_passed_tasks(printed):
 
 @pytest.mark.parametrize("task", [t for t in tasks() if t.points], ids=lambda t: t.name)
 def test_every_drill_is_code_that_stands_alone(task):
-    for found in drills(task.name):
+    all_of_them = drills(task.name)
+    assert all_of_them
+    for found in all_of_them:
         answer = run(cell_of(task, found))
         assert answer.__name__ == "drilled"

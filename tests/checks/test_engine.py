@@ -1,5 +1,6 @@
 """What `check` and `judge` do with answers of every kind."""
 
+import math
 import random
 import re
 import sys
@@ -13,6 +14,7 @@ from torch import nn
 
 import attn_lib
 from attn_lib.checks import check, grade, hint, judge, progress, tasks
+from attn_lib.checks.compare import compare
 from attn_lib.checks.observe import PRINT_LIMIT
 from attn_lib.checks.task import find_task
 from attn_lib.checks.verdict import small_inputs
@@ -108,7 +110,6 @@ def test_no_answer_makes_check_raise_or_pass(answer, capsys):
     assert verdict.status in ("wrong", "error"), str(verdict)
     assert verdict.points == 0
     assert verdict.message
-    assert "The check was cut short" not in verdict.message
     assert verdict.heading in capsys.readouterr().out
     assert verdict._repr_html_().startswith("<div")
 
@@ -200,6 +201,31 @@ def a_changed_input_is_named(q, k, v):
     return weights @ v, weights
 
 
+@told("MultiHeadAttention", "changes-input", "`mask`")
+class InvertsItsMask(attn_lib.MultiHeadAttention):
+    """A second call with the same mask would be wrong: `changes-input` says why."""
+
+    def forward(self, x, context=None, mask=None):
+        forbidden = None if mask is None else mask.logical_not_()
+        return super().forward(x, context, mask=None if mask is None else ~forbidden)
+
+
+@told("MultiHeadAttention", "inverted")
+class InvertsItsMaskAndUsesIt(attn_lib.MultiHeadAttention):
+    """Each call undoes what the one before has done to the mask."""
+
+    def forward(self, x, context=None, mask=None):
+        return super().forward(
+            x, context, mask=mask if mask is None else mask.logical_not_()
+        )
+
+
+@told("MultiHeadAttention", "mask-ignored")
+class FillsItsMask(attn_lib.MultiHeadAttention):
+    def forward(self, x, context=None, mask=None):
+        return super().forward(x, context, mask=mask if mask is None else mask.fill_(True))
+
+
 @told("attention_rollout", "changes-input", "`.pop`")
 def an_answer_that_empties_its_list(layers):
     rollout = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype)
@@ -247,6 +273,31 @@ def a_right_value_of_numpy(*sizes):
 @told("merge_heads", None, unsaid="transposed")
 def what_is_its_own_transpose_is_not_called_transposed(x):
     return torch.full_like(x.transpose(1, 2).flatten(2), 2.0)
+
+
+@told("attention_scores", None, "not implemented for", status="error")
+def an_operation_that_a_dtype_lacks_is_no_stub(q, k):
+    return torch.softmax(q.int(), -1)
+
+
+@told("attention_scores", None, "Could not run", status="error")
+def an_operation_that_a_layout_lacks_is_no_stub(q, k):
+    return q.to_sparse().cumsum(0)
+
+
+@told("attention_scores", None, "(an answer may not end the program)", status="error")
+def an_answer_that_exits(q, k):
+    sys.exit(0)
+
+
+@told("attention_scores", None, "(the function calls itself without end)", status="error")
+def an_answer_that_calls_itself(q, k):
+    return an_answer_that_calls_itself(q, k)
+
+
+@told("kv_cache_bytes", None, "but is a tensor of shape (2,)")
+def two_numbers_where_one_is_asked_for(*sizes):
+    return torch.tensor([find_task("kv_cache_bytes").reference(*sizes)] * 2)
 
 
 @told("attention", "keys-not-transposed", "RuntimeError", "q @ k  # this", status="error")
@@ -385,6 +436,63 @@ def test_the_verdict_shows_input_index_and_values():
     assert "<img" in verdict._repr_html_()
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (4, 2, 3)])
+def test_a_difference_shows_what_was_expected_and_what_came(shape):
+    found = compare([torch.zeros(shape)], [torch.ones(shape)], ("result",))
+    assert not found.expected.any()
+    assert found.actual.all()
+    assert found.expected.shape == found.actual.shape == (1, 1, *shape)[-2:]
+    count, index = math.prod(shape), f", at index {[0] * len(shape)}" if shape else ""
+    more = f" {count} of {count} numbers differ, by up to 1.0000."
+    more += " Each of your numbers is the expected one plus 1."
+    text = f"In the result{index}: expected 0.0000, got 1.0000."
+    assert found.text == text + more * (count > 1)
+
+
+@pytest.mark.parametrize(
+    ("want", "got", "text"),
+    [
+        (
+            torch.zeros(3),
+            torch.zeros(4),
+            "The result should have shape (3,), but has (4,).",
+        ),
+        (
+            torch.zeros(2, 3),
+            torch.zeros(3, 2),
+            "The result should have shape (2, 3), but has (3, 2). The last two sizes have changed places.",
+        ),
+        (3, 10**99, f"The result should be 3, but is {10**99}."),
+        (3, 10**100, "The result should be 3, but is a number of more than 100 digits."),
+    ],
+)
+def test_a_difference_of_sizes_or_of_numbers_is_said(want, got, text):
+    assert compare([want], [got], ("result",)).text == text
+
+
+SQUARE = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
+
+
+@pytest.mark.parametrize(
+    ("got", "clue"),
+    [
+        (SQUARE.mT, "Yours is the expected one transposed."),
+        (SQUARE * 1.5, "Each of your numbers is 1.5 times the expected one."),
+        (SQUARE + 0.25, "Each of your numbers is the expected one plus 0.25."),
+        (SQUARE / (SQUARE > 1), "1 of your numbers is nan or inf."),
+        (SQUARE / (SQUARE > 2), "2 of your numbers are nan or inf."),
+        (SQUARE.flip(0), "by up to 3.0000."),
+    ],
+)
+def test_a_simple_relation_to_what_was_expected_is_said(got, clue):
+    assert compare([SQUARE], [got], ("result",)).text.endswith(clue)
+
+
+def test_what_agrees_is_relative_to_the_largest_number_expected():
+    large = torch.tensor([1.0, 1e6])
+    assert compare([large], [large + 1], ("result",)) is None
+
+
 def test_a_layer_with_a_second_name_keeps_its_weights():
     class WithNames(attn_lib.MultiHeadAttention):
         def __init__(self, d_model, num_heads):
@@ -472,6 +580,16 @@ def test_the_sessions_settings_do_not_touch_the_verdict(dtype):
     finally:
         torch.set_default_dtype(torch.float32)
     assert verdict.status == "passed", str(verdict)
+
+
+def test_an_answer_has_one_thread_and_the_session_its_own():
+    threads, seen = torch.get_num_threads(), set()
+    torch.set_num_threads(3)
+    try:
+        judge("attention", lambda *x: seen.add(torch.get_num_threads()) or right(*x))
+        assert (seen, torch.get_num_threads()) == ({1}, 3)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def test_prints_and_warnings_are_shown_in_the_verdict_and_bounded(capsys):

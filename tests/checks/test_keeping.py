@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from attn_lib.checks import check, judge, mine, progress, store
+from attn_lib.checks.source import load_source
 
 CELLS = '''
 import math
@@ -176,6 +177,38 @@ def test_a_passed_task_stays_passed_after_a_later_mistake():
     assert kept["attention_scores"]["attempts"] == 2
 
 
+def test_an_answer_that_cannot_be_kept_leaves_the_kept_one():
+    check("attention_scores", scores)
+    before = store.load()[0]["attention_scores"]["source"]
+    assert before
+    verdict = check("attention_scores", lambda q, k: scores(q, k))
+    assert "Not kept" in verdict.note
+    assert store.load()[0]["attention_scores"]["source"] == before
+
+
+FROM_ELSEWHERE = """
+import attn_lib
+from torch import nn
+
+class SelfAttention(nn.Module):
+    attend = staticmethod(attn_lib.einsum_attention)  # its source says nothing of this class
+
+    def __init__(self, d_model, head_dim):
+        super().__init__()
+        for name in "qkv":
+            setattr(self, f"{name}_proj", nn.Linear(d_model, head_dim, bias=False))
+
+    def forward(self, x):
+        return self.attend(self.q_proj(x), self.k_proj(x), self.v_proj(x))[0]
+"""
+
+
+def test_a_class_whose_first_member_is_from_elsewhere_is_kept():
+    answer = load_source(FROM_ELSEWHERE, "SelfAttention")
+    assert check("SelfAttention", answer).note == ""
+    assert "class SelfAttention" in store.load()[0]["SelfAttention"]["source"]
+
+
 NO_TEXT = b"\xff\xfe\x00\x80"
 NO_TASKS = [b'{"tasks": []}', b'{"tasks": {"attention": 3}}', b'{"tasks": {"a": {}}}']
 
@@ -192,6 +225,19 @@ def test_a_damaged_file_is_set_aside_not_lost(damage, learner_home, capsys):
     assert aside.read_bytes() == damage
     check("attention_scores", scores)
     assert store.load()[0]["attention_scores"]["passed"]
+
+
+def test_a_damaged_file_that_cannot_be_set_aside_is_not_said_to_be(
+    learner_home, monkeypatch, capsys
+):
+    learner_home.mkdir()
+    store.path().write_bytes(b"{")
+    monkeypatch.setattr(os, "replace", Mock(side_effect=OSError("in use")))
+    progress()
+    said = capsys.readouterr().out
+    assert "is damaged and cannot be set aside: in use" in said
+    assert "not lost" not in said
+    assert store.path().read_bytes() == b"{"
 
 
 def test_a_folder_that_cannot_be_written_gives_a_message(learner_home, capsys):

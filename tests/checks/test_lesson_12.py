@@ -35,7 +35,8 @@ def handed_out(name):
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_is_handed_out_is_broken_by_the_planted_rows_and_named_so(name):
+def test_what_is_handed_out_is_broken_by_the_planted_rows_and_named_so(name, monkeypatch):
+    monkeypatch.setattr("attn_lib.checks.recognize.PAIR_SECONDS", 30)  # on a busy machine
     function = handed_out(name)
     planted = ast.parse(broken(name)).body[0]
     assert ast.unparse(function.body) == ast.unparse(planted.body)

@@ -25,6 +25,15 @@ def test_one_slip_is_named_however_it_is_written():
     assert "waits" not in verdict.message
 
 
+def test_a_lost_gradient_beside_a_slip_is_said_to_wait():
+    def answer(q, k, v):
+        weights = (q @ k.detach().mT).softmax(-1)
+        return weights @ v, weights
+
+    verdict = judge("attention", answer)
+    assert (verdict.mistake, verdict.second) == ("scale-missing", "no-gradient")
+
+
 def test_two_slips_at_once_are_both_named_and_one_is_asked_about():
     def answer(q, k, v):
         weights = (q @ k.mT).softmax(1)

@@ -13,7 +13,7 @@ import pytest
 from attn_lib.grading.batch import Row
 from attn_lib.grading.find import File
 from attn_lib.grading.grade import Report, TaskResult, ungraded, worth_points
-from attn_lib.grading.keep import Kept, write_whole
+from attn_lib.grading.keep import Kept, course_version, write_whole
 from attn_lib.grading.reports import (
     defused,
     feedback_page,
@@ -198,6 +198,21 @@ def test_a_kept_result_is_found_by_all_that_it_depends_on(tmp_path, monkeypatch)
         assert kept.load(*other) is None
     monkeypatch.setattr("attn_lib.grading.keep.course_version", lambda: "another")
     assert kept.load("ab", 1, 3, False) is None
+
+
+def test_a_change_of_the_courses_code_is_another_version(tmp_path, monkeypatch):
+    monkeypatch.setattr("attn_lib.grading.keep.PACKAGE", tmp_path)
+    seen = []
+    for name, code in (("a", "x = 1"), ("a", "x = 2"), ("b/c", ""), ("b/d", "")):
+        path = tmp_path / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(code)
+        seen.append(course_version.__wrapped__())
+    path.rename(tmp_path / "d.py")  # the same text elsewhere
+    seen.append(course_version.__wrapped__())
+    monkeypatch.setattr("torch.__version__", "another")
+    seen.append(course_version.__wrapped__())
+    assert len(set(seen)) == len(seen)
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"lesson": 1}', "null", "[" * 5000])

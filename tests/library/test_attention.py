@@ -264,3 +264,10 @@ def test_value_error_names_expected_and_actual(kernel, shapes, mask, message):
     q, k, v = (torch.zeros(shape) for shape in shapes)
     with pytest.raises(ValueError, match=message):
         kernel(q, k, v, mask=mask)
+
+
+@pytest.mark.parametrize(("L", "S", "D"), [(3, 5, 5), (5, 7, 5), (5, 5, 3)])
+def test_the_fused_kernel_takes_no_width_for_a_length(L, S, D):
+    q, k, v = (torch.randn(1, 2, length, D) for length in (L, S, S))
+    ours = fused_attention(q, k, v, is_causal=True)[0]
+    torch.testing.assert_close(ours, einsum_attention(q, k, v, is_causal=True)[0])

@@ -63,6 +63,10 @@ def test_decoder_block_equals_pytorchs_decoder_layer():
         x, context, tgt_mask=~torch.ones(5, 5).tril().bool(), memory_key_padding_mask=~real
     )
     close(block(x, context, is_causal=True, context_mask=real), expected)
+    causal = torch.ones(5, 5).tril().bool()
+    close(block(x, context, mask=causal, context_mask=real), expected)
+    unmasked = layer(x, context, memory_key_padding_mask=~real)
+    close(block(x, context, context_mask=real), unmasked)
 
 
 def test_pre_norm_block_equals_that_of_gpt2():

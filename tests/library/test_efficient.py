@@ -80,6 +80,12 @@ def test_a_window_gives_output_and_gradients_of_its_mask(problem, window):
     assert_same(kernel, inputs, options, expected)
 
 
+@pytest.mark.parametrize("axes", [(), (3,), (2, 3, 2)])
+def test_there_may_be_any_number_of_axes_before_the_tokens(axes):
+    inputs = [draw(*axes, 5, 4, seed=seed) for seed in range(3)]
+    assert_same(partial(chunked_attention, chunk_size=2), inputs, {}, {})
+
+
 @pytest.mark.parametrize("window", [70, 300, 1500])
 def test_a_window_over_several_blocks_of_keys_equals_its_mask(window):
     inputs = [draw(1, 2, 1400, 4, seed=seed) for seed in range(3)]

@@ -185,6 +185,14 @@ def test_a_mask_of_keys_and_the_cache_must_fit():
             r"x of shape \(B, length, 16\), got \(5, 16\)",
         ),
         (
+            lambda: repeat_kv(torch.zeros(1, 2, 3, 5), 3),
+            r"Hkv a divisor of 3, got \(1, 2, 3, 5\)",
+        ),
+        (
+            lambda: repeat_kv(torch.zeros(2, 3, 5), 6),
+            r"x \(B, Hkv, S, D\) .* got \(2, 3, 5\)",
+        ),
+        (
             lambda: mean_pool_kv(torch.zeros(10, 3), 4, 2),
             r"\(H\*D, E\) of 4 heads, .* got \(10, 3\)",
         ),

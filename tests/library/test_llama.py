@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -58,8 +59,9 @@ def test_the_table_ends():
         RopeTable(16, 30, base=1e5)(torch.ones(1, 1, 2, 16), torch.ones(1, 1, 2, 16), 29)
 
 
-def test_head_and_embedding_are_one_parameter(model):
+def test_head_and_embedding_are_one_parameter_and_all_are_trained(model):
     assert model.head.weight is model.embed.weight
+    assert all(p.requires_grad for p in Llama(SMALL).parameters())
     assert sum(p is model.embed.weight for p in model.parameters()) == 1
 
 
@@ -94,7 +96,8 @@ def test_stream_goes_on_where_the_caches_end(model):
     assert second == generate(model, torch.tensor([ids[:-3]]), 3)[0, -3:].tolist()
 
 
-def test_stream_says_when_the_caches_are_full(model):
+def test_stream_says_when_the_caches_are_full():
+    model = Llama(replace(SMALL, num_layers=1))  # the fewest caches
     tokens = stream(model, [1, 2], model.new_caches(1, 3))
     assert len([next(tokens), next(tokens)]) == 2
     with pytest.raises(ValueError, match="at most 3 tokens"):

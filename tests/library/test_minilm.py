@@ -46,6 +46,11 @@ def test_attention_has_a_row_of_shares_for_every_token(encoder):
 
 
 @needs_weights
+def test_a_long_text_is_cut_to_the_length_of_its_training(encoder):
+    assert len(encoder.tokenizer.encode("word " * 300).ids) == 256
+
+
+@needs_weights
 def test_it_looks_at_the_trophy(encoder):
     """What lesson 00 shows, with wide bounds."""
     sentence = "The trophy did not fit in the suitcase because it was too big."

@@ -20,6 +20,7 @@ def test_one_head_equals_its_formula():
 
 def test_one_head_attends_to_a_context():
     head = sharpen(SingleHeadAttention(10, 6))
+    assert [*head.state_dict()] == ["q_proj.weight", "k_proj.weight", "v_proj.weight"]
     x, context = torch.randn(2, 5, 10), torch.randn(2, 7, 10)
     output, weights = head(x, context, return_weights=True)
     assert output.shape == (2, 5, 6)

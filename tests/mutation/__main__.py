@@ -1,0 +1,136 @@
+"""Which changes of the code no test notices: `python -m tests.mutation [FILE ...]`, run by `make deep`.
+
+Of each file, a sample of machine-made mutants is tried in a copy of the course, one after the other, with
+the tests that concern it. `done.json` notes what was found, file by file: a run can be broken off, and
+does only what has changed since. More than 3 % unnoticed in a package is a failure.
+"""
+
+import functools
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+
+from tests.mutation.calls import PROCESSES, Calls
+from tests.mutation.harmless import HARMLESS
+from tests.mutation.mutants import Mutant, mutants
+from tests.mutation.run import ROOT, Copy, copied
+
+KEPT = Path(__file__).with_name("done.json")
+TESTS = {
+    "attn_lib": "tests/library",
+    "attn_lib/models": "tests/library",
+    "attn_lib/checks": "tests/checks",
+    "attn_lib/grading": "tests/grading",
+}
+# Left out: they look at a module from far away, and take minutes.
+SLOW = re.compile("explorer|plotting|simulated|tasks|chat|serve.py|smollm2")
+ONE_IN = 20  # mutants of a file, at least MINIMUM
+MINIMUM = 3
+ALLOWED = 0.03  # the share that may go unnoticed
+
+
+def main() -> int:
+    """Try the files that are named, or have changed; print what went unnoticed, and the rates."""
+    files = sys.argv[1:] or [path for path in everything() if is_changed(path)]
+    with copied() as course:
+        for number, path in enumerate(files, start=1):
+            print(f"{number} of {len(files)}: {path}", flush=True)
+            keep(path, unnoticed(path, course))
+    return report()
+
+
+def everything() -> list[str]:
+    """Return the modules of the packages that are tested so."""
+    paths = (path for package in TESTS for path in sorted(Path(ROOT, package).glob("*.py")))
+    return [path.relative_to(ROOT).as_posix() for path in paths if sampled(path)]
+
+
+def sampled(path: Path) -> list[Mutant]:
+    """Return a sample of a file's mutants: by their hash, so that other lines do not change it."""
+    name = path.relative_to(ROOT).as_posix()
+    made = [
+        m for m in mutants(path.read_text()) if (name, m.place, m.change) not in HARMLESS
+    ]
+    made.sort(
+        key=lambda m: hashlib.sha256(f"{name} {m.place} {m.change}".encode()).digest()
+    )
+    return made[: max(MINIMUM, len(made) // ONE_IN)]
+
+
+def unnoticed(path: str, course: Copy) -> list[str]:
+    """Run on each mutant of the sample the tests that concern it; return those that pass them all."""
+    target, survivors = course.folder / path, []
+    before = target.read_text()
+    calls = tests_by_function(str(Path(path).parent), course)
+    for mutant in sampled(ROOT / path):
+        target.write_text(mutant.source)
+        what = f"{mutant.place}: {mutant.change}"
+        if course.passes(concerned(calls, path, mutant.place)):
+            survivors.append(what)
+        print(f"    {'unnoticed: ' * (what in survivors)}{what}", flush=True)
+    target.write_text(before)
+    return survivors
+
+
+@functools.cache
+def tests_by_function(package: str, course: Copy) -> Calls:
+    """Run a package's tests as it is; return which of them call which function, and how long they take."""
+    files = sorted(Path(ROOT, TESTS[package]).glob("test_*.py"))
+    return course.watched(
+        [str(path.relative_to(ROOT)) for path in files if not SLOW.search(path.name)]
+    )
+
+
+def concerned(calls: Calls, path: str, place: str) -> list[str]:
+    """Return the tests that call a function, the quickest first; then those that call others of its
+    module, or start processes. All of the package, if none of them runs the module in its own process.
+    """
+    of_function = calls.get(f"{path}:{place}", {})
+    every = {test: t for tests in calls.values() for test, t in tests.items()}
+    of_module = {test for key in calls if key.startswith(f"{path}:") for test in calls[key]}
+    elsewhere = calls.get(PROCESSES, {}).keys()
+    rest = ((of_module | elsewhere) if of_module else every.keys()) - of_function.keys()
+    return [*sorted(of_function, key=every.get), *sorted(rest, key=every.get)]
+
+
+def is_changed(path: str) -> bool:
+    return _kept().get(path, {}).get("hash") != _hash_of(path)
+
+
+def keep(path: str, survivors: list[str]) -> None:
+    """Write down what was found in a file."""
+    entry = {
+        "hash": _hash_of(path),
+        "tried": len(sampled(ROOT / path)),
+        "unnoticed": survivors,
+    }
+    kept = {name: old for name, old in _kept().items() if (ROOT / name).exists()}
+    KEPT.write_text(json.dumps(kept | {path: entry}, indent=1, sort_keys=True) + "\n")
+
+
+def report() -> int:
+    """Print the rate of each package and what went unnoticed; return 1 if it is too much anywhere."""
+    too_much = 0
+    for package in TESTS:
+        mine = {p: e for p, e in _kept().items() if str(Path(p).parent) == package}
+        tried = sum(entry["tried"] for entry in mine.values())
+        found = [
+            f"{path}: {what}" for path, entry in mine.items() for what in entry["unnoticed"]
+        ]
+        print(f"{package}: {len(found)} of {tried} unnoticed", *found, sep="\n    ")
+        too_much |= len(found) > ALLOWED * tried
+    return too_much
+
+
+def _kept() -> dict[str, dict]:
+    return json.loads(KEPT.read_text()) if KEPT.exists() else {}
+
+
+def _hash_of(path: str) -> str:
+    return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
