@@ -1,10 +1,10 @@
 """Grade a folder of submissions: find them, grade what is new, and put together what each learner gets."""
 
 import contextlib
+import re
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -12,9 +12,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
-from attn_lib.grading.find import File, find, read
+from attn_lib.grading.find import File, find, listed, read
 from attn_lib.grading.grade import Report, grade_submission, ungraded, worth_points
 from attn_lib.grading.keep import Kept
+from attn_lib.grading.row import Row
 from attn_lib.grading.workers import Done, Grade, Job, cores, on_cluster, on_this_machine
 
 NO_LESSON = "Which lesson it belongs to cannot be told: give it with --lesson."
@@ -22,29 +23,6 @@ NO_LESSON = "Which lesson it belongs to cannot be told: give it with --lesson."
 
 class Busy(RuntimeError):
     """Another run writes to the same folder."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """What one learner gets for one lesson.
-
-    Attributes:
-        learner: the name.
-        lesson: its number; None if it cannot be told.
-        report: of the notebook that counts; None without a lesson.
-        problem: why nothing could be graded, or "".
-        note: anything else an instructor should know.
-        files: all that the learner handed in for the lesson, the one that counts first.
-        again: whether another run may come to another result.
-    """
-
-    learner: str
-    lesson: int | None
-    report: Report | None
-    problem: str
-    note: str
-    files: tuple[File, ...]
-    again: bool = False
 
 
 @contextlib.contextmanager
@@ -122,7 +100,7 @@ def _graded(
 
     wanted = {
         (file.sha256, file.lesson): Job(file.sha256, folder / file.path, file.lesson)
-        for file in files
+        for _, _, (file, *_) in handed_in(files)
         if file.lesson is not None and file.sha256 and not file.problem
     }
     done = {
@@ -181,6 +159,27 @@ def _read_again(job: Job) -> bytes:
     return data
 
 
+def handed_in(files: list[File]) -> Iterator[tuple[str, int | None, list[File]]]:
+    """Yield what each learner handed in for each lesson; the one file that counts comes first.
+
+    It is the latest that can be read; of several from one second, the last by number.
+    """
+    for (learner, lesson), own in groupby(files, lambda file: (file.learner, file.lesson)):
+        yield (
+            learner,
+            lesson,
+            sorted(
+                own, key=lambda f: (not f.problem, f.modified, _counted(f)), reverse=True
+            ),
+        )
+
+
+def _counted(file: File) -> list[tuple[int, str]]:
+    """Return a file's name as something to sort by: "x (2)" after "x", and "x (10)" after both."""
+    parts = re.findall(r"\d+|\D+", file.path.stem)
+    return [(int(part) if part.isdecimal() else 0, part) for part in parts]
+
+
 def _rows(
     files: list[File],
     done: dict[tuple[str, int], Report],
@@ -188,31 +187,17 @@ def _rows(
     seed: int,
 ) -> Iterator[Row]:
     """Put together what each learner gets for each lesson."""
-    for (learner, lesson), group in groupby(
-        files, lambda file: (file.learner, file.lesson)
-    ):
-        own = list(group)
+    for learner, lesson, own in handed_in(files):
         if lesson is None or not worth_points(lesson):
             problem = "; ".join(dict.fromkeys(f.problem or NO_LESSON for f in own))
             yield Row(learner, None, None, problem, "", tuple(own))
             continue
-        results = []
-        for file in own:
-            key = file.sha256, lesson
-            problem = file.problem or failures.get(key, "")
-            report = ungraded(lesson, seed, problem) if problem else done[key]
-            results.append((file, report, key in failures and not file.problem))
-        # All are graded and the best counts: a rule that does not hang on dates, which copying
-        # changes. Equally good ones count in the order of their names.
-        results.sort(key=lambda r: (-r[1].points, bool(r[1].problem), r[0].name))
-        _, best, _ = results[0]
+        latest, key = own[0], (own[0].sha256, lesson)
+        failure = "" if latest.problem else failures.get(key, "")
+        problem = latest.problem or failure
+        report = ungraded(lesson, seed, problem) if problem else done[key]
         note = ""
-        if len(results) > 1:
-            each = ", ".join(
-                f"{file.name} ({report.points:g})" for file, report, _ in results
-            )
-            note = f"{len(results)} notebooks were handed in, the best counts: {each}."
-        again = any(failed for _, _, failed in results)
-        yield Row(
-            learner, lesson, best, best.problem, note, tuple(r[0] for r in results), again
-        )
+        if len(own) > 1:
+            others = listed([file.name for file in own[1:]])
+            note = f"{len(own)} notebooks were handed in. Only the latest is graded: {latest.name}, not {others}."
+        yield Row(learner, lesson, report, report.problem, note, tuple(own), bool(failure))

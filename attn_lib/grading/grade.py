@@ -152,12 +152,14 @@ def _result(verdict: Verdict) -> TaskResult:
 
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
 
 
 def clean(text: str) -> str:
     """Return text that can be written to any file, and is the same on every run.
 
-    Control characters and halves of surrogate pairs become U+FFFD, addresses of objects "0x...".
+    Control characters and halves of surrogate pairs become U+FFFD, addresses of objects "0x...". Marks
+    that turn the direction of writing, and could make a line read as another one, are left out.
     """
-    return _ADDRESS.sub("0x...", _UNPRINTABLE.sub("\ufffd", text))
+    return _ADDRESS.sub("0x...", _UNPRINTABLE.sub("\ufffd", _TURNS.sub("", text)))

@@ -11,9 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from attn_lib.grading.batch import Row
 from attn_lib.grading.grade import Report, TaskResult, worth_points
 from attn_lib.grading.keep import course_version, write_whole
+from attn_lib.grading.row import Row
 
 STATUSES = ("passed", "wrong", "error", "not attempted", "not graded")
 
@@ -113,7 +113,8 @@ def grades_csv(rows: list[Row]) -> str:
     return file.getvalue()
 
 
-_FORMULA = re.compile(r"(^|[;\t\n\r])(?=\s*[=+\-@|%＝＋－＠])")
+_UNSEEN = r"\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+_FORMULA = re.compile(rf"(^|[;\t\n\r])(?=[{_UNSEEN}]*[=+\-@|%＝＋－＠])")
 
 
 def defused(text: str) -> str:
