@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from attn_lib.grading.find import find, passed_over
 from attn_lib.grading.grade import grade_submission
 from attn_lib.grading.reports import grades_csv
 from attn_lib.grading.workers import Job, OtherVersion, on_cluster, on_this_machine, work
-from tests.grading.fakes import as_told, full_marks, never
+from tests.grading.fakes import as_told, begin_as_told, full_marks, never
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = (ROOT / "solutions/01_single_head/01_single_head.ipynb").read_bytes()
@@ -288,6 +289,28 @@ def test_a_process_that_dies_takes_nothing_with_it(tmp_path):
     # What failed here is graded again; the rest is kept.
     rows = grade_class(folder, tmp_path / "out", seed=3, jobs=2, grade=full_marks)
     assert [row.report.points for row in rows] == [10] * 7
+
+
+@pytest.mark.parametrize("deaths", [1, 2, 40])
+def test_a_process_that_dies_while_it_starts_does_not_end_the_class(
+    tmp_path, monkeypatch, deaths
+):
+    class Noticing(ProcessPoolExecutor):
+        def submit(self, *arguments):
+            future = super().submit(*arguments)
+            time.sleep(0.1)  # until the death is noticed
+            return future
+
+    monkeypatch.setattr("attn_lib.grading.workers.ProcessPoolExecutor", Noticing)
+    monkeypatch.setattr("attn_lib.grading.workers._begin", begin_as_told)
+    folder = told(tmp_path / "class", 2)
+    for number in range(deaths):
+        (tmp_path / f"die-at-start-{number}").touch()
+    rows = grade_class(folder, tmp_path / "out", seed=3, jobs=2, grade=full_marks)
+    failed = [row for row in rows if row.again]
+    assert len(failed) == (2 if deaths == 40 else 0)
+    assert all("while it started" in row.problem for row in failed)
+    assert all(row.report.points == 10 for row in rows if row not in failed)
 
 
 def test_a_file_that_changes_meanwhile_is_not_kept_under_a_wrong_name(tmp_path):
