@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -53,6 +54,7 @@ def grade_class(
     jobs: int = 0,
     dask: str = "",
     unsafe: bool = False,
+    strict: bool = False,
     grade: Grade = grade_submission,
 ) -> list[Row]:
     """Grade everything that a class handed in; keep each result, and go on where a run stopped.
@@ -65,6 +67,7 @@ def grade_class(
         jobs: processes at a time; 0 for one on each core.
         dask: the address of a dask cluster to use instead.
         unsafe: without the sandbox.
+        strict: an answer that is wrong because it calls a wrong one gets no points.
         grade: the function that grades one submission.
 
     Returns:
@@ -77,7 +80,7 @@ def grade_class(
     """
     with alone(out):
         try:
-            return _graded(folder, out, seed, lesson, jobs, dask, unsafe, grade)
+            return _graded(folder, out, seed, lesson, jobs, dask, unsafe, strict, grade)
         finally:
             shutil.rmtree(out / ".work", ignore_errors=True)
 
@@ -90,10 +93,12 @@ def _graded(
     jobs: int,
     dask: str,
     unsafe: bool,
+    strict: bool,
     grade: Grade,
 ) -> list[Row]:
     files = find(folder, lesson=lesson, leave_out=out)
-    kept = Kept(out / "results")
+    kept = Kept(out / "results", strict)
+    grade = partial(grade, strict=True) if strict else grade
     kept.folder.mkdir(exist_ok=True)
     shutil.rmtree(out / ".work", ignore_errors=True)  # of a run that was killed
     (out / ".work").mkdir()

@@ -154,7 +154,6 @@ def _nothing(message: str, task: Task | None = None) -> TaskResult:
         status="error",
         points=0.0,
         max_points=task.points if task else 0.0,
-        mistake=None,
         message=message,
         html="",
     )

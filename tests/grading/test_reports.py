@@ -198,6 +198,7 @@ def test_a_kept_result_is_found_by_all_that_it_depends_on(tmp_path, monkeypatch)
         ("ab", 1, 3, True),
     ):
         assert kept.load(*other) is None
+    assert Kept(tmp_path, strict=True).load("ab", 1, 3, False) is None
     monkeypatch.setattr("attn_lib.grading.keep.course_version", lambda: "another")
     assert kept.load("ab", 1, 3, False) is None
 
