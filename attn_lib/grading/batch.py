@@ -4,11 +4,13 @@ import contextlib
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 from tqdm import tqdm
@@ -16,9 +18,11 @@ from tqdm import tqdm
 from attn_lib.grading.find import File, find, listed, read
 from attn_lib.grading.grade import Report, grade_submission, ungraded, worth_points
 from attn_lib.grading.keep import Kept
+from attn_lib.grading.roster import Roster
 from attn_lib.grading.row import Row
 from attn_lib.grading.workers import Done, Grade, Job, cores, on_cluster, on_this_machine
 
+NOTHING = "Nothing was handed in."
 NO_LESSON = "Which lesson it belongs to cannot be told: give it with --lesson."
 
 
@@ -51,6 +55,7 @@ def grade_class(
     *,
     seed: int,
     lesson: int | None = None,
+    roster: Roster | None = None,
     jobs: int = 0,
     dask: str = "",
     unsafe: bool = False,
@@ -64,6 +69,7 @@ def grade_class(
         out: for the results; made if it is not there.
         seed: of the inputs.
         lesson: only this one.
+        roster: who is in the class; each of them gets a row.
         jobs: processes at a time; 0 for one on each core.
         dask: the address of a dask cluster to use instead.
         unsafe: without the sandbox.
@@ -78,59 +84,66 @@ def grade_class(
         Busy: another run writes to `out`.
         NoSandbox: bubblewrap does not work.
     """
-    with alone(out):
-        try:
-            return _graded(folder, out, seed, lesson, jobs, dask, unsafe, strict, grade)
-        finally:
-            shutil.rmtree(out / ".work", ignore_errors=True)
+    if strict:
+        grade = partial(grade, strict=True)
+    with alone(out), _work_folder(out) as work:
+        files = find(folder, lesson=lesson, leave_out=out)
+        if roster:
+            files = roster.claimed(files)
+
+        def outcomes(todo: list[Job]) -> Iterator[Done]:
+            both: Any = {"seed": seed, "unsafe": unsafe, "grade": grade}
+            if dask:
+                return on_cluster(todo, _read_again, address=dask, **both)
+            processes = min(jobs or cores(), len(todo))
+            return on_this_machine(
+                todo, _read_again, processes=processes, folder=work, **both
+            )
+
+        wanted = {
+            (file.sha256, file.lesson): Job(file.sha256, folder / file.path, file.lesson)
+            for _, _, (file, *_) in handed_in(files)
+            if file.lesson is not None and file.sha256 and not file.problem
+        }
+        kept = Kept(out / "results", strict)
+        done, failures = _graded(wanted, kept, outcomes, seed, unsafe)
+    rows = list(_rows(files, done, failures, seed))
+    if roster:
+        rows = sorted(_whole_class(rows, roster, lesson, seed), key=by_name)
+    return rows
+
+
+@contextlib.contextmanager
+def _work_folder(out: Path) -> Iterator[Path]:
+    """Make a folder for what is temporary; take away also that of a run that was killed."""
+    work = out / ".work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+Key = tuple[str, int]  # a submission's hash, and the lesson
 
 
 def _graded(
-    folder: Path,
-    out: Path,
+    wanted: dict[Key, Job],
+    kept: Kept,
+    outcomes: Callable[[list[Job]], Iterator[Done]],
     seed: int,
-    lesson: int | None,
-    jobs: int,
-    dask: str,
     unsafe: bool,
-    strict: bool,
-    grade: Grade,
-) -> list[Row]:
-    files = find(folder, lesson=lesson, leave_out=out)
-    kept = Kept(out / "results", strict)
-    grade = partial(grade, strict=True) if strict else grade
+) -> tuple[dict[Key, Report], dict[Key, str]]:
+    """Return a report for each submission, kept from an earlier run or made by `outcomes`; or why not."""
     kept.folder.mkdir(exist_ok=True)
-    shutil.rmtree(out / ".work", ignore_errors=True)  # of a run that was killed
-    (out / ".work").mkdir()
-
-    wanted = {
-        (file.sha256, file.lesson): Job(file.sha256, folder / file.path, file.lesson)
-        for _, _, (file, *_) in handed_in(files)
-        if file.lesson is not None and file.sha256 and not file.problem
-    }
     done = {
         key: report
         for key in wanted
         if (report := kept.load(*key, seed=seed, unsafe=unsafe)) is not None
     }
-    failures: dict[tuple[str, int | None], str] = {}
+    failures: dict[Key, str] = {}
     todo = [job for key, job in wanted.items() if key not in done]
-
-    def outcomes() -> Iterator[Done]:
-        if dask:
-            return on_cluster(
-                todo, _read_again, seed=seed, unsafe=unsafe, address=dask, grade=grade
-            )
-        return on_this_machine(
-            todo,
-            _read_again,
-            seed=seed,
-            unsafe=unsafe,
-            processes=min(jobs or cores(), len(todo)),
-            folder=out / ".work",
-            grade=grade,
-        )
-
     with tqdm(
         total=len(wanted),
         initial=len(done),
@@ -141,7 +154,7 @@ def _graded(
         dynamic_ncols=True,
         disable=not wanted,
     ) as bar:
-        for one in outcomes() if todo else ():
+        for one in outcomes(todo) if todo else ():
             key = one.job.sha256, one.job.lesson
             if one.report is not None:
                 kept.save(one.job.sha256, one.report, unsafe)
@@ -149,7 +162,7 @@ def _graded(
             else:
                 failures[key] = one.failure
             bar.update()
-    return list(_rows(files, done, failures, seed))
+    return done, failures
 
 
 def _read_again(job: Job) -> bytes:
@@ -162,6 +175,11 @@ def _read_again(job: Job) -> bytes:
     if sha256(data).hexdigest() != job.sha256:
         raise OSError("the file was changed while the class was graded")
     return data
+
+
+def by_name(row: Row) -> tuple:
+    """Return a key that puts rows in alphabetical order."""
+    return row.learner.casefold(), row.learner, row.lesson or 0
 
 
 def handed_in(files: list[File]) -> Iterator[tuple[str, int | None, list[File]]]:
@@ -187,8 +205,8 @@ def _counted(file: File) -> list[tuple[int, str]]:
 
 def _rows(
     files: list[File],
-    done: dict[tuple[str, int], Report],
-    failures: dict[tuple[str, int | None], str],
+    done: dict[Key, Report],
+    failures: dict[Key, str],
     seed: int,
 ) -> Iterator[Row]:
     """Put together what each learner gets for each lesson."""
@@ -206,3 +224,22 @@ def _rows(
             others = listed([file.name for file in own[1:]])
             note = f"{len(own)} notebooks were handed in. Only the latest is graded: {latest.name}, not {others}."
         yield Row(learner, lesson, report, report.problem, note, tuple(own), bool(failure))
+
+
+def _whole_class(
+    rows: list[Row], roster: Roster, lesson: int | None, seed: int
+) -> Iterator[Row]:
+    """Yield the rows with the ids of a roster, and one of no points for whoever handed in nothing."""
+    ids = {person.name: person.id for person in roster.people}
+    for row in rows:
+        note = row.note if row.learner in ids else f"Not in the roster. {row.note}".strip()
+        yield replace(row, id=ids.get(row.learner, ""), note=note)
+    lessons = {row.lesson for row in rows if row.lesson is not None} | (
+        {lesson} if lesson else set()
+    )
+    there = {(row.learner, row.lesson) for row in rows}
+    for person in roster.people:
+        for number in sorted(lessons):
+            if (person.name, number) not in there:
+                report = ungraded(number, seed, NOTHING)
+                yield Row(person.name, number, report, NOTHING, "", (), id=person.id)

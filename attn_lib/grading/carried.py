@@ -18,10 +18,9 @@ def called_by(name: str, cells: list[str]) -> set[str]:
     """Return the names that the code which defines a name uses, directly or by way of other names."""
     uses: dict[str, set[str]] = {}
     for cell in cells:
-        for statement in _statements(cell):
+        for bound, statement in defined_in(cell).items():
             used = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
-            for bound in _bound(statement):
-                uses[bound] = uses.get(bound, set()) | used
+            uses[bound] = uses.get(bound, set()) | used
     found, waiting = set[str](), [name]
     while waiting:
         new = uses.get(waiting.pop(), set()) - found
@@ -34,7 +33,7 @@ def with_ours(cells: list[str], names: list[str]) -> list[str]:
     """Return cells in which our answers take the place of a learner's, wherever these are defined."""
     changed, missing = list[str](), set(names)
     for cell in cells:
-        here = {bound for statement in _statements(cell) for bound in _bound(statement)}
+        here = defined_in(cell).keys()
         changed += [cell, *(our_answer(name) for name in names if name in here)]
         missing -= here
     return [*(our_answer(name) for name in names if name in missing), *changed]
@@ -50,12 +49,13 @@ def our_answer(name: str) -> str:
     return f"{_HEAD}\n\n{ast.unparse(definition)}\n\n{name} = {definition.name}"
 
 
-def _statements(cell: str) -> list[ast.stmt]:
-    """Return a cell's statements, without magics; none if it is no Python."""
+def defined_in(cell: str) -> dict[str, ast.stmt]:
+    """Return the names that a cell defines, each with the last statement that does; none if it is no Python."""
     try:
-        return ast.parse(_NO_PYTHON.sub("", cell)).body
+        statements = ast.parse(_NO_PYTHON.sub("", cell)).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+        return {}
+    return {name: statement for statement in statements for name in _bound(statement)}
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:

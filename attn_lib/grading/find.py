@@ -145,14 +145,17 @@ def _most(names: Iterator[str], lessons: dict[str, int]) -> int | None:
 
 def _lesson_in(path: Path) -> int | None:
     """Return the number in the name of a file or, failing that, of the folder nearest to it."""
-    known = {task.lesson for task in tasks() if task.points}
     *folders, name = path.parts
     # The first folder is the learner's.
-    for part in (Path(name).stem, *reversed(folders[1:])):
-        for match in _LESSON_IN_NAME.finditer(part):
-            if (number := int(match[1] or match[2])) in known:
-                return number
-    return None
+    found = map(lesson_in_name, (Path(name).stem, *reversed(folders[1:])))
+    return next((lesson for lesson in found if lesson is not None), None)
+
+
+def lesson_in_name(name: str) -> int | None:
+    """Return the number of the lesson that a name speaks of, or None."""
+    known = {task.lesson for task in tasks() if task.points}
+    found = (int(match[1] or match[2]) for match in _LESSON_IN_NAME.finditer(name))
+    return next((number for number in found if number in known), None)
 
 
 def _notebooks(top: Path, leave_out: Path | None) -> Iterator[Path]:
