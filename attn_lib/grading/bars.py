@@ -8,12 +8,13 @@ COLORS = ("#1b6ca8", "#7fb8de", "#e69f00", "#b3470f", "#d0d0d0", "#888888", "#4d
 _WIDTH, _LEFT, _RIGHT, _ROW = 720, 190, 130, 30
 
 
-def legend(labels: tuple[str, ...]) -> str:
-    """Name the colors."""
+def legend(counts: dict[str, list[int]], labels: tuple[str, ...]) -> str:
+    """Name the colors that there are."""
     items = "".join(
         f'<span><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="{color}"/>'
         f"</svg> {html.escape(label)}</span> "
-        for label, color in zip(labels, COLORS, strict=True)
+        for number, (label, color) in enumerate(zip(labels, COLORS, strict=True))
+        if any(own[number] for own in counts.values())
     )
     return f'<p class="legend">{items}</p>\n'
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 from attn_lib.grading.alike import NO_PROOF
 from attn_lib.grading.bars import bars, histogram, legend
-from attn_lib.grading.grade import worth_points
+from attn_lib.grading.grade import CARRIED, worth_points
 from attn_lib.grading.reports import STATUSES, breakable, page, problems
 from attn_lib.grading.row import Row
 
@@ -51,7 +51,7 @@ def _lesson(lesson: int, rows: list[Row]) -> str:
     )
     return (
         head
-        + legend(STATUSES)
+        + legend(counts, STATUSES)
         + bars(counts, names, STATUSES)
         + histogram(points, most)
         + _mistakes(rows)
@@ -63,7 +63,7 @@ def _mistakes(rows: list[Row]) -> str:
     made = Counter[tuple[str, str, str]]()
     for row in rows:
         for task in row.report.tasks if row.report else ():
-            if task.mistake:
+            if task.mistake and task.status != CARRIED:  # or it would count twice
                 made[task.name, task.mistake, task.question] += 1
     if not made:
         return ""

@@ -200,7 +200,8 @@ table { border-collapse: collapse; margin-bottom: 1rem; }
 th, td { text-align: left; padding: 0.2rem 1rem 0.2rem 0; overflow-wrap: break-word; }
 td:last-child, th:last-child { text-align: right; padding-right: 0; }
 .problem { border-left: 6px solid #b26a00; padding: 0.3rem 0.9rem; }
-.mistakes td:last-child { text-align: left; } .mistakes td:first-child { text-align: right; }
+.mistakes tr > :last-child { text-align: left; } .mistakes tr > :first-child { text-align: right; }
+.mistakes td { vertical-align: top; }
 .legend span { margin-right: 1rem; white-space: nowrap; } svg[role] { width: 100%; height: auto; }
 """
 
