@@ -55,17 +55,16 @@ def fingerprint(cells: list[str], lesson: int) -> str:
 
 def _without_names(answer: ast.stmt) -> str:
     """Write a definition without comments, docstrings and types, its names numbered as they come."""
+    for node in ast.walk(answer):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+            node.body = node.body[1:]
+        for place in ("annotation", "returns"):
+            if hasattr(node, place):
+                setattr(node, place, None)
     numbers: dict[str, str] = {}
     for node in ast.walk(answer):
-        if isinstance(node, ast.Name):
-            node.id = numbers.setdefault(node.id, f"_{len(numbers)}")
-        elif isinstance(node, ast.arg):
-            node.arg = numbers.setdefault(node.arg, f"_{len(numbers)}")
-            node.annotation = None
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            node.name = numbers.setdefault(node.name, f"_{len(numbers)}")
-            if ast.get_docstring(node) is not None:
-                node.body = node.body[1:]
-            if isinstance(node, ast.FunctionDef):
-                node.returns = None
+        for place in ("id", "arg", "name"):
+            name = getattr(node, place, None)
+            if isinstance(name, str) and not isinstance(node, ast.keyword):
+                setattr(node, place, numbers.setdefault(name, f"_{len(numbers)}"))
     return ast.dump(answer)

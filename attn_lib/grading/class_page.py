@@ -3,6 +3,7 @@
 import html
 from collections import Counter
 
+from attn_lib.checks.verdict import inline
 from attn_lib.grading.alike import NO_PROOF
 from attn_lib.grading.bars import bars, histogram, legend
 from attn_lib.grading.grade import CARRIED, worth_points
@@ -69,7 +70,7 @@ def _mistakes(rows: list[Row]) -> str:
         return ""
     lines = "".join(
         f"<tr><td>{count}</td><td><code>{breakable(task)}</code></td>"
-        f"<td>{html.escape(question)}<br><small>{html.escape(mistake)}</small></td></tr>\n"
+        f"<td>{inline(question)}<br><small>{html.escape(mistake)}</small></td></tr>\n"
         for (task, mistake, question), count in made.most_common(MOST)
     )
     head = '<th scope="col">learners</th><th scope="col">task</th><th scope="col">a question that leads out of it</th>'
