@@ -15,6 +15,7 @@ from filelock import FileLock
 from attn_lib.grading import __main__ as command
 from attn_lib.grading.__main__ import main
 from attn_lib.grading.release import CannotRelease, release
+from tests.grading import documented
 from tests.grading.fakes import full_marks
 from tests.grading.test_batch import EXERCISE, SOLUTION, class_of, notebook
 
@@ -228,33 +229,19 @@ def test_dask_that_is_not_installed_is_said(tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 @pytest.mark.usefixtures("sandbox_works")
 def test_the_command_itself_grades_a_class(tmp_path):
-    files = ONE | {"bob.ipynb": EXERCISE, "cut.ipynb": SOLUTION[:99], "=x.ipynb": b""}
-    folder = class_of(tmp_path / "class", files)
-    line = [
-        sys.executable,
-        "-m",
-        "attn_lib.grading",
-        "grade",
-        str(folder),
-        "--out",
-        "out",
-        "--lesson",
-        "1",
-    ]
-    run = subprocess.run(
-        line,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr
+    files = ONE | {"bob.ipynb": EXERCISE, "cut_01.ipynb": SOLUTION[:99], "=x_01.ipynb": b""}
+    documented.copy_course(tmp_path)
+    class_of(tmp_path / "grading/submitted", files)
+    [line] = [x for b in documented.blocks("Without nbgrader") for x in b if " grade " in x]
+    [run] = documented.run([line], tmp_path, {})
     assert "100%" in run.stderr
     assert "cut, lesson 1: It is not valid JSON" in run.stdout
-    assert [(line["learner"], line["total"]) for line in lines_of(tmp_path / "out")] == [
+    out = tmp_path / "grading/results"
+    assert [(line["learner"], line["total"]) for line in lines_of(out)] == [
         ("'=x", "0"), ("ada", "10"), ("bob", "0"), ("cut", "0"),
     ]  # fmt: skip
-    assert len(list((tmp_path / "out/feedback").iterdir())) == 4
+    assert len(list((out / "feedback").iterdir())) == 4
+    assert "Lesson 01" in (out / "class.html").read_text(encoding="utf-8")
 
 
 # --------------------------------------------------------------------------------- release
