@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,10 +15,13 @@ from filelock import FileLock
 
 from attn_lib.grading import __main__ as command
 from attn_lib.grading.__main__ import main
+from attn_lib.grading.batch import grade_class
 from attn_lib.grading.release import CannotRelease, release
+from attn_lib.grading.workers import Done
 from tests.grading import documented
 from tests.grading.fakes import full_marks
 from tests.grading.test_batch import EXERCISE, SOLUTION, class_of, notebook
+from tests.grading.test_roster import CANVAS, MOODLE
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE = {"ada/01_single_head.ipynb": SOLUTION}
@@ -176,6 +180,65 @@ def test_loose_files_that_are_no_notebooks_are_named(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "! Passed over, being neither notebooks nor folders: bob.zip." in said
     assert "Notebooks: 1, learners: 1" in said
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_the_documented_options_do_what_is_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    class_of(tmp_path / "grading/submitted", ONE)
+    os.utime(tmp_path / "grading/submitted/ada/01_single_head.ipynb", (2e9, 2e9))
+    Path("class.csv").write_text(CANVAS.replace("8,al", "8,ada"), encoding="utf-8")
+    lines = [
+        shlex.split(line)[3:]
+        for part in ("A roster, and the way back to Canvas or Moodle", "Late work")
+        for [line] in documented.blocks(part)
+    ]
+    points = {}
+    for number, arguments in enumerate(lines):
+        assert main(arguments) == 0
+        rows = lines_of(Path("grading/results"))
+        points[number] = {row["learner"]: (row["id"], row["total"]) for row in rows}
+    assert points == {
+        0: {"'=Lovelace, Ada": ("8", "10"), "Hopper, Grace": ("7", "0")}, 1: {"ada": ("", "0")},
+    }  # fmt: skip
+    assert "0.00" in Path("grading/results/canvas.csv").read_text(encoding="utf-8")
+    assert "100% of the points are lost" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_what_does_not_fit_together_is_refused(tmp_path, capsys):
+    folder, out = class_of(tmp_path / "class", ONE), tmp_path / "out"
+    arguments = ["grade", str(folder), "--out", str(out)]
+    (tmp_path / "moodle.csv").write_text(MOODLE, encoding="utf-8")
+    assert main([*arguments, "--roster", str(tmp_path / "moodle.csv")]) == 1
+    assert "add --lesson" in capsys.readouterr().err
+    assert main([*arguments, "--late-penalty", "10"]) == 1
+    assert "needs a --deadline" in capsys.readouterr().err
+    assert main(arguments) == 0
+    (out / "overrides.csv").write_text("learner,lesson,task,points,reason\neve,1,,1,\n")
+    assert main(arguments) == 1
+    assert "line 2: nobody called eve" in capsys.readouterr().err
+    for wrong in (["--deadline", "soon"], ["--late-penalty", "101"]):
+        with pytest.raises(SystemExit):
+            main([*arguments, *wrong])
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_strict_reaches_the_judge(tmp_path, monkeypatch):
+    given = []
+
+    def graded(data, lesson, *, seed, unsafe=False, strict=False):
+        given.append(strict)
+        return full_marks(data, lesson, seed=seed)
+
+    def here(jobs, read, *, grade, **options):
+        return (Done(job, grade(read(job), job.lesson, seed=1)) for job in jobs)
+
+    monkeypatch.setattr("attn_lib.grading.batch.on_this_machine", here)
+    folder = class_of(tmp_path / "class", ONE)
+    for strict in (True, False, True):
+        grade_class(folder, tmp_path / "out", seed=1, strict=strict, grade=graded)
+    assert given == [True, False]  # and the two are kept apart
 
 
 @pytest.mark.usefixtures("graded_without_running")
