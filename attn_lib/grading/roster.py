@@ -11,9 +11,9 @@ from pathlib import Path
 from attn_lib.grading.find import File, in_order
 from attn_lib.grading.names import one_spelling
 
-# The columns of an id and of a name, by which each kind of roster is known.
+# The columns by which each kind of roster is known: of an id, of a name, and what else there must be.
 KINDS = {
-    "Canvas": ("ID", "Student"),
+    "Canvas": ("ID", "Student", "Section"),
     "Moodle": ("Identifier", "Full name"),
     "plain": ("id", "name"),
 }
@@ -88,11 +88,11 @@ def read_roster(path: Path) -> Roster:
         BadTable: it is none.
     """
     columns, lines = read_table(path)
-    kind = next((kind for kind, pair in KINDS.items() if {*pair} <= {*columns}), "")
+    kind = next((kind for kind, need in KINDS.items() if {*need} <= {*columns}), "")
     if not kind:
-        wanted = "; ".join(f"{a} and {b} ({kind})" for kind, (a, b) in KINDS.items())
+        wanted = "; ".join(f"{', '.join(need)} ({kind})" for kind, need in KINDS.items())
         raise BadTable(f"{path.name} is no roster. It needs the columns {wanted}.")
-    id_column, name_column = KINDS[kind]
+    id_column, name_column, *_ = KINDS[kind]
     people = []
     for line in lines:
         id = line[id_column].strip()

@@ -102,9 +102,17 @@ def most_of(lesson: int) -> float:
 # ------------------------------------------------------------------------- kinds of learners
 
 
+APART = """\
+    try:
+        exec(cell, right)
+    except Exception:  # some cells need weights that are not in the sandbox
+        pass
+globals().update(right)"""
+
+
 def spoiled(lesson: int, wrong: dict[str, str]) -> bytes:
     """Return a solution with other code for some tasks, which the answers to the others do not use."""
-    apart = f"right = {{}}\nexec({chr(10).join(answered(lesson))!r}, right)\nglobals().update(right)"
+    apart = f"right = {{}}\nfor cell in {answered(lesson)!r}:\n" + APART
     return packed([apart, *wrong.values()])
 
 

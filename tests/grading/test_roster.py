@@ -93,7 +93,8 @@ def test_everybody_has_a_line_and_strangers_are_named(tmp_path, roster):
     ("text", "said"),
     [
         ("", "empty"),
-        ("a,b\n1,2\n", "Identifier and Full name (Moodle)"),
+        ("a,b\n1,2\n", "Identifier, Full name (Moodle)"),
+        ("Student,ID\nAda,1\n", "ID, Student, Section (Canvas)"),
         ("id,name\n1,a\n1,b\n", "2 lines have the id 1"),
         ("id,name\n1,caf\udce9\n", "no CSV file in UTF-8"),
     ],
