@@ -1,5 +1,7 @@
 """nbgrader's settings: for `make exercises`, and for an instructor who runs nbgrader here."""
 
+from pathlib import Path
+
 c = get_config()  # noqa: F821 - nbgrader defines it
 
 c.CourseDirectory.course_id = "attention-from-scratch"
@@ -12,6 +14,7 @@ c.CourseDirectory.autograded_directory = "grading/autograded"
 c.CourseDirectory.feedback_directory = "grading/feedback"
 c.CourseDirectory.solution_directory = "grading/solution"
 c.CourseDirectory.source_with_tests_directory = "grading/source_with_tests"
+Path("grading").mkdir(exist_ok=True)  # SQLite makes a file, but no folder for it
 c.CourseDirectory.db_url = "sqlite:///grading/gradebook.db"
 
 # Never set student_id_exclude to ".": generate_assignment would then do nothing, and say nothing.

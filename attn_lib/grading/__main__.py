@@ -7,15 +7,24 @@ import secrets
 import sys
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from attn_lib.checks import tasks
+from attn_lib.grading.alike import alike
+from attn_lib.grading.attempts import attempts
 from attn_lib.grading.batch import Busy, alone, grade_class
+from attn_lib.grading.class_page import class_page
 from attn_lib.grading.doctor import examine
 from attn_lib.grading.find import passed_over
 from attn_lib.grading.keep import write_whole
+from attn_lib.grading.lateness import Deadline
+from attn_lib.grading.lms import write_import
+from attn_lib.grading.overrides import read_overrides, with_overrides
 from attn_lib.grading.release import IN_IT, CannotRelease, release
 from attn_lib.grading.reports import problems, table, write_reports
+from attn_lib.grading.roster import BadTable, Roster, read_roster
+from attn_lib.grading.row import Row
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 from attn_lib.grading.workers import OtherVersion
 
@@ -42,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted. The same command goes on from here.", file=sys.stderr)
         return 130
-    except (NoSandbox, Busy, OtherVersion, CannotRelease, BadSeed) as error:
+    except (NoSandbox, Busy, OtherVersion, CannotRelease, BadSeed, BadTable) as error:
         print(error, file=sys.stderr)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -63,13 +72,14 @@ def _parser() -> argparse.ArgumentParser:
     grade = commands.add_parser(
         "grade",
         help="grade a folder of notebooks",
-        description="Grade a folder of notebooks. Writes grades.csv, grades.json and a page for each "
-        "learner in feedback/. Run it again to go on after an interruption, or after new submissions: "
-        "what is graded already is kept.",
+        description="Grade a folder of notebooks. Writes grades.csv, grades.json, a page for each learner "
+        "in feedback/, and class.html for you. Run it again to go on after an interruption, after new "
+        "submissions, or after a change in overrides.csv: what is graded already is kept.",
         epilog="FOLDER holds <learner>/<lesson>/<notebook>.ipynb, <learner>/<any>.ipynb, "
         "<learner>_<anything>.ipynb or <learner>.ipynb. The lesson is found in the notebook, else in "
-        "its name. Of several notebooks of one learner for one lesson, all are graded and the best "
-        "counts. " + " ".join(EPILOG.split()) + ".",
+        "its name. Of several notebooks of one learner for one lesson, only the latest is graded. "
+        + " ".join(EPILOG.split())
+        + ".",
     )
     grade.add_argument("folder", type=Path, metavar="FOLDER")
     grade.add_argument(
@@ -80,6 +90,30 @@ def _parser() -> argparse.ArgumentParser:
         type=_lesson,
         metavar="N",
         help="only this one; also where it cannot be told",
+    )
+    grade.add_argument(
+        "--roster",
+        type=Path,
+        metavar="CSV",
+        help="the class: columns id and name, Canvas's gradebook, or Moodle's grading worksheet",
+    )
+    grade.add_argument(
+        "--deadline",
+        type=_time,
+        metavar="TIME",
+        help="note who was late: '2026-10-01 18:00', in your time zone",
+    )
+    grade.add_argument(
+        "--late-penalty",
+        type=_percent,
+        default=0.0,
+        metavar="PERCENT",
+        help="of the points, for each day that has begun",
+    )
+    grade.add_argument(
+        "--strict",
+        action="store_true",
+        help="no points for a right answer that calls a wrong one",
     )
     grade.add_argument(
         "--seed",
@@ -139,35 +173,33 @@ def _grade(options: argparse.Namespace) -> int:
         print(UNSAFE, file=sys.stderr)
     elif not options.dask:
         check_sandbox()
-    if options.dask:
-        try:
-            import distributed  # noqa: F401
-        except ImportError:
-            print(
-                "--dask needs dask: pip install 'attention-from-scratch[dask]'",
-                file=sys.stderr,
-            )
-            return 1
-    if not options.folder.is_dir():
-        print(f"There is no folder {options.folder}.", file=sys.stderr)
-        return 1
-    if options.out.resolve() == options.folder.resolve():
-        print("--out is the folder of the submissions: choose another.", file=sys.stderr)
+    if refused := _refused(options):
+        print(refused, file=sys.stderr)
         return 1
     start = time.monotonic()
+    roster = read_roster(options.roster) if options.roster else None
+    if roster and roster.kind == "Moodle" and options.lesson is None:
+        print("Moodle's worksheet is for one assignment: add --lesson.", file=sys.stderr)
+        return 1
     with alone(options.out):
+        overrides = read_overrides(options.out)
         seed = _remembered_seed(options.seed, options.out)
         rows = grade_class(
             options.folder,
             options.out,
             seed=seed,
             lesson=options.lesson,
+            roster=roster,
             jobs=options.jobs,
             dask=options.dask,
             unsafe=options.unsafe,
+            strict=options.strict,
         )
-        if rows:
-            write_reports(rows, options.out, seed)
+        if options.deadline:
+            due = Deadline(options.deadline, options.late_penalty)
+            rows = list(due.applied(rows, roster))
+        rows = list(with_overrides(rows, overrides))
+        files = _written(rows, roster, seed, options) if rows else []
     others = passed_over(options.folder, leave_out=options.out)
     if not rows:
         print(
@@ -184,12 +216,39 @@ def _grade(options: argparse.Namespace) -> int:
     learners = len({row.learner for row in rows})
     print(
         f"Notebooks: {count}, learners: {learners}, in {time.monotonic() - start:.0f} s, seed {seed}. "
-        f"See {options.out / 'grades.csv'}, grades.json and feedback/."
+        f"In {options.out}: {', '.join(files)}."
     )
     if any(row.again for row in rows):
         print("Something failed here: run the same command again.", file=sys.stderr)
         return 3
     return 0
+
+
+def _refused(options: argparse.Namespace) -> str:
+    """Say why this cannot be graded, or nothing."""
+    if options.dask:
+        try:
+            import distributed  # noqa: F401
+        except ImportError:
+            return "--dask needs dask: pip install 'attention-from-scratch[dask]'"
+    if not options.folder.is_dir():
+        return f"There is no folder {options.folder}."
+    if options.out.resolve() == options.folder.resolve():
+        return "--out is the folder of the submissions: choose another."
+    if options.late_penalty and not options.deadline:
+        return "--late-penalty needs a --deadline."
+    return ""
+
+
+def _written(
+    rows: list[Row], roster: Roster | None, seed: int, options: argparse.Namespace
+) -> list[str]:
+    """Write everything that comes of a class; return the names of the files."""
+    pages = write_reports(rows, options.out, seed)
+    about = class_page(rows, attempts(options.folder), alike(rows, options.folder))
+    write_whole(options.out / "class.html", about)
+    files = ["grades.csv", "grades.json", "feedback/", "class.html"]
+    return files + (write_import(rows, roster, options.out, pages) if roster else [])
 
 
 def _remembered_seed(given: int | None, out: Path) -> int:
@@ -254,6 +313,21 @@ def _seed(text: str) -> int:
     if not text.strip().isdecimal() or int(text) >= 2**63:
         raise argparse.ArgumentTypeError("a seed is a whole number from 0 to 2**63 - 1")
     return int(text)
+
+
+def _time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text.replace(" UTC", "+00:00")).astimezone()
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            "write a time as '2026-10-01 18:00', in your time zone, or with ' UTC' behind it"
+        ) from None
+
+
+def _percent(text: str) -> float:
+    if not text.isdecimal() or int(text) > 100:
+        raise argparse.ArgumentTypeError("a whole number from 0 to 100")
+    return int(text) / 100
 
 
 def _positive(text: str) -> int:

@@ -1,50 +1,33 @@
 """Grade a folder of submissions: find them, grade what is new, and put together what each learner gets."""
 
 import contextlib
+import re
 import shutil
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
-from attn_lib.grading.find import File, find, read
+from attn_lib.grading.find import File, find, listed, read
 from attn_lib.grading.grade import Report, grade_submission, ungraded, worth_points
 from attn_lib.grading.keep import Kept
+from attn_lib.grading.roster import Roster
+from attn_lib.grading.row import Row
 from attn_lib.grading.workers import Done, Grade, Job, cores, on_cluster, on_this_machine
 
+NOTHING = "Nothing was handed in."
 NO_LESSON = "Which lesson it belongs to cannot be told: give it with --lesson."
 
 
 class Busy(RuntimeError):
     """Another run writes to the same folder."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """What one learner gets for one lesson.
-
-    Attributes:
-        learner: the name.
-        lesson: its number; None if it cannot be told.
-        report: of the notebook that counts; None without a lesson.
-        problem: why nothing could be graded, or "".
-        note: anything else an instructor should know.
-        files: all that the learner handed in for the lesson, the one that counts first.
-        again: whether another run may come to another result.
-    """
-
-    learner: str
-    lesson: int | None
-    report: Report | None
-    problem: str
-    note: str
-    files: tuple[File, ...]
-    again: bool = False
 
 
 @contextlib.contextmanager
@@ -72,9 +55,11 @@ def grade_class(
     *,
     seed: int,
     lesson: int | None = None,
+    roster: Roster | None = None,
     jobs: int = 0,
     dask: str = "",
     unsafe: bool = False,
+    strict: bool = False,
     grade: Grade = grade_submission,
 ) -> list[Row]:
     """Grade everything that a class handed in; keep each result, and go on where a run stopped.
@@ -84,9 +69,11 @@ def grade_class(
         out: for the results; made if it is not there.
         seed: of the inputs.
         lesson: only this one.
+        roster: who is in the class; each of them gets a row.
         jobs: processes at a time; 0 for one on each core.
         dask: the address of a dask cluster to use instead.
         unsafe: without the sandbox.
+        strict: an answer that is wrong because it calls a wrong one gets no points.
         grade: the function that grades one submission.
 
     Returns:
@@ -97,57 +84,66 @@ def grade_class(
         Busy: another run writes to `out`.
         NoSandbox: bubblewrap does not work.
     """
-    with alone(out):
-        try:
-            return _graded(folder, out, seed, lesson, jobs, dask, unsafe, grade)
-        finally:
-            shutil.rmtree(out / ".work", ignore_errors=True)
+    if strict:
+        grade = partial(grade, strict=True)
+    with alone(out), _work_folder(out) as work:
+        files = find(folder, lesson=lesson, leave_out=out)
+        if roster:
+            files = roster.claimed(files)
+
+        def outcomes(todo: list[Job]) -> Iterator[Done]:
+            both: Any = {"seed": seed, "unsafe": unsafe, "grade": grade}
+            if dask:
+                return on_cluster(todo, _read_again, address=dask, **both)
+            processes = min(jobs or cores(), len(todo))
+            return on_this_machine(
+                todo, _read_again, processes=processes, folder=work, **both
+            )
+
+        wanted = {
+            (file.sha256, file.lesson): Job(file.sha256, folder / file.path, file.lesson)
+            for _, _, (file, *_) in handed_in(files)
+            if file.lesson is not None and file.sha256 and not file.problem
+        }
+        kept = Kept(out / "results", strict)
+        done, failures = _graded(wanted, kept, outcomes, seed, unsafe)
+    rows = list(_rows(files, done, failures, seed))
+    if roster:
+        rows = sorted(_whole_class(rows, roster, lesson, seed), key=by_name)
+    return rows
+
+
+@contextlib.contextmanager
+def _work_folder(out: Path) -> Iterator[Path]:
+    """Make a folder for what is temporary; take away also that of a run that was killed."""
+    work = out / ".work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+Key = tuple[str, int]  # a submission's hash, and the lesson
 
 
 def _graded(
-    folder: Path,
-    out: Path,
+    wanted: dict[Key, Job],
+    kept: Kept,
+    outcomes: Callable[[list[Job]], Iterator[Done]],
     seed: int,
-    lesson: int | None,
-    jobs: int,
-    dask: str,
     unsafe: bool,
-    grade: Grade,
-) -> list[Row]:
-    files = find(folder, lesson=lesson, leave_out=out)
-    kept = Kept(out / "results")
+) -> tuple[dict[Key, Report], dict[Key, str]]:
+    """Return a report for each submission, kept from an earlier run or made by `outcomes`; or why not."""
     kept.folder.mkdir(exist_ok=True)
-    shutil.rmtree(out / ".work", ignore_errors=True)  # of a run that was killed
-    (out / ".work").mkdir()
-
-    wanted = {
-        (file.sha256, file.lesson): Job(file.sha256, folder / file.path, file.lesson)
-        for file in files
-        if file.lesson is not None and file.sha256 and not file.problem
-    }
     done = {
         key: report
         for key in wanted
         if (report := kept.load(*key, seed=seed, unsafe=unsafe)) is not None
     }
-    failures: dict[tuple[str, int | None], str] = {}
+    failures: dict[Key, str] = {}
     todo = [job for key, job in wanted.items() if key not in done]
-
-    def outcomes() -> Iterator[Done]:
-        if dask:
-            return on_cluster(
-                todo, _read_again, seed=seed, unsafe=unsafe, address=dask, grade=grade
-            )
-        return on_this_machine(
-            todo,
-            _read_again,
-            seed=seed,
-            unsafe=unsafe,
-            processes=min(jobs or cores(), len(todo)),
-            folder=out / ".work",
-            grade=grade,
-        )
-
     with tqdm(
         total=len(wanted),
         initial=len(done),
@@ -158,7 +154,7 @@ def _graded(
         dynamic_ncols=True,
         disable=not wanted,
     ) as bar:
-        for one in outcomes() if todo else ():
+        for one in outcomes(todo) if todo else ():
             key = one.job.sha256, one.job.lesson
             if one.report is not None:
                 kept.save(one.job.sha256, one.report, unsafe)
@@ -166,7 +162,7 @@ def _graded(
             else:
                 failures[key] = one.failure
             bar.update()
-    return list(_rows(files, done, failures, seed))
+    return done, failures
 
 
 def _read_again(job: Job) -> bytes:
@@ -181,38 +177,69 @@ def _read_again(job: Job) -> bytes:
     return data
 
 
+def by_name(row: Row) -> tuple:
+    """Return a key that puts rows in alphabetical order."""
+    return row.learner.casefold(), row.learner, row.lesson or 0
+
+
+def handed_in(files: list[File]) -> Iterator[tuple[str, int | None, list[File]]]:
+    """Yield what each learner handed in for each lesson; the one file that counts comes first.
+
+    It is the latest that can be read; of several from one second, the last by number.
+    """
+    for (learner, lesson), own in groupby(files, lambda file: (file.learner, file.lesson)):
+        yield (
+            learner,
+            lesson,
+            sorted(
+                own, key=lambda f: (not f.problem, f.modified, _counted(f)), reverse=True
+            ),
+        )
+
+
+def _counted(file: File) -> list[tuple[int, str]]:
+    """Return a file's name as something to sort by: "x (2)" after "x", and "x (10)" after both."""
+    parts = re.findall(r"\d+|\D+", file.path.stem)
+    return [(int(part) if part.isdecimal() else 0, part) for part in parts]
+
+
 def _rows(
     files: list[File],
-    done: dict[tuple[str, int], Report],
-    failures: dict[tuple[str, int | None], str],
+    done: dict[Key, Report],
+    failures: dict[Key, str],
     seed: int,
 ) -> Iterator[Row]:
     """Put together what each learner gets for each lesson."""
-    for (learner, lesson), group in groupby(
-        files, lambda file: (file.learner, file.lesson)
-    ):
-        own = list(group)
+    for learner, lesson, own in handed_in(files):
         if lesson is None or not worth_points(lesson):
             problem = "; ".join(dict.fromkeys(f.problem or NO_LESSON for f in own))
             yield Row(learner, None, None, problem, "", tuple(own))
             continue
-        results = []
-        for file in own:
-            key = file.sha256, lesson
-            problem = file.problem or failures.get(key, "")
-            report = ungraded(lesson, seed, problem) if problem else done[key]
-            results.append((file, report, key in failures and not file.problem))
-        # All are graded and the best counts: a rule that does not hang on dates, which copying
-        # changes. Equally good ones count in the order of their names.
-        results.sort(key=lambda r: (-r[1].points, bool(r[1].problem), r[0].name))
-        _, best, _ = results[0]
+        latest, key = own[0], (own[0].sha256, lesson)
+        failure = "" if latest.problem else failures.get(key, "")
+        problem = latest.problem or failure
+        report = ungraded(lesson, seed, problem) if problem else done[key]
         note = ""
-        if len(results) > 1:
-            each = ", ".join(
-                f"{file.name} ({report.points:g})" for file, report, _ in results
-            )
-            note = f"{len(results)} notebooks were handed in, the best counts: {each}."
-        again = any(failed for _, _, failed in results)
-        yield Row(
-            learner, lesson, best, best.problem, note, tuple(r[0] for r in results), again
-        )
+        if len(own) > 1:
+            others = listed([file.name for file in own[1:]])
+            note = f"{len(own)} notebooks were handed in. Only the latest is graded: {latest.name}, not {others}."
+        yield Row(learner, lesson, report, report.problem, note, tuple(own), bool(failure))
+
+
+def _whole_class(
+    rows: list[Row], roster: Roster, lesson: int | None, seed: int
+) -> Iterator[Row]:
+    """Yield the rows with the ids of a roster, and one of no points for whoever handed in nothing."""
+    ids = {person.name: person.id for person in roster.people}
+    for row in rows:
+        note = row.note if row.learner in ids else f"Not in the roster. {row.note}".strip()
+        yield replace(row, id=ids.get(row.learner, ""), note=note)
+    lessons = {row.lesson for row in rows if row.lesson is not None} | (
+        {lesson} if lesson else set()
+    )
+    there = {(row.learner, row.lesson) for row in rows}
+    for person in roster.people:
+        for number in sorted(lessons):
+            if (person.name, number) not in there:
+                report = ungraded(number, seed, NOTHING)
+                yield Row(person.name, number, report, NOTHING, "", (), id=person.id)

@@ -6,6 +6,8 @@
     FOLDER/<learner>_<anything>.ipynb        else before the first "_",
     FOLDER/<learner>.ipynb                   else the whole name
 
+Folders from Moodle and files from Canvas are known by their names, and by the numbers in them.
+
 The lesson is found from the names that nbgrader gave to the cells; else from the tasks' names that the
 code defines; else from the names of the file and its folders.
 """
@@ -13,27 +15,31 @@ code defines; else from the names of the file and its folders.
 import hashlib
 import os
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from attn_lib.checks import tasks
 from attn_lib.grading.grade import clean
+from attn_lib.grading.names import (
+    Owner,
+    one_spelling,
+    owner_of_file,
+    owner_of_folder,
+    shown,
+)
 from attn_lib.grading.submission import FILE_LIMIT, Notebook, Unreadable, read_notebook
 
 IGNORED = {"__MACOSX", "__pycache__", "node_modules"}
 _DEFINITION = re.compile(
     r"^(?:def|class)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=[^=]", re.MULTILINE
 )
-_BEFORE_NUMBER = re.compile(r"(.+?)[ _-]+\d\d[ _-]+[A-Za-z]")
 _LESSON_IN_NAME = re.compile(
     r"(?:lesson|exercise|ex)[ _-]?0?(\d{1,2})(?!\d)|(?:^|[ _-])0(\d)(?![^ _-])",
     re.IGNORECASE,
 )
-_MOODLE = re.compile(r"_assignsubmission_(?:file|onlinetext)_?")
 
 
 @dataclass(frozen=True)
@@ -43,17 +49,21 @@ class File:
     Attributes:
         path: where it is, from the folder of the class.
         learner: whose it is.
+        id: the number of the learner in Moodle or Canvas, if the name has one.
         lesson: its number; None if it cannot be told.
         sha256: of its bytes.
-        modified: when it was last changed, as the file system has it.
+        modified: when it was handed in, in UTC: by `timestamp.txt` beside it, else when the file was changed.
+        on_time: what Canvas says; None where it says nothing.
         problem: why it cannot be graded, as far as can be told without running it; or "".
     """
 
     path: Path
     learner: str
+    id: str = ""
     lesson: int | None = None
     sha256: str = ""
     modified: str = field(default="", compare=False)
+    on_time: bool | None = None
     problem: str = ""
 
     @property
@@ -80,13 +90,11 @@ def find(
         if _is_ignored(top) or (leave_out and top.resolve() == leave_out.resolve()):
             continue
         if top.is_dir() and not top.is_symlink():
-            files = [
-                _look(path, folder, _name(_MOODLE.sub("", top.name)))
-                for path in _notebooks(top, leave_out)
-            ]
-            found += files or [_nothing(top, folder)]
+            owner = owner_of_folder(top.name)
+            files = [_look(path, folder, owner) for path in _notebooks(top, leave_out)]
+            found += files or [_nothing(top, folder, owner)]
         elif top.suffix.lower() == ".ipynb":
-            found.append(_look(top, folder, _learner_of(top)))
+            found.append(_look(top, folder, owner_of_file(top)))
     return _tell_apart(found if lesson is None else _only(found, lesson))
 
 
@@ -102,7 +110,7 @@ def passed_over(folder: Path, *, leave_out: Path | None = None) -> str:
     ]
     if not names:
         return ""
-    return f"Passed over, being neither notebooks nor folders: {_listed(names, 20)}."
+    return f"Passed over, being neither notebooks nor folders: {listed(names, 20)}."
 
 
 def read(path: Path) -> bytes:
@@ -137,14 +145,17 @@ def _most(names: Iterator[str], lessons: dict[str, int]) -> int | None:
 
 def _lesson_in(path: Path) -> int | None:
     """Return the number in the name of a file or, failing that, of the folder nearest to it."""
-    known = {task.lesson for task in tasks() if task.points}
     *folders, name = path.parts
     # The first folder is the learner's.
-    for part in (Path(name).stem, *reversed(folders[1:])):
-        for match in _LESSON_IN_NAME.finditer(part):
-            if (number := int(match[1] or match[2])) in known:
-                return number
-    return None
+    found = map(lesson_in_name, (Path(name).stem, *reversed(folders[1:])))
+    return next((lesson for lesson in found if lesson is not None), None)
+
+
+def lesson_in_name(name: str) -> int | None:
+    """Return the number of the lesson that a name speaks of, or None."""
+    known = {task.lesson for task in tasks() if task.points}
+    found = (int(match[1] or match[2]) for match in _LESSON_IN_NAME.finditer(name))
+    return next((number for number in found if number in known), None)
 
 
 def _notebooks(top: Path, leave_out: Path | None) -> Iterator[Path]:
@@ -164,12 +175,12 @@ def _notebooks(top: Path, leave_out: Path | None) -> Iterator[Path]:
             return
 
 
-def _look(path: Path, folder: Path, learner: str) -> File:
+def _look(path: Path, folder: Path, owner: Owner) -> File:
     """Read a file as far as is needed to know what it is."""
-    file = File(path.relative_to(folder), learner)
+    file = File(path.relative_to(folder), owner.name, owner.id, on_time=owner.on_time)
     try:
         data = read(path)
-        changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        changed = _handed_in(path, owner)
     except OSError as error:
         return replace(
             file,
@@ -187,31 +198,46 @@ def _look(path: Path, folder: Path, learner: str) -> File:
         return replace(file, lesson=_lesson_in(file.path), problem=clean(str(reason)))
 
 
-def _nothing(top: Path, folder: Path) -> File:
+def _handed_in(path: Path, owner: Owner) -> datetime:
+    """Return when a notebook was handed in. nbgrader keeps the time in a file beside it.
+
+    Among files from a platform, a file of that name would be the learner's own.
+    """
+    changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    if owner.id:
+        return changed
+    try:
+        text = read(path.with_name("timestamp.txt"))[:100].decode().strip()
+        stamp = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
+    except (OSError, ValueError):
+        return changed
+    return stamp.astimezone(UTC) if stamp.tzinfo else stamp.replace(tzinfo=UTC)
+
+
+def _nothing(top: Path, folder: Path, owner: Owner) -> File:
     """Say of a learner's folder that there is no notebook in it, and what there is."""
     names = sorted(
         path.relative_to(top).as_posix() for path in top.rglob("*") if not path.is_dir()
     )
-    there = f"; there is {_listed(names)}" if names else ": the folder is empty"
-    return File(
-        top.relative_to(folder),
-        _name(_MOODLE.sub("", top.name)),
-        problem=f"No notebook was found{there}.",
-    )
+    there = f"; there is {listed(names)}" if names else ": the folder is empty"
+    problem = f"No notebook was found{there}."
+    return File(top.relative_to(folder), owner.name, owner.id, problem=problem)
 
 
 def _only(found: list[File], lesson: int) -> list[File]:
     """Keep one lesson's files, and say of a learner who has none what there is instead."""
     kept = [replace(file, lesson=lesson) for file in found if file.lesson in (lesson, None)]
-    there = {file.learner for file in kept}
+    has_some = {file.learner for file in kept}
     others: dict[str, list[File]] = {}
     for file in found:
-        if file.learner not in there:
+        if file.learner not in has_some:
             others.setdefault(file.learner, []).append(file)
     for learner, files in others.items():
-        listed = _listed([f"{file.name} (lesson {file.lesson})" for file in files])
-        problem = f"No notebook of lesson {lesson} was found; there is {listed}."
-        kept.append(File(files[0].path.parent, learner, lesson, problem=problem))
+        there = listed([f"{file.name} (lesson {file.lesson})" for file in files])
+        problem = f"No notebook of lesson {lesson} was found; there is {there}."
+        kept.append(
+            File(files[0].path.parent, learner, files[0].id, lesson, problem=problem)
+        )
     return kept
 
 
@@ -220,45 +246,30 @@ def _tell_apart(found: list[File]) -> list[File]:
 
     A wrong merge would give one person's points to another; two rows for one person are seen.
     """
-    loose = Counter((f.learner, f.lesson) for f in found if len(f.path.parts) == 1)
-    return sorted(
-        (
-            replace(file, learner=_name(file.path.stem))
-            if loose[file.learner, file.lesson] > 1 and len(file.path.parts) == 1
-            else file
-            for file in found
-        ),
-        key=lambda file: (
-            file.learner.casefold(),
-            file.learner,
-            file.lesson or 0,
-            file.path.as_posix(),
-        ),
+    loose = [file for file in found if len(file.path.parts) == 1 and not file.id]
+    many = Counter((file.learner, file.lesson) for file in loose)
+    twins = {file.path for file in loose if many[file.learner, file.lesson] > 1}
+    return in_order(
+        replace(file, learner=one_spelling(file.path.stem)) if file.path in twins else file
+        for file in found
     )
 
 
-def _learner_of(path: Path) -> str:
-    """Return the learner's name in the name of a loose file."""
-    stem = _MOODLE.sub("_", path.stem.removesuffix(".ipynb"))
-    before = _BEFORE_NUMBER.match(stem)
-    return _name(before[1] if before else stem.partition("_")[0] or stem)
+def in_order(files: Iterable[File]) -> list[File]:
+    """Return files by learner, in alphabetical order, and by lesson."""
 
+    def key(file: File) -> tuple:
+        name = file.learner
+        return name.casefold(), name, file.lesson or 0, file.path.as_posix()
 
-def _name(name: str) -> str:
-    """Return a name in one spelling, whatever the system it was written on; it can be printed."""
-    return unicodedata.normalize("NFC", shown(name)).strip() or "_"
-
-
-def shown(name: str) -> str:
-    """Return a file's name as text that can be printed, whatever bytes it consists of."""
-    text = clean(os.fsencode(name).decode("utf-8", "backslashreplace"))
-    return text.replace("\n", "\ufffd").replace("\t", "\ufffd")
+    return sorted(files, key=key)
 
 
 def _is_ignored(path: Path) -> bool:
     return path.name.startswith(".") or path.name in IGNORED
 
 
-def _listed(names: list[str], limit: int = 5) -> str:
+def listed(names: list[str], limit: int = 5) -> str:
+    """Return names in a row, the first of many."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(map(shown, names[:limit])) + more

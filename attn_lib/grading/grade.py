@@ -1,16 +1,22 @@
 """Grade one submission: a pure function of the file's bytes, the lesson and the seed."""
 
 import re
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from html import escape
 from typing import Any
 
 from attn_lib.checks import Task, Verdict, tasks
+from attn_lib.checks.task import find_task
+from attn_lib.checks.verdict import inline
+from attn_lib.grading.carried import called_by, with_ours
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 from attn_lib.grading.submission import Unreadable, read_cells
 from attn_lib.grading.submission_judge import Judge
 
 NOT_GRADED = "not graded"
+CARRIED = "error carried forward"
 
 
 @dataclass(frozen=True)
@@ -19,9 +25,11 @@ class TaskResult:
 
     Attributes:
         name: the task's.
-        status: "passed", "wrong", "error", "not attempted"; or "not graded", if nothing could be.
+        status: "passed", "wrong", "error", "not attempted"; "error carried forward", if it is right with our
+            answers in place of wrong ones that it calls; "not graded", if nothing could be.
         points: what it earned, of `max_points`.
         mistake: the id of the recognized mistake, or None.
+        question: leads out of this mistake, or is empty.
         message: the verdict as text.
         html: the verdict as HTML, escaped, for the learner.
     """
@@ -31,6 +39,7 @@ class TaskResult:
     points: float
     max_points: float
     mistake: str | None = None
+    question: str = ""
     message: str = field(default="", repr=False)
     html: str = field(default="", repr=False)
 
@@ -44,12 +53,14 @@ class Report:
         seed: of the inputs.
         problem: why nothing could be graded, to the instructor; or "".
         tasks: one result for each task of the lesson that is worth points.
+        cells: which cells failed or were left out, if points are missing; or "".
     """
 
     lesson: int
     seed: int
     problem: str
     tasks: tuple[TaskResult, ...]
+    cells: str = ""
 
     @property
     def points(self) -> float:
@@ -74,13 +85,13 @@ class Report:
         """
         try:
             results = tuple(TaskResult(**task) for task in plain["tasks"])
-            return cls(plain["lesson"], plain["seed"], plain["problem"], results)
+            return cls(**plain | {"tasks": results})
         except (TypeError, KeyError) as error:
             raise ValueError("not a report") from error
 
 
 def grade_submission(
-    data: bytes, lesson: int, *, seed: int, unsafe: bool = False
+    data: bytes, lesson: int, *, seed: int, unsafe: bool = False, strict: bool = False
 ) -> Report:
     """Grade what a learner handed in. A pure function; nothing that a learner writes makes it raise.
 
@@ -89,6 +100,7 @@ def grade_submission(
         lesson: whose tasks are graded.
         seed: of the inputs.
         unsafe: run the learner's code without the sandbox.
+        strict: an answer that is wrong because it calls a wrong one gets no points.
 
     Raises:
         ValueError: the lesson has no tasks.
@@ -108,14 +120,75 @@ def grade_submission(
         for task in worth_points(lesson):
             try:
                 results.append(_result(judge.verdict(task)))
-            except (NoSandbox, OSError, MemoryError):
-                raise  # this machine's trouble, not the learner's
+            except _OURS:
+                raise
             except Exception as error:  # a flaw of the judge that this answer has found
                 judge.close()
                 said = clean(f"{type(error).__name__}: {error}")[:300]
                 problem = f"The judge failed on it ({said}). Please grade it by hand, and report this."
                 results.append(_not_graded(task, problem))
-    return Report(lesson, seed, problem, tuple(results))
+    if all(result.points == result.max_points for result in results):
+        return Report(lesson, seed, problem, tuple(results))
+    failed = clean(judge.failed_cells())
+    results = [_with_cells(result, failed) for result in results]
+    if not strict:
+        results = list(_carried_forward(judge, results))
+    return Report(lesson, seed, problem, tuple(results), failed)
+
+
+_OURS = NoSandbox, OSError, MemoryError  # this machine's trouble, not the learner's
+
+
+def _with_cells(result: TaskResult, failed: str) -> TaskResult:
+    """Add to an error what may be behind it: cells that failed before."""
+    if result.status != "error" or not failed:
+        return result
+    message, markup = f"{result.message}\n{failed}", f"<p>{escape(failed)}</p>"
+    return replace(result, message=message, html=result.html + markup)
+
+
+def _carried_forward(judge: Judge, results: list[TaskResult]) -> Iterator[TaskResult]:
+    """Yield the results, with full points where only an earlier answer is wrong.
+
+    Each task that calls wrong answers is judged again with ours in their place, within the time that the
+    submission has in all.
+    """
+    cells = ["" if n in judge.fatal else cell for n, cell in enumerate(judge.cells)]
+    wrong: list[str] = []
+    for result in results:
+        replaced = [name for name in wrong if name in called_by(result.name, cells)]
+        if result.points < result.max_points:
+            wrong.append(result.name)
+            if replaced and result.status in ("wrong", "error"):
+                changed = with_ours(cells, replaced)
+                again = Judge(changed, judge.lesson, seed=judge.seed, unsafe=judge.unsafe)
+                again.end = judge.end
+                if _passes(again, result.name):
+                    result = _forgiven(result, replaced)
+        yield result
+
+
+def _passes(judge: Judge, name: str) -> bool:
+    with judge:
+        try:
+            return judge.verdict(find_task(name)).status == "passed"
+        except _OURS:
+            raise
+        except Exception:  # the first verdict has said it
+            return False
+
+
+def _forgiven(result: TaskResult, replaced: list[str]) -> TaskResult:
+    """Give full points to an answer that is right with ours in place of earlier ones."""
+    names = ", ".join(f"`{name}`" for name in replaced)
+    said = f"All points: this answer is right with our {names} in place of yours. Mend that first."
+    return replace(
+        result,
+        status=CARRIED,
+        points=result.max_points,
+        message=f"{said}\n{result.message}",
+        html=f"<p>{inline(said)}</p>{result.html}",
+    )
 
 
 def worth_points(lesson: int) -> list[Task]:
@@ -146,18 +219,21 @@ def _result(verdict: Verdict) -> TaskResult:
         verdict.points,
         verdict.max_points,
         verdict.mistake,
+        verdict.question if verdict.mistake else "",
         clean(verdict.message),
         clean(verdict._repr_html_()),
     )
 
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
 
 
 def clean(text: str) -> str:
     """Return text that can be written to any file, and is the same on every run.
 
-    Control characters and halves of surrogate pairs become U+FFFD, addresses of objects "0x...".
+    Control characters and halves of surrogate pairs become U+FFFD, addresses of objects "0x...". Marks
+    that turn the direction of writing, and could make a line read as another one, are left out.
     """
-    return _ADDRESS.sub("0x...", _UNPRINTABLE.sub("\ufffd", text))
+    return _ADDRESS.sub("0x...", _UNPRINTABLE.sub("\ufffd", _TURNS.sub("", text)))

@@ -54,13 +54,15 @@ class Kept:
     """A folder with the results of earlier runs, one file for each.
 
     A result is found again by the hash of the submission, the lesson, the seed, whether there was a
-    sandbox, and the version of the course; so a change of any of them grades anew.
+    sandbox, whether grading was strict, and the version of the course; so a change of any grades anew.
     """
 
     folder: Path
+    strict: bool = False
 
     def _path(self, key: tuple[str, int, int, bool]) -> Path:
-        name = hashlib.sha256(json.dumps([*key, course_version()]).encode()).hexdigest()
+        all_of_it = json.dumps([*key, self.strict, course_version()])
+        name = hashlib.sha256(all_of_it.encode()).hexdigest()
         return self.folder / f"{name}.json"
 
     def load(self, sha256: str, lesson: int, seed: int, unsafe: bool) -> Report | None:

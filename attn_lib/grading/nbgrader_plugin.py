@@ -48,6 +48,10 @@ class SandboxedJudge(NbGraderPreprocessor):
         False, help="Run submissions WITHOUT a sandbox, with your own rights."
     ).tag(config=True)
 
+    strict = Bool(
+        False, help="Give no points for a right answer that calls a wrong one."
+    ).tag(config=True)
+
     def ready(self) -> int:
         """Return the seed.
 
@@ -74,7 +78,9 @@ class SandboxedJudge(NbGraderPreprocessor):
         lessons = {known[name].lesson for name in graded if name in known}
         data = json.dumps(nb).encode()
         reports = {
-            lesson: grade_submission(data, lesson, seed=seed, unsafe=self.unsafe)
+            lesson: grade_submission(
+                data, lesson, seed=seed, unsafe=self.unsafe, strict=self.strict
+            )
             for lesson in sorted(lessons)
             if PROBLEM not in nb.metadata
         }
@@ -154,7 +160,6 @@ def _nothing(message: str, task: Task | None = None) -> TaskResult:
         status="error",
         points=0.0,
         max_points=task.points if task else 0.0,
-        mistake=None,
         message=message,
         html="",
     )

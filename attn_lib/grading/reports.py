@@ -11,41 +11,52 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from attn_lib.grading.batch import Row
-from attn_lib.grading.grade import Report, TaskResult, worth_points
+from attn_lib.grading.grade import CARRIED, Report, TaskResult, worth_points
 from attn_lib.grading.keep import course_version, write_whole
+from attn_lib.grading.overrides import BY_HAND
+from attn_lib.grading.row import Row
 
-STATUSES = ("passed", "wrong", "error", "not attempted", "not graded")
+STATUSES = ("passed", CARRIED, "wrong", "error", "not attempted", "not graded", BY_HAND)
 
 
-def write_reports(rows: list[Row], out: Path, seed: int) -> None:
+def write_reports(rows: list[Row], out: Path, seed: int) -> dict[str, Path]:
     """Write grades.csv, grades.json and the pages in feedback/, each whole.
+
+    Returns:
+        The pages by the names of the learners.
 
     Raises:
         OSError: one could not be written.
     """
-    pages = {learner: page_name(learner) for learner in {row.learner for row in rows}}
-    (out / "feedback").mkdir(parents=True, exist_ok=True)
+    folder = out / "feedback"
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = {row.learner: folder / page_name(row.learner) for row in rows}
     for learner, own in groupby(rows, lambda row: row.learner):
-        write_whole(out / "feedback" / pages[learner], feedback_page(learner, list(own)))
+        write_whole(pages[learner], feedback_page(learner, list(own)))
     plain = {
         "course": course_version(),
         "seed": seed,
-        "grades": [_plain(row, f"feedback/{pages[row.learner]}") for row in rows],
+        "grades": [_plain(row, f"feedback/{pages[row.learner].name}") for row in rows],
     }
     text = json.dumps(plain, indent=1, ensure_ascii=False)
     write_whole(out / "grades.json", text)
     write_whole(out / "grades.csv", grades_csv(rows))
+    return pages
 
 
 # ------------------------------------------------------------------------------- the table
 
 
 def table(rows: list[Row]) -> str:
-    """Return a table with a line for each task: how many passed, and what it brought on average."""
-    lines: list[tuple[str, ...]] = [("lesson", "task", "points", *STATUSES, "mean")]
+    """Return a table with a line for each task: how many passed, and what it brought on average.
+
+    Of those who handed something in; "carried" are errors carried forward.
+    """
+    statuses = ["carried" if status == CARRIED else status for status in STATUSES]
+    lines: list[tuple[str, ...]] = [("lesson", "task", "points", *statuses, "mean")]
     for lesson in _lessons(rows):
-        reports = [row.report for row in rows if row.lesson == lesson and row.report]
+        own = [row for row in rows if row.lesson == lesson and row.files]
+        reports = [row.report for row in own if row.report]
         for number, task in enumerate(worth_points(lesson)):
             results = [report.tasks[number] for report in reports]
             counts = [sum(r.status == status for r in results) for status in STATUSES]
@@ -54,7 +65,7 @@ def table(rows: list[Row]) -> str:
             lines.append(
                 (name, task.name, f"{task.points:g}", *map(str, counts), f"{mean:.2f}")
             )
-        total = sum(report.points for report in reports) / len(reports)
+        total = sum(row.points for row in own) / len(own)
         most = f"{reports[0].max_points:g}"
         lines.append((f"{lesson:02}", "all", most, *([""] * len(STATUSES)), f"{total:.2f}"))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -70,50 +81,65 @@ def table(rows: list[Row]) -> str:
 def problems(rows: list[Row]) -> Iterator[str]:
     """Yield a line for everything an instructor should look at."""
     for row in rows:
-        for text in (row.problem, row.note):
+        for text in (row.problem, *_notes(row)):
             if text:
                 lesson = f", lesson {row.lesson}" if row.lesson is not None else ""
                 yield f"{row.learner}{lesson}: {text}"
 
 
 def _lessons(rows: list[Row]) -> list[int]:
-    return sorted({row.lesson for row in rows if row.lesson is not None and row.report})
+    return sorted({row.lesson for row in rows if row.lesson is not None and row.files})
 
 
 # ----------------------------------------------------------------------------- csv and json
 
 
+HEAD = ("total", "max", "days_late", "by_hand", "problem", "note", "notebook", "id")
+
+
 def grades_csv(rows: list[Row]) -> str:
     """Return a CSV file: a line for each learner and lesson, a column for each task."""
-    names = [task.name for lesson in _lessons(rows) for task in worth_points(lesson)]
+    lessons = sorted({row.lesson for row in rows if row.lesson is not None})
+    names = [task.name for lesson in lessons for task in worth_points(lesson)]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(
-        ["learner", "lesson", *names, "total", "max", "problem", "note", "notebook"]
-    )
+    writer.writerow(["learner", "lesson", *names, *HEAD])
     for row in rows:
         points = {t.name: f"{t.points:g}" for t in row.report.tasks} if row.report else {}
-        total, most = (
-            (f"{row.report.points:g}", f"{row.report.max_points:g}")
-            if row.report
-            else ("0", "")
-        )
+        words = (
+            "; ".join(row.by_hand), row.problem, " ".join(filter(None, (row.note, _cells(row)))),
+            row.files[0].name if row.files else "", row.id,
+        )  # fmt: skip
         writer.writerow(
             [
                 defused(row.learner),
                 "" if row.lesson is None else row.lesson,
                 *(points.get(name, "") for name in names),
-                total,
-                most,
-                defused(row.problem),
-                defused(row.note),
-                defused(row.files[0].name if row.files else ""),
+                f"{row.points:g}",
+                "" if row.max_points is None else f"{row.max_points:g}",
+                row.days_late,
+                *map(defused, words),
             ]
         )
     return file.getvalue()
 
 
-_FORMULA = re.compile(r"(^|[;\t\n\r])(?=\s*[=+\-@|%＝＋－＠])")
+def _cells(row: Row) -> str:
+    return row.report.cells if row.report else ""
+
+
+def _notes(row: Row) -> Iterator[str]:
+    """Yield what is to be known of a row beside its points."""
+    yield row.note
+    yield _cells(row)
+    if row.days_late:
+        lost = f", {row.penalty:.0%} of the points are lost" if row.penalty else ""
+        yield f"Handed in late: {row.days_late} {'day' if row.days_late == 1 else 'days'}{lost}."
+    yield from (f"Set by hand: {said}." for said in row.by_hand)
+
+
+_UNSEEN = r"\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+_FORMULA = re.compile(rf"(^|[;\t\n\r])(?=[{_UNSEEN}]*[=+\-@|%＝＋－＠])")
 
 
 def defused(text: str) -> str:
@@ -129,17 +155,23 @@ def _plain(row: Row, page: str) -> dict[str, Any]:
     tasks = [
         {
             "name": task.name, "status": task.status, "points": task.points,
-            "max_points": task.max_points, "mistake": task.mistake, "message": task.message,
+            "max_points": task.max_points, "mistake": task.mistake, "question": task.question,
+            "message": task.message,
         }
         for task in (row.report.tasks if row.report else ())
     ]  # fmt: skip
     return {
         "learner": row.learner,
+        "id": row.id,
         "lesson": row.lesson,
-        "points": row.report.points if row.report else 0,
-        "max_points": row.report.max_points if row.report else None,
+        "points": row.points,
+        "max_points": row.max_points,
+        "days_late": row.days_late,
+        "penalty": row.penalty,
+        "by_hand": row.by_hand,
         "problem": row.problem,
         "note": row.note,
+        "cells": _cells(row),
         "tasks": tasks,
         "files": [
             {"path": f.name, "sha256": f.sha256, "modified": f.modified} for f in row.files
@@ -159,7 +191,7 @@ def page_name(learner: str) -> str:
     return f"{safe or 'learner'}-{hashlib.sha256(learner.encode()).hexdigest()[:8]}.html"
 
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 52rem; margin: 0 auto; padding: 1rem;
   overflow-wrap: anywhere; }
@@ -168,24 +200,31 @@ table { border-collapse: collapse; margin-bottom: 1rem; }
 th, td { text-align: left; padding: 0.2rem 1rem 0.2rem 0; overflow-wrap: break-word; }
 td:last-child, th:last-child { text-align: right; padding-right: 0; }
 .problem { border-left: 6px solid #b26a00; padding: 0.3rem 0.9rem; }
+.mistakes tr > :last-child { text-align: left; } .mistakes tr > :first-child { text-align: right; }
+.mistakes td { vertical-align: top; }
+.legend span { margin-right: 1rem; white-space: nowrap; } svg[role] { width: 100%; height: auto; }
 """
 
 
 def feedback_page(learner: str, rows: list[Row]) -> str:
     """Return a learner's page: all lessons, all tasks, with what the check has to say."""
     name = html.escape(learner)
-    body = "".join(_section(row) for row in rows)
+    body = f"<h1>Feedback for <bdi>{name}</bdi></h1>\n" + "".join(map(_section, rows))
+    return page(f"Feedback for {name}", body)
+
+
+def page(title: str, body: str) -> str:
+    """Return a page that needs nothing from elsewhere, and runs nothing."""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>Feedback for {name}</title>
-<style>{_STYLE}</style>
+<title>{title}</title>
+<style>{STYLE}</style>
 </head>
 <body>
-<h1>Feedback for <bdi>{name}</bdi></h1>
 {body}</body>
 </html>
 """
@@ -194,11 +233,11 @@ def feedback_page(learner: str, rows: list[Row]) -> str:
 def _section(row: Row) -> str:
     title = "Nothing was graded" if row.lesson is None else f"Lesson {row.lesson:02}"
     if row.report:
-        title += f": {row.report.points:g} of {row.report.max_points:g} points"
+        title += f": {row.points:g} of {row.report.max_points:g} points"
     parts = [f"<h2>{title}</h2>\n"]
     parts += [
         f'<p class="problem">{html.escape(text)}</p>\n'
-        for text in (row.problem, row.note)
+        for text in (row.problem, *_notes(row))
         if text
     ]
     if row.report and any(task.html for task in row.report.tasks):
@@ -208,7 +247,7 @@ def _section(row: Row) -> str:
 
 def _overview(report: Report) -> str:
     lines = "".join(
-        f"<tr><td><code>{_breakable(task.name)}</code></td><td>{html.escape(task.status)}</td>"
+        f"<tr><td><code>{breakable(task.name)}</code></td><td>{html.escape(task.status)}</td>"
         f"<td>{task.points:g} of {task.max_points:g}</td></tr>\n"
         for task in report.tasks
     )
@@ -216,7 +255,7 @@ def _overview(report: Report) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}</tbody></table>\n"
 
 
-def _breakable(name: str) -> str:
+def breakable(name: str) -> str:
     """Return a name as HTML that a narrow page breaks after an underscore, and nowhere else."""
     return html.escape(name).replace("_", "_<wbr>")
 

@@ -111,6 +111,10 @@ class Judge:
             raise Died("it took too long altogether")
         return min(seconds, left)
 
+    def failed_cells(self) -> str:
+        """Say which cells were left out, and which stopped at an error that is more than an open task."""
+        return (self._fatal_cells() + self._broken_cells(but="NotImplementedError")).strip()
+
     def _failed(self, task: Task, text: str) -> Verdict:
         text += self._fatal_cells()
         return Verdict(task.name, "error", evidence=text, max_points=task.points)
@@ -120,8 +124,12 @@ class Judge:
             f" Code cell {n + 1} was left out: {how}." for n, how in self.fatal.items()
         )
 
-    def _broken_cells(self, most: int = 3) -> str:
-        said = [f" Code cell {n + 1} raised {kind}." for n, kind in self.broken.items()]
+    def _broken_cells(self, most: int = 3, but: str = "") -> str:
+        said = [
+            f" Code cell {n + 1} raised {kind}."
+            for n, kind in self.broken.items()
+            if kind != but
+        ]
         more = f" So did {len(said) - most} more." if len(said) > most else ""
         return "".join(said[:most]) + more
 

@@ -30,6 +30,7 @@ CONNECT_SECONDS = 20
 _one_at_a_time = threading.Lock()
 
 
+NO_START = "The process to grade it in was ended twice while it started: by a lack of memory, or from outside."
 OTHER = "a worker has another version of the course, or of torch"
 
 
@@ -126,6 +127,14 @@ def on_this_machine(
         queue, size = (rest, processes) if rest else (suspects, 1)
         with Pool(size, folder) as pool:
             running: dict[Future, Job] = {}
+            if (
+                pool.broken
+            ):  # while it started: counts as one try of one job, so that it has an end
+                job = queue.popleft()
+                if queue is rest:
+                    suspects.append(job)
+                else:
+                    yield Done(job, failure=NO_START)
             while (queue or running) and not pool.broken:
                 while queue and len(running) < size and not pool.broken:
                     job = queue.popleft()
@@ -190,7 +199,11 @@ class Pool:
 
         # All are started before there is work: the executor may overlook the death of one, or wait for
         # ever for one, that it starts while others work.
-        wait([self.executor.submit(time.sleep, 0.1) for _ in range(size)])
+        try:
+            starts = [self.executor.submit(time.sleep, 0.1) for _ in range(size)]
+            self.broken = any(one.exception() for one in starts)
+        except (BrokenProcessPool, OSError, EOFError):
+            self.broken = True
 
     def __enter__(self) -> "Pool":
         return self

@@ -32,6 +32,13 @@ def as_told(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Rep
     return full_marks(data, lesson, seed=seed)
 
 
+def begin_as_told(folder: str) -> None:
+    """Die as often as there are files that say so, while a process starts."""
+    for order in Path(folder).parent.parent.glob("die-at-start-*"):
+        order.unlink(missing_ok=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def never(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Report:
     """Fail: nothing was to be graded."""
     raise AssertionError("graded again")

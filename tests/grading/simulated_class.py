@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from attn_lib.checks import tasks
+from attn_lib.checks import Task, tasks
 from attn_lib.checks.mistakes import known
 from attn_lib.grading.grade import worth_points
 from tests.grading.hostile import HONEST, HOSTILE, KEEPS_IT
@@ -102,9 +102,17 @@ def most_of(lesson: int) -> float:
 # ------------------------------------------------------------------------- kinds of learners
 
 
+APART = """\
+    try:
+        exec(cell, right)
+    except Exception:  # some cells need weights that are not in the sandbox
+        pass
+globals().update(right)"""
+
+
 def spoiled(lesson: int, wrong: dict[str, str]) -> bytes:
     """Return a solution with other code for some tasks, which the answers to the others do not use."""
-    apart = f"right = {{}}\nexec({chr(10).join(answered(lesson))!r}, right)\nglobals().update(right)"
+    apart = f"right = {{}}\nfor cell in {answered(lesson)!r}:\n" + APART
     return packed([apart, *wrong.values()])
 
 
@@ -174,8 +182,8 @@ def partly(rng: random.Random) -> Iterator[Learner]:
 HEAD = "import math, torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn"
 
 
-def mistaken(rng: random.Random) -> Iterator[Learner]:
-    """One known mistake in a whole solution; it costs its task, and is named."""
+def mistakes(rng: random.Random) -> Iterator[tuple[Task, str, str]]:
+    """Yield tasks, each with the id of a mistake and code that makes it."""
     rows = [
         (task, number, mistake.id)
         for task in tasks()
@@ -191,11 +199,39 @@ def mistaken(rng: random.Random) -> Iterator[Learner]:
             own = ast.parse(code).body[-1].name
             if own != task.name:  # the row of an answer that is spelled otherwise
                 code += f"\n{task.name} = {own}"
-            least = most_of(task.lesson) - task.points
-            most = most_of(task.lesson) - 1 if task.score else least
+            yield task, mistake, f"{HEAD}\n{code}"
+
+
+def mistaken(rng: random.Random) -> Iterator[Learner]:
+    """One known mistake in a whole solution; it costs its task, and is named."""
+    for task, mistake, code in mistakes(rng):
+        least = most_of(task.lesson) - task.points
+        most = most_of(task.lesson) - 1 if task.score else least
+        named = {task.name: mistake}
+        files = {"x.ipynb": spoiled(task.lesson, {task.name: code})}
+        yield Learner("known mistake", files, task.lesson, least, most, named)
+
+
+CALLED = (
+    "stable_softmax", "attention_scores", "attention", "causal_mask", "masked_softmax", "split_heads",
+    "merge_heads", "MultiHeadAttention", "repeat_kv", "grouped_query_attention", "apply_rope",
+    "online_softmax_step",
+)  # fmt: skip
+
+
+def carried(rng: random.Random) -> Iterator[Learner]:
+    """One known mistake in an answer that others call; it costs its own task only."""
+    for task, mistake, code in mistakes(rng):
+        if task.name in CALLED:
+            cells = answered(task.lesson)
+            defined = re.compile(rf"^(def|class) {task.name}\b", re.MULTILINE)
+            [place] = [n for n, cell in enumerate(cells) if defined.search(cell)]
+            points = most_of(task.lesson) - task.points
+            files = {"x.ipynb": packed([*cells[: place + 1], code, *cells[place + 1 :]])}
             named = {task.name: mistake}
-            files = {"x.ipynb": spoiled(task.lesson, {task.name: f"{HEAD}\n{code}"})}
-            yield Learner("known mistake", files, task.lesson, least, most, named)
+            yield Learner(
+                "mistake in what is called", files, task.lesson, points, points, named
+            )
 
 
 def untouched(rng: random.Random) -> Iterator[Learner]:
@@ -248,8 +284,8 @@ def make(count: int, port: int = 9) -> list[Learner]:
     """Return a class: a quarter hostile, a quarter right, the others in between; in any order."""
     rng = random.Random(f"a class of {count}")
     shares = {
-        hostile(rng, port): 0.25, right(rng): 0.25, partly(rng): 0.2, mistaken(rng): 0.15,
-        strange(rng): 0.1, untouched(rng): 0.05,
+        hostile(rng, port): 0.25, right(rng): 0.25, partly(rng): 0.2, mistaken(rng): 0.1,
+        carried(rng): 0.05, strange(rng): 0.1, untouched(rng): 0.05,
     }  # fmt: skip
     learners = [
         learner

@@ -7,17 +7,18 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 from filelock import FileLock, Timeout
 
-from attn_lib.grading.batch import Busy, alone, grade_class
+from attn_lib.grading.batch import Busy, alone, grade_class, handed_in
 from attn_lib.grading.find import find, passed_over
 from attn_lib.grading.grade import grade_submission
 from attn_lib.grading.reports import grades_csv
 from attn_lib.grading.workers import Job, OtherVersion, on_cluster, on_this_machine, work
-from tests.grading.fakes import as_told, full_marks, never
+from tests.grading.fakes import as_told, begin_as_told, full_marks, never
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = (ROOT / "solutions/01_single_head/01_single_head.ipynb").read_bytes()
@@ -60,11 +61,17 @@ def told(folder, count, **orders):
         ("ada.ipynb", "ada"),
         ("ada_anything_else.ipynb", "ada"),
         ("ada_lovelace_01_single_head.ipynb", "ada_lovelace"),
-        ("lovelaceada_LATE_12_345_01_single_head-2.ipynb", "lovelaceada_LATE_12_345"),
+        ("lovelaceada_LATE_12_345_01_single_head-2.ipynb", "lovelaceada_12"),
+        ("hopperg_13_346_answer.ipynb", "hopperg_13"),
+        ("anon_x7Yz1_347_answer.ipynb", "anon_x7Yz1"),
+        ("LATE_anon_x7Yz1_347_answer.ipynb", "anon_x7Yz1"),
         ("Ada L_77_assignsubmission_file_/x.ipynb", "Ada L_77"),
+        ("Ada L_77_assignsubmission_file/x.ipynb", "Ada L_77"),
         ("Ada L_77_assignsubmission_file_01_single_head.ipynb", "Ada L_77"),
         ("李明/x.ipynb", "李明"),
         ("Zoe\u0308.ipynb", "Zo\u00eb"),
+        ("Ada\u00a0 Lovelace.ipynb", "Ada Lovelace"),
+        ("\u202eada\u200b/x.ipynb", "ada"),
         ("_.ipynb", "_"),
         ("ada.ipynb.ipynb", "ada"),
         ("=cmd()/x.ipynb", "=cmd()"),
@@ -180,6 +187,32 @@ def test_two_people_with_one_short_name_are_told_apart(tmp_path):
     assert [file.learner for file in find(tmp_path)] == ["ada_byron", "ada_lovelace"]
 
 
+def test_two_files_of_one_person_in_canvas_stay_together(tmp_path):
+    files = dict.fromkeys(("doee_12_345_a.ipynb", "doee_12_346_a.ipynb"), SOLUTION)
+    assert [f.learner for f in find(class_of(tmp_path, files))] == ["doee_12"] * 2
+
+
+def test_the_latest_notebook_that_can_be_read_counts(tmp_path):
+    names = ("ada/x.ipynb", "ada/x (2).ipynb", "ada/x (10).ipynb", "ada/old.ipynb")
+    class_of(tmp_path, dict.fromkeys(names, notebook()) | {"ada/z.ipynb": b""})
+    for name in (*names, "ada/z.ipynb"):
+        os.utime(tmp_path / name, (1e9, 1e9 - ("old" in name)))
+    [(_, _, files)] = handed_in(find(tmp_path, lesson=1))
+    order = [file.path.stem for file in files]
+    assert order == ["x (10)", "x (2)", "x", "old", "z"]
+
+
+def test_a_date_beside_a_notebook_is_when_it_was_handed_in(tmp_path):
+    stamp = {"timestamp.txt": b"2026-10-01 18:30:00 UTC\n", "a.ipynb": SOLUTION}
+    folders = ("ada/01", "Ada L_77_assignsubmission_file_", "bob")
+    files = {f"{place}/{n}": data for place in folders for n, data in stamp.items()}
+    class_of(tmp_path, files | {"bob/timestamp.txt": b"yesterday"})
+    found = {file.learner: file.modified for file in find(tmp_path)}
+    assert found.pop("ada") == "2026-10-01T18:30:00+00:00"
+    # Moodle's folder holds what the learner put there.
+    assert not [date for date in found.values() if date.startswith("2026-10-01T18:30")]
+
+
 # --------------------------------------------------------------------------------- grading
 
 
@@ -207,7 +240,7 @@ def test_a_mixed_class_is_graded_and_kept(tmp_path, capsys):
     }  # fmt: skip
     notes = {row.learner: row.problem or row.note for row in rows}
     assert notes["eve"] == (
-        "2 notebooks were handed in, the best counts: eve/b.ipynb (10), eve/a.ipynb (0)."
+        "2 notebooks were handed in. Only the latest is graded: eve/b.ipynb, not eve/a.ipynb."
     )
     assert "cut off" in notes["cut"]
     assert "empty" in notes["=cmd()"]
@@ -256,6 +289,28 @@ def test_a_process_that_dies_takes_nothing_with_it(tmp_path):
     # What failed here is graded again; the rest is kept.
     rows = grade_class(folder, tmp_path / "out", seed=3, jobs=2, grade=full_marks)
     assert [row.report.points for row in rows] == [10] * 7
+
+
+@pytest.mark.parametrize("deaths", [1, 2, 40])
+def test_a_process_that_dies_while_it_starts_does_not_end_the_class(
+    tmp_path, monkeypatch, deaths
+):
+    class Noticing(ProcessPoolExecutor):
+        def submit(self, *arguments):
+            future = super().submit(*arguments)
+            time.sleep(0.1)  # until the death is noticed
+            return future
+
+    monkeypatch.setattr("attn_lib.grading.workers.ProcessPoolExecutor", Noticing)
+    monkeypatch.setattr("attn_lib.grading.workers._begin", begin_as_told)
+    folder = told(tmp_path / "class", 2)
+    for number in range(deaths):
+        (tmp_path / f"die-at-start-{number}").touch()
+    rows = grade_class(folder, tmp_path / "out", seed=3, jobs=2, grade=full_marks)
+    failed = [row for row in rows if row.again]
+    assert len(failed) == (2 if deaths == 40 else 0)
+    assert all("while it started" in row.problem for row in failed)
+    assert all(row.report.points == 10 for row in rows if row not in failed)
 
 
 def test_a_file_that_changes_meanwhile_is_not_kept_under_a_wrong_name(tmp_path):

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,9 +15,13 @@ from filelock import FileLock
 
 from attn_lib.grading import __main__ as command
 from attn_lib.grading.__main__ import main
+from attn_lib.grading.batch import grade_class
 from attn_lib.grading.release import CannotRelease, release
+from attn_lib.grading.workers import Done
+from tests.grading import documented
 from tests.grading.fakes import full_marks
 from tests.grading.test_batch import EXERCISE, SOLUTION, class_of, notebook
+from tests.grading.test_roster import CANVAS, MOODLE
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE = {"ada/01_single_head.ipynb": SOLUTION}
@@ -178,6 +183,65 @@ def test_loose_files_that_are_no_notebooks_are_named(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("graded_without_running")
+def test_the_documented_options_do_what_is_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    class_of(tmp_path / "grading/submitted", ONE)
+    os.utime(tmp_path / "grading/submitted/ada/01_single_head.ipynb", (2e9, 2e9))
+    Path("class.csv").write_text(CANVAS.replace("8,al", "8,ada"), encoding="utf-8")
+    lines = [
+        shlex.split(line)[3:]
+        for part in ("A roster, and the way back to Canvas or Moodle", "Late work")
+        for [line] in documented.blocks(part)
+    ]
+    points = {}
+    for number, arguments in enumerate(lines):
+        assert main(arguments) == 0
+        rows = lines_of(Path("grading/results"))
+        points[number] = {row["learner"]: (row["id"], row["total"]) for row in rows}
+    assert points == {
+        0: {"'=Lovelace, Ada": ("8", "10"), "Hopper, Grace": ("7", "0")}, 1: {"ada": ("", "0")},
+    }  # fmt: skip
+    assert "0.00" in Path("grading/results/canvas.csv").read_text(encoding="utf-8")
+    assert "100% of the points are lost" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_what_does_not_fit_together_is_refused(tmp_path, capsys):
+    folder, out = class_of(tmp_path / "class", ONE), tmp_path / "out"
+    arguments = ["grade", str(folder), "--out", str(out)]
+    (tmp_path / "moodle.csv").write_text(MOODLE, encoding="utf-8")
+    assert main([*arguments, "--roster", str(tmp_path / "moodle.csv")]) == 1
+    assert "add --lesson" in capsys.readouterr().err
+    assert main([*arguments, "--late-penalty", "10"]) == 1
+    assert "needs a --deadline" in capsys.readouterr().err
+    assert main(arguments) == 0
+    (out / "overrides.csv").write_text("learner,lesson,task,points,reason\neve,1,,1,\n")
+    assert main(arguments) == 1
+    assert "line 2: nobody called eve" in capsys.readouterr().err
+    for wrong in (["--deadline", "soon"], ["--late-penalty", "101"]):
+        with pytest.raises(SystemExit):
+            main([*arguments, *wrong])
+
+
+@pytest.mark.usefixtures("graded_without_running")
+def test_strict_reaches_the_judge(tmp_path, monkeypatch):
+    given = []
+
+    def graded(data, lesson, *, seed, unsafe=False, strict=False):
+        given.append(strict)
+        return full_marks(data, lesson, seed=seed)
+
+    def here(jobs, read, *, grade, **options):
+        return (Done(job, grade(read(job), job.lesson, seed=1)) for job in jobs)
+
+    monkeypatch.setattr("attn_lib.grading.batch.on_this_machine", here)
+    folder = class_of(tmp_path / "class", ONE)
+    for strict in (True, False, True):
+        grade_class(folder, tmp_path / "out", seed=1, strict=strict, grade=graded)
+    assert given == [True, False]  # and the two are kept apart
+
+
+@pytest.mark.usefixtures("graded_without_running")
 def test_nothing_to_grade_is_an_error(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     assert main(["grade", str(tmp_path / "none"), "--out", str(tmp_path / "out")]) == 1
@@ -228,33 +292,19 @@ def test_dask_that_is_not_installed_is_said(tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 @pytest.mark.usefixtures("sandbox_works")
 def test_the_command_itself_grades_a_class(tmp_path):
-    files = ONE | {"bob.ipynb": EXERCISE, "cut.ipynb": SOLUTION[:99], "=x.ipynb": b""}
-    folder = class_of(tmp_path / "class", files)
-    line = [
-        sys.executable,
-        "-m",
-        "attn_lib.grading",
-        "grade",
-        str(folder),
-        "--out",
-        "out",
-        "--lesson",
-        "1",
-    ]
-    run = subprocess.run(
-        line,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr
+    files = ONE | {"bob.ipynb": EXERCISE, "cut_01.ipynb": SOLUTION[:99], "=x_01.ipynb": b""}
+    documented.copy_course(tmp_path)
+    class_of(tmp_path / "grading/submitted", files)
+    [line] = [x for b in documented.blocks("Without nbgrader") for x in b if " grade " in x]
+    [run] = documented.run([line], tmp_path, {})
     assert "100%" in run.stderr
     assert "cut, lesson 1: It is not valid JSON" in run.stdout
-    assert [(line["learner"], line["total"]) for line in lines_of(tmp_path / "out")] == [
+    out = tmp_path / "grading/results"
+    assert [(line["learner"], line["total"]) for line in lines_of(out)] == [
         ("'=x", "0"), ("ada", "10"), ("bob", "0"), ("cut", "0"),
     ]  # fmt: skip
-    assert len(list((tmp_path / "out/feedback").iterdir())) == 4
+    assert len(list((out / "feedback").iterdir())) == 4
+    assert "Lesson 01" in (out / "class.html").read_text(encoding="utf-8")
 
 
 # --------------------------------------------------------------------------------- release

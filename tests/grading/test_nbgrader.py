@@ -17,6 +17,7 @@ from nbgrader.utils import determine_grade
 from attn_lib.grading import __main__ as command_line
 from attn_lib.grading import nbgrader_plugin as plugin
 from attn_lib.grading.grade import TaskResult
+from tests.grading import documented
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = "01_single_head"
@@ -140,8 +141,9 @@ class Class:
     def __init__(self, folder: Path):
         self.folder = folder
         self.gradebook = folder / "grading" / "gradebook.db"
-        shutil.copy(ROOT / "nbgrader_config.py", folder)
-        shutil.copytree(ROOT / "solutions" / LESSON, folder / "solutions" / LESSON)
+        documented.copy_course(folder)
+
+    def hand_in(self) -> None:
         for learner, notebook in {
             "all_right": answered(),
             "damaged": '{"cells": [',
@@ -152,7 +154,7 @@ class Class:
             "vandal": vandalized(),
         }.items():
             text = notebook if isinstance(notebook, str) else json.dumps(notebook)
-            place = folder / "grading" / "submitted" / learner / LESSON
+            place = self.folder / "grading" / "submitted" / learner / LESSON
             place.mkdir(parents=True)
             (place / f"{LESSON}.ipynb").write_text(text, encoding="utf-8")
 
@@ -180,15 +182,18 @@ class Class:
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory, sandbox_works) -> Class:
     room = Class(tmp_path_factory.mktemp("class"))
-    for arguments in (
-        ["generate_assignment", LESSON],
-        ["autograde", LESSON],
-        ["generate_feedback", LESSON],
-        ["export", "--to", CSV_EXPORT],
-    ):
-        done = room.nbgrader(*arguments, ATTN_GRADING_SEED="31")
-        assert done.returncode == 0, done.stdout + done.stderr
+    prepare, grade, *_ = documented.blocks("With nbgrader")
+    environment: dict[str, str] = {}
+    documented.run(prepare, room.folder, environment)
+    room.hand_in()
+    documented.run(grade, room.folder, environment)
     return room
+
+
+@pytest.mark.slow
+def test_the_documented_commands_leave_the_exercise_as_it_was(graded):
+    path = Path("exercises", LESSON, f"{LESSON}.ipynb")
+    assert (graded.folder / path).read_bytes() == (ROOT / path).read_bytes()
 
 
 @pytest.mark.slow
@@ -239,7 +244,7 @@ def test_what_a_killed_run_left_unfinished_is_graded_again(graded):
     left = autograded / "half" / LESSON / f"{LESSON}.ipynb"
     left.unlink()  # nbgrader made it read-only
     left.write_text(json.dumps(answered("stable_softmax", "attention_scores")))
-    done = graded.nbgrader("autograde", LESSON, ATTN_GRADING_SEED="31")
+    done = graded.nbgrader("autograde", LESSON, ATTN_GRADING_SEED="271828")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr.count("was not finished") == 1
     assert (
@@ -272,14 +277,15 @@ def test_without_seed_or_sandbox_it_refuses_and_changes_nothing(graded, missing,
 @pytest.mark.slow
 def test_unsafe_must_be_said_in_so_many_words(tmp_path):
     room = Class(tmp_path)
+    room.hand_in()
     for learner in sorted((tmp_path / "grading" / "submitted").iterdir()):
         if learner.name != "half":
             shutil.rmtree(learner)
     with (tmp_path / "nbgrader_config.py").open("a") as file:
         file.write("\nc.SandboxedJudge.seed = 31\nc.SandboxedJudge.unsafe = True\n")
     programs = str(Path(sys.executable).parent)  # no bubblewrap
-    for command in ("generate_assignment", "autograde"):
-        done = room.nbgrader(command, LESSON, path=programs)
+    for command in (["generate_assignment", "--force"], ["autograde"]):
+        done = room.nbgrader(*command, LESSON, path=programs)
         assert done.returncode == 0, done.stdout + done.stderr
     with sqlite3.connect(room.gradebook) as book:
         assert book.execute("select sum(auto_score) from grade").fetchall() == [(3,)]

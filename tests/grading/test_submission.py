@@ -224,3 +224,7 @@ def test_a_string_without_end_takes_no_time():
     with pytest.raises(Unreadable, match="cut off"):
         read_cells(b'{"cells": [' + b'"\\' * 1_000_000)
     assert time.monotonic() - start < 10
+
+
+def test_marks_that_turn_the_writing_are_left_out():
+    assert clean("\u202e5 of 5\u2069 \u200fpoints") == "5 of 5 points"

@@ -1,0 +1,120 @@
+"""Write grades back in the formats that Canvas and Moodle import."""
+
+import csv
+import io
+import re
+import zipfile
+from pathlib import Path
+
+from attn_lib.grading.find import lesson_in_name
+from attn_lib.grading.keep import write_whole
+from attn_lib.grading.reports import defused
+from attn_lib.grading.roster import KINDS, Person, Roster
+from attn_lib.grading.row import Row
+
+
+def write_import(
+    rows: list[Row], roster: Roster, out: Path, pages: dict[str, Path]
+) -> list[str]:
+    """Write what the platform of a roster imports; return the names of the files.
+
+    Args:
+        rows: what everybody gets.
+        roster: of the class.
+        out: the folder of the results.
+        pages: of feedback, by the learner's name.
+
+    Raises:
+        OSError: a file could not be written.
+    """
+    if roster.kind == "Canvas":
+        write_whole(out / "canvas.csv", canvas_csv(roster, rows))
+        return ["canvas.csv"]
+    if roster.kind == "Moodle":
+        write_whole(out / "moodle.csv", moodle_csv(roster, rows))
+        write_whole(out / "moodle-feedback.zip", moodle_feedback(roster, pages))
+        return ["moodle.csv", "moodle-feedback.zip"]
+    return []
+
+
+def canvas_csv(roster: Roster, rows: list[Row]) -> str:
+    """Return Canvas's gradebook with our lessons only, as its Import takes it.
+
+    A column whose title names the lesson, as in "Lesson 01 (4711)", is that assignment. Else there is a new
+    one, and Canvas asks about it.
+    """
+    about = roster.columns[: roster.columns.index("Section") + 1]
+    most = {row.lesson: row.max_points for row in rows if row.lesson is not None}
+    titles = {lesson: _canvas_title(roster, lesson) for lesson in sorted(most)}
+    possible = {
+        lesson: _number(roster.points_possible.get(title, "")) or most[lesson]
+        for lesson, title in titles.items()
+    }
+    points = {(row.id, row.lesson): row for row in rows}
+    lines = [[*about, *titles.values()]]
+    lines.append(
+        ["    Points Possible", *[""] * (len(about) - 1), *map(_plain, possible.values())]
+    )
+    for person in roster.people:
+        grades = [_scaled(points[person.id, n], most) for n, most in possible.items()]
+        lines.append([*_cells(person, about, "Student"), *map(_plain, grades)])
+    return _csv(lines)
+
+
+def _canvas_title(roster: Roster, lesson: int) -> str:
+    """Return the title of a lesson's column."""
+    titles = [c for c in roster.columns if re.search(r" \(\d+\)$", c)]
+    fits = [t for t in titles if lesson_in_name(t.rpartition(" (")[0]) == lesson]
+    return fits[0] if len(fits) == 1 else f"Lesson {lesson:02}"
+
+
+def moodle_csv(roster: Roster, rows: list[Row]) -> str:
+    """Return Moodle's worksheet with the grades filled in; all else is as it came, as Moodle wants it."""
+    points = {row.id: row for row in rows}
+    lines = [roster.columns]
+    for person in roster.people:
+        most = _number(person.line.get("Maximum Grade", ""))
+        grade = _scaled(points[person.id], most)
+        filled = Person(person.id, person.name, person.line | {"Grade": _plain(grade)})
+        lines.append(_cells(filled, roster.columns, "Full name"))
+    return _csv(lines)
+
+
+def moodle_feedback(roster: Roster, pages: dict[str, Path]) -> bytes:
+    """Return a zip with a folder for each learner, of the name by which Moodle knows whose it is."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for person in roster.people:
+            if person.name in pages:
+                name = re.sub(
+                    r'[\\/:*?"<>|_\0]+', " ", person.line[KINDS["Moodle"][1]]
+                ).strip()
+                folder = f"{name}_{person.id}_assignsubmission_file_"
+                archive.writestr(f"{folder}/feedback.html", pages[person.name].read_bytes())
+    return buffer.getvalue()
+
+
+def _scaled(row: Row, most: float | None) -> float:
+    """Return a row's points on the scale of the platform."""
+    return row.points * most / row.max_points if most and row.max_points else row.points
+
+
+def _cells(person: Person, columns: list[str], name: str) -> list[str]:
+    return [defused(person.line[c]) if c == name else person.line[c] for c in columns]
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _plain(number: float | None) -> str:
+    return "" if number is None else f"{number:.2f}"
+
+
+def _csv(lines: list[list[str]]) -> str:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(lines)
+    return file.getvalue()

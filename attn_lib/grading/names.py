@@ -1,0 +1,69 @@
+"""Whose a file is, from its name and its folders' names, as people and learning platforms write them."""
+
+import os
+import re
+import unicodedata
+from pathlib import Path
+from typing import NamedTuple
+
+from attn_lib.grading.grade import clean
+
+# Moodle: "Ada Lovelace_77_assignsubmission_file", with or without "_" and a file's name behind it.
+_MOODLE = re.compile(
+    r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?"
+)
+# Canvas: "lovelaceada_LATE_4711_90210_my file"; the numbers are the person's and the file's.
+_CANVAS = re.compile(
+    r"(?:(?P<name>(?!LATE_)[^_]+)_)?(?:(?P<late>LATE)_)?(?P<id>\d+|anon_[^_]+)_\d{3,}_.+"
+)
+_BEFORE_LESSON = re.compile(r"(.+?)[ _-]+\d\d[ _-]+[A-Za-z]")
+
+
+class Owner(NamedTuple):
+    """Whose something is.
+
+    Attributes:
+        name: of the learner, in one spelling; with the platform's number, if there is one.
+        id: that number, or "".
+        on_time: what Canvas says of the file: late or not; None for anything else.
+    """
+
+    name: str
+    id: str = ""
+    on_time: bool | None = None
+
+
+def owner_of_folder(name: str) -> Owner:
+    """Return whose a folder is."""
+    moodle = _MOODLE.fullmatch(name)
+    return _numbered(moodle["name"], moodle["id"]) if moodle else Owner(one_spelling(name))
+
+
+def owner_of_file(path: Path) -> Owner:
+    """Return whose a loose file is."""
+    stem = path.stem.removesuffix(".ipynb")
+    if moodle := _MOODLE.fullmatch(stem):
+        return _numbered(moodle["name"], moodle["id"])
+    if canvas := _CANVAS.fullmatch(stem):
+        return _numbered(canvas["name"] or "", canvas["id"], not canvas["late"])
+    before = _BEFORE_LESSON.match(stem)
+    return Owner(one_spelling(before[1] if before else stem.partition("_")[0] or stem))
+
+
+def _numbered(name: str, id: str, on_time: bool | None = None) -> Owner:
+    return Owner(one_spelling(f"{name}_{id}" if name else id), id, on_time)
+
+
+def one_spelling(name: str) -> str:
+    """Return a name as it can be printed, the same for all ways in which systems write it.
+
+    Accents are composed, blanks are plain, and what cannot be seen is not there.
+    """
+    seen = (c for c in shown(name) if unicodedata.category(c) != "Cf")
+    return " ".join(unicodedata.normalize("NFC", "".join(seen)).split()) or "_"
+
+
+def shown(name: str) -> str:
+    """Return a file's name as text that can be printed, whatever bytes it consists of."""
+    text = clean(os.fsencode(name).decode("utf-8", "backslashreplace"))
+    return text.replace("\n", "\ufffd").replace("\t", "\ufffd")

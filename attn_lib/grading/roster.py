@@ -1,0 +1,148 @@
+"""Who is in the class: a CSV of the teacher's own, Canvas's gradebook, or Moodle's grading worksheet."""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from attn_lib.grading.find import File, in_order
+from attn_lib.grading.names import one_spelling
+
+# The columns by which each kind of roster is known: of an id, of a name, and what else there must be.
+KINDS = {
+    "Canvas": ("ID", "Student", "Section"),
+    "Moodle": ("Identifier", "Full name"),
+    "plain": ("id", "name"),
+}
+_OTHER_NAMES = {
+    "sis user id",
+    "sis login id",
+    "login",
+    "username",
+    "email",
+    "email address",
+}
+
+
+class BadTable(ValueError):
+    """A CSV file that the teacher gave is not as it must be; the message says where."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """One line of a roster.
+
+    Attributes:
+        id: the number or name that the platform knows the person by.
+        name: in the table of grades; with the id where two have the same.
+        line: the cells.
+    """
+
+    id: str
+    name: str
+    line: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Roster:
+    """A class.
+
+    Attributes:
+        kind: "Canvas", "Moodle" or "plain".
+        columns: of the file.
+        people: its lines that stand for somebody.
+        points_possible: Canvas's line of that name, or nothing.
+    """
+
+    kind: str
+    columns: list[str]
+    people: list[Person]
+    points_possible: dict[str, str]
+
+    def claimed(self, files: Iterable[File]) -> list[File]:
+        """Return files under the names of the roster, as far as they can be told."""
+        by_id = {person.id: person.name for person in self.people}
+        by_words: dict[frozenset[str], set[str]] = {}
+        for person in self.people:
+            for words in _spellings(person):
+                by_words.setdefault(words, set()).add(person.name)
+        claimed = []
+        for file in files:
+            found = by_words.get(_words(file.learner), set())
+            if file.id in by_id:
+                found = {by_id[file.id]}
+            claimed.append(
+                replace(file, learner=found.copy().pop()) if len(found) == 1 else file
+            )
+        return in_order(claimed)
+
+
+def read_roster(path: Path) -> Roster:
+    """Read a roster.
+
+    Raises:
+        OSError: it cannot be read.
+        BadTable: it is none.
+    """
+    columns, lines = read_table(path)
+    kind = next((kind for kind, need in KINDS.items() if {*need} <= {*columns}), "")
+    if not kind:
+        wanted = "; ".join(f"{', '.join(need)} ({kind})" for kind, need in KINDS.items())
+        raise BadTable(f"{path.name} is no roster. It needs the columns {wanted}.")
+    id_column, name_column, *_ = KINDS[kind]
+    people = []
+    for line in lines:
+        id = line[id_column].strip()
+        if kind == "Moodle":
+            id = re.sub(r"\D", "", id)  # "Participant 4711"
+        if id:
+            people.append(Person(id, one_spelling(line[name_column]), line))
+    for id, times in Counter(person.id for person in people).items():
+        if times > 1:
+            raise BadTable(f"{path.name}: {times} lines have the id {id}.")
+    possible = next((line for line in lines if "Points Possible" in line[name_column]), {})
+    names = Counter(person.name for person in people)
+    people = [
+        replace(p, name=f"{p.name} ({p.id})") if names[p.name] > 1 else p for p in people
+    ]
+    return Roster(kind, columns, people, possible)
+
+
+def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """Read a CSV file, separated by whatever its first line has most of; return columns and lines.
+
+    Raises:
+        OSError: it cannot be read.
+        BadTable: it is no table in UTF-8.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        first = text.partition("\n")[0]
+        comma = max(",;\t", key=first.count)
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter=comma) if any(row)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadTable(f"{path.name} is no CSV file in UTF-8: {error}.") from None
+    if not rows:
+        raise BadTable(f"{path.name} is empty.")
+    columns = [name.strip() for name in rows[0]]
+    width = len(columns)
+    return columns, [
+        dict(zip(columns, row + [""] * width, strict=False)) for row in rows[1:]
+    ]
+
+
+def _spellings(person: Person) -> set[frozenset[str]]:
+    """Return what a person may be called in the name of a file or folder, as sets of words."""
+    texts = [person.id, person.name]
+    for column, cell in person.line.items():
+        if column.casefold() in _OTHER_NAMES:
+            texts += [cell, cell.partition("@")[0]]
+    return {words for text in texts if (words := _words(text))}
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return a name's words: "Hopper, Grace" and "grace_hopper" are the same."""
+    return frozenset(re.findall(r"[^\W_]+", one_spelling(text).casefold()))

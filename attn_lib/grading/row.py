@@ -1,0 +1,51 @@
+"""What one learner gets for one lesson: a line of every table."""
+
+from dataclasses import dataclass
+
+from attn_lib.grading.find import File
+from attn_lib.grading.grade import Report
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one learner gets for one lesson.
+
+    Attributes:
+        learner: the name.
+        lesson: its number; None if it cannot be told.
+        report: of the notebook that counts; None without a lesson.
+        problem: why nothing could be graded, or "".
+        note: anything else an instructor should know.
+        files: all that the learner handed in for the lesson, the one that counts first.
+        again: whether another run may come to another result.
+        id: the learner's in the roster, or "".
+        days_late: days begun after the deadline.
+        penalty: the share of the points that this costs.
+        by_hand: what was set by hand, in words.
+        set_to: the points that were set by hand for the whole lesson, or None.
+    """
+
+    learner: str
+    lesson: int | None
+    report: Report | None
+    problem: str
+    note: str
+    files: tuple[File, ...]
+    again: bool = False
+    id: str = ""
+    days_late: int = 0
+    penalty: float = 0.0
+    by_hand: tuple[str, ...] = ()
+    set_to: float | None = None
+
+    @property
+    def points(self) -> float:
+        """What counts: the sum of the tasks, less the penalty; or what was set by hand."""
+        if self.set_to is not None:
+            return self.set_to
+        return round(self.report.points * (1 - self.penalty), 2) if self.report else 0.0
+
+    @property
+    def max_points(self) -> float | None:
+        """What the lesson is worth, if it is known."""
+        return self.report.max_points if self.report else None

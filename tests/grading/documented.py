@@ -1,0 +1,64 @@
+"""The commands of teach.md, as they stand there, run in a fresh copy of the course."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+COURSE = (
+    "attn_lib",
+    "exercises/01_single_head",
+    "solutions/01_single_head",
+    "nbgrader_config.py",
+)
+
+
+def blocks(heading: str) -> list[list[str]]:
+    """Return the lines of each block of shell commands in a section of teach.md."""
+    text = (ROOT / "site" / "teach.md").read_text(encoding="utf-8")
+    [section] = re.findall(
+        rf"^## {heading}\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE
+    )
+    found = re.findall(r"^ *```bash\n(.*?)^ *```$", section, re.DOTALL | re.MULTILINE)
+    return [[line.strip() for line in block.splitlines()] for block in found]
+
+
+def copy_course(folder: Path) -> None:
+    """Put there what a fresh clone has, as far as lesson 01 needs it."""
+    for name in COURSE:
+        source, place = ROOT / name, folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            skip = shutil.ignore_patterns("__pycache__", "*.bak-*")
+            shutil.copytree(source, place, ignore=skip)
+        else:
+            shutil.copy(source, place)
+
+
+def run(
+    lines: list[str], folder: Path, environment: dict[str, str]
+) -> list[subprocess.CompletedProcess]:
+    """Run commands one by one, as if typed there; `export` changes the environment, nothing is installed."""
+    done = []
+    programs = str(Path(sys.executable).parent)
+    paths = {
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(folder),
+        "HOME": str(folder),
+        "OMP_NUM_THREADS": "1",
+    }
+    for line in lines:
+        if line.startswith("export "):
+            name, _, value = line.removeprefix("export ").partition("=")
+            environment[name] = value
+        elif not line.startswith("pip install "):
+            ran = subprocess.run(
+                ["bash", "-c", line],
+                cwd=folder, env=paths | environment, capture_output=True, text=True, timeout=300,
+            )  # fmt: skip
+            assert ran.returncode == 0, ran.stdout + ran.stderr
+            done.append(ran)
+    return done

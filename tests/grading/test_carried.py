@@ -1,0 +1,125 @@
+"""A mistake costs the points of its own task only, and the report says so."""
+
+import ast
+import builtins
+import json
+
+import pytest
+
+from attn_lib.checks import tasks
+from attn_lib.grading.carried import called_by, our_answer, with_ours
+from attn_lib.grading.grade import CARRIED, grade_submission
+from attn_lib.grading.nbgrader_plugin import write_verdict
+from attn_lib.grading.visible_course import TAUGHT, exports
+from tests.grading.simulated_class import answered, packed
+from tests.grading.test_nbgrader import check_cell
+
+NEVER_CALLED = "save_checkpoint"  # what is loaded in the next task, the judge has saved
+CELLS = [
+    "%%time\ndef a(x):\n    return b(x)",
+    "c = d = 3\ndef b(x):\n    return helper(x) + c",
+    "class helper(base):\n    def run(self): return e",
+    "not Python",
+    "def f(): return c",
+]
+
+
+def test_what_an_answer_calls_is_found_through_helpers():
+    assert called_by("a", CELLS) == {"b", "helper", "c", "d", "x", "base", "e"}
+    assert called_by("f", CELLS) == {"c", "d"}
+    assert called_by("nothing", CELLS) == set()
+
+
+@pytest.mark.parametrize("deep", ["(" * 99_999, "-" * 99_999 + "1", "x" + ".a" * 99_999])
+def test_code_too_deep_to_be_read_calls_nothing(deep):
+    assert called_by("a", [deep, "a = b"]) == {"b"}
+
+
+def test_ours_stands_where_theirs_was_defined_or_at_the_beginning():
+    cells = ["x = 1", "def attention(q, k, v): ...", "y = attention"]
+    ours = our_answer("attention")
+    assert with_ours(cells, ["attention"]) == [*cells[:2], ours, cells[2]]
+    assert with_ours(cells[:1], ["attention"]) == [ours, cells[0]]
+
+
+@pytest.mark.parametrize("task", [t for t in tasks() if t.points], ids=lambda t: t.name)
+def test_our_answers_need_nothing_that_is_not_there_inside(task):
+    later = [t for t in tasks() if t.points and t.lesson == task.lesson][-1]
+    if task is later or task.name == NEVER_CALLED:
+        return  # no later task can call it
+    there = exports([name for name, taught in TAUGHT.items() if taught < task.lesson])
+    tree = ast.parse(our_answer(task.name))
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    bound = {
+        n.id
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+    }
+    bound |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    bound |= {
+        n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)
+    }
+    known = {"math", "torch", "attn_lib", "F", "Tensor", "nn"} | set(dir(builtins))
+    assert names <= bound | known
+    used = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)
+            and isinstance(n.value, ast.Name) and n.value.id == "attn_lib"}  # fmt: skip
+    assert used <= {
+        alias.name for n in ast.walk(ast.parse(there)) if isinstance(n, ast.ImportFrom) for alias in n.names
+    }  # fmt: skip
+
+
+def spoiled(name: str, code: str) -> bytes:
+    """Return the solution of lesson 01 with other code below one answer."""
+    cells = answered(1)
+    [place] = [n for n, cell in enumerate(cells) if f"def {name}(" in cell]
+    return packed([*cells[: place + 1], code, *cells[place + 1 :]])
+
+
+@pytest.mark.usefixtures("sandbox_works")
+def test_a_wrong_answer_costs_its_own_points_only():
+    data = spoiled("stable_softmax", "def stable_softmax(x, dim=-1):\n    return x.exp()")
+    strict, report = (grade_submission(data, 1, seed=5, strict=s) for s in (True, False))
+    assert (strict.points, report.points, report.max_points) == (1, 8, 10)
+    wrong, scores, *later = report.tasks
+    assert (wrong.status, scores.status) == ("wrong", "passed")
+    assert [task.status for task in later] == [CARRIED] * 2
+    for task in later:
+        assert "with our `stable_softmax`" in task.message
+        assert "with our <code>stable_softmax</code>" in task.html
+        assert "Input: " in task.message  # what was wrong is said as well
+    assert "`stable_softmax`, `attention`" in later[1].message
+    cell = check_cell(points=30)
+    write_verdict(cell, later[0])
+    assert cell.outputs[1].data["text/plain"] == "30.0"
+
+
+@pytest.mark.usefixtures("sandbox_works")
+def test_nothing_is_carried_forward_that_is_wrong_by_itself():
+    both = (
+        "def stable_softmax(x, dim=-1):\n    return x.exp()",
+        "def attention(q, k, v):\n    w = stable_softmax(q @ k.mT)\n    return w @ v, w",
+    )
+    report = grade_submission(packed([*answered(1), *both]), 1, seed=5)
+    assert [task.status for task in report.tasks] == ["wrong", "passed", "wrong", CARRIED]
+    assert report.points == 1 + 4
+
+
+@pytest.mark.usefixtures("sandbox_works")
+def test_a_cell_that_failed_is_named_where_its_names_are_missed():
+    cells = [
+        "import torch\nimport no_such_module\nimport torch.nn.functional as F",
+        "def stable_softmax(x, dim=-1):\n    return F.softmax(x, dim)",
+        "raise NotImplementedError",
+        "import os\nos._exit(1)",
+    ]
+    report = grade_submission(packed(cells), 1, seed=5)
+    first, second = report.cells.split(" Code cell 1 ")
+    assert first.startswith("Code cell 4 was left out")
+    assert second == (
+        "raised ModuleNotFoundError: there is no module `no_such_module` where it was graded."
+    )
+    softmax, scores, *_ = report.tasks
+    assert report.cells in softmax.message
+    assert "no_such_module" in softmax.html
+    assert "no_such_module" in scores.message
+    assert json.loads(json.dumps(report.to_json()))["cells"] == report.cells

@@ -1,0 +1,150 @@
+"""The teacher's page: what the class did not understand, counted right and safe to open."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from attn_lib.grading.alike import NO_PROOF, alike, fingerprint
+from attn_lib.grading.attempts import attempts
+from attn_lib.grading.bars import bars, histogram
+from attn_lib.grading.class_page import class_page
+from attn_lib.grading.grade import CARRIED
+from tests.grading.simulated_class import answered
+from tests.grading.test_batch import class_of, notebook
+from tests.grading.test_reports import HOSTILE, ROWS, Structure, report, row
+
+
+def mistaken(learner, mistake, status="wrong", task=0):
+    made = report("wrong")
+    tasks = list(made.tasks)
+    tasks[task] = replace(
+        tasks[task], status=status, mistake=mistake, question=f"Why {mistake}?"
+    )
+    return row(learner, replace(made, tasks=tuple(tasks)))
+
+
+def test_mistakes_are_counted_once_for_each_learner_the_most_frequent_first():
+    rows = [mistaken("a", "rare"), mistaken("b", "often"), mistaken("c", "often")]
+    rows += [mistaken("d", "often", status=CARRIED), mistaken("e", "", task=1)]
+    page = class_page(rows, {}, [])
+    often, rare = page.index("Why often?"), page.index("Why rare?")
+    assert often < rare
+    assert page[:often].endswith("<td>2</td><td><code>stable_<wbr>softmax</code></td><td>")
+    assert page.count("Why") == 2
+
+
+def test_only_the_ten_most_frequent_mistakes_are_listed():
+    page = class_page([mistaken(f"l{n}", f"m{n}") for n in range(15)], {}, [])
+    assert page.count("Why") == 10
+
+
+def test_the_pictures_say_in_words_what_they_show():
+    page = class_page([*ROWS, mistaken("eve", "x")], {}, [])
+    assert "4 of 4 learners handed it in" in page
+    assert "stable_softmax: 1 passed, 2 wrong, 1 not graded" in page
+    assert "Learners by points: 3 with 0, 1 with 10" in page
+    assert page.count('role="img"') == 2
+
+
+def test_a_bar_is_as_long_as_the_class_and_cut_in_proportion():
+    from re import findall
+
+    drawn = bars({"a": [1, 3, 0, 0, 0, 0, 0]}, {"a": ""}, tuple("abcdefg"))
+    first, second = (float(w) for w in findall(r'width="([\d.]+)" height="22"', drawn))
+    assert (second, first + second) == (pytest.approx(3 * first), pytest.approx(400))
+    heights = [
+        float(h) for h in findall(r'height="([\d.]+)" fill', histogram([1, 1, 2, 9.6], 10))
+    ]
+    assert heights == [80, 40, 40]
+
+
+def test_the_page_is_escaped_and_needs_nothing_from_elsewhere():
+    rows = [*ROWS, mistaken(HOSTILE, "x"), row(HOSTILE, note="<img src=x>")]
+    page = class_page(rows, {HOSTILE: 3}, [(1, [HOSTILE, "<b>"])])
+    found = Structure(page)
+    assert not {"script", "img", "b", "a"} & set(found.tags)
+    assert not [
+        value for name, value in found.attributes if name in ("src", "href", "onload")
+    ]
+    assert NO_PROOF[:30] in page
+
+
+def test_a_class_that_handed_in_nothing_has_a_page():
+    assert "0 of 1 learners" in class_page([replace(row("ada"), files=())], {}, [])
+
+
+# ---------------------------------------------------------------------------- the same code
+
+MINE = """
+def stable_softmax(x, dim=-1):
+    shifted = x - x.amax(dim, keepdim=True)
+    powers = shifted.exp()
+    return powers / powers.sum(dim, keepdim=True)
+def attention_scores(q, k):
+    return q @ k.mT / q.shape[-1] ** 0.5
+"""
+YOURS = '''
+def stable_softmax(values: Tensor, axis: int = -1) -> Tensor:
+    """My own."""
+    s = values - values.amax(axis, keepdim = True)  # shift
+
+    e = s.exp()
+    return e / e.sum(axis, keepdim=True)
+print("hello")
+def attention_scores(a, b): return a @ b.mT / a.shape[-1]**.5
+'''
+
+
+def test_comments_names_and_spaces_make_no_difference():
+    assert (
+        fingerprint([MINE], 1) == fingerprint(["x = 1", *YOURS.split("print(1)")], 1) != ""
+    )
+    assert fingerprint([MINE.replace("amax", "max")], 1) != fingerprint([MINE], 1)
+    assert fingerprint([MINE.replace("q @ k", "k @ q")], 1) != fingerprint([MINE], 1)
+
+
+def test_a_short_answer_or_an_untouched_one_is_like_nobodys():
+    stub = "def {}(x):\n    raise NotImplementedError"
+    stubs = [
+        stub.format(name) for name in ("stable_softmax", "attention_scores", "attention")
+    ]
+    assert fingerprint(stubs, 1) == ""
+    assert fingerprint(["def attention_scores(q, k): return q @ k.mT"], 1) == ""
+    assert (
+        fingerprint(["def attention_scores(q, k): return " + "-" * 90_000 + "q"], 1) == ""
+    )
+
+
+def test_learners_with_the_same_code_are_listed_together(tmp_path):
+    files = {"a.ipynb": notebook(MINE), "b.ipynb": notebook(YOURS), "c.ipynb": b"",
+             "d.ipynb": notebook("\n".join(answered(1)))}  # fmt: skip
+    folder = class_of(tmp_path, files)
+    rows = [row(name.removesuffix(".ipynb"), path=name) for name in files]
+    assert alike(rows, folder) == [(1, ["a", "b"])]
+
+
+# --------------------------------------------------------------------------------- attempts
+
+
+def test_attempts_come_from_the_progress_that_was_handed_in(tmp_path):
+    def progress(**tried):
+        return json.dumps(
+            {"tasks": {n: {"attempts": a} for n, a in tried.items()}}
+        ).encode()
+
+    class_of(tmp_path, {
+        "ada/progress.json": progress(attention=4, stable_softmax=1),
+        "bob_12_345_progress.json": progress(attention=8),
+        "eve/progress.json": progress(attention=10**9),
+        "fay/progress.json": b'{"tasks": {"attention": {"attempts": true}}}',
+        "gus/progress.json": b"[" * 100_000,
+        "hal/progress.json": b'{"tasks": 3}',
+        "ida/other.json": progress(attention=99),
+    })  # fmt: skip
+    (tmp_path / "mal").mkdir()
+    (tmp_path / "mal/progress.json").symlink_to(tmp_path / "ada/progress.json")
+    assert attempts(tmp_path) == {"attention": 6, "stable_softmax": 1}
+    page = class_page(ROWS, attempts(tmp_path), [])
+    assert "<code>attention</code></td><td>6</td>" in page
+    assert "What took the most attempts" not in class_page(ROWS, {"attention": 1}, [])

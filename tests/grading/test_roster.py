@@ -1,0 +1,246 @@
+"""A class list: who handed in nothing has a line too, and grades go back to where the list came from."""
+
+import csv
+import io
+import zipfile
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from attn_lib.grading.batch import grade_class
+from attn_lib.grading.find import find
+from attn_lib.grading.lateness import Deadline
+from attn_lib.grading.lms import canvas_csv, moodle_csv, moodle_feedback
+from attn_lib.grading.overrides import read_overrides, with_overrides
+from attn_lib.grading.reports import feedback_page, grades_csv, page_name, problems
+from attn_lib.grading.roster import BadTable, read_roster
+from tests.grading.fakes import full_marks
+from tests.grading.test_batch import SOLUTION, class_of
+from tests.grading.test_reports import row
+
+PLAIN = "\ufeffid;name;Email\n7;Hopper, Grace;gh@x.org\n8;Ada Lovelace;ada@x.org\n9;Ada Lovelace;al@x.org\n"
+CANVAS = (
+    "Student,ID,SIS Login ID,Section,Quiz (11),Lesson 01: One head (4711),Final Score\n"
+    "    Points Possible,,,,5,20,(read only)\n"
+    '"Hopper, Grace",7,gh,A,3,,60\n"=Lovelace, Ada",8,al,A,,,\n'
+)
+MOODLE = (
+    "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed,"
+    "Last modified (submission),Last modified (grade),Feedback comments\n"
+    'Participant 7,Grace_B Hopper,gh@x.org,Submitted,,100.00,Yes,"Friday, 2 October 2026, 6:30 PM",-,\n'
+    "Participant 8,Ada Lovelace,al@x.org,No submission,,100.00,Yes,-,-,\n"
+)
+
+
+@pytest.fixture
+def roster(tmp_path):
+    def read(text):
+        (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+        return read_roster(tmp_path / "roster.csv")
+
+    return read
+
+
+def graded(tmp_path, roster, *names, lesson=1):
+    folder = class_of(tmp_path / "class", dict.fromkeys(names, SOLUTION))
+    return grade_class(
+        folder,
+        tmp_path / "out",
+        seed=3,
+        jobs=1,
+        lesson=lesson,
+        roster=roster,
+        grade=full_marks,
+    )
+
+
+# -------------------------------------------------------------------------------- who is who
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "found"),
+    [
+        (PLAIN, "grace_hopper_01_single_head.ipynb", "Hopper, Grace"),
+        (PLAIN, "7/a.ipynb", "Hopper, Grace"),
+        (PLAIN, "gh/a.ipynb", "Hopper, Grace"),
+        (PLAIN, "al/a.ipynb", "Ada Lovelace (9)"),
+        (PLAIN, "Ada Lovelace/a.ipynb", "Ada Lovelace"),  # two have this name
+        (PLAIN, "stranger/a.ipynb", "stranger"),
+        (CANVAS, "hoppergrace_LATE_7_90210_x.ipynb", "Hopper, Grace"),
+        (CANVAS, "nobody_77_90210_x.ipynb", "nobody_77"),
+        (MOODLE, "Grace B Hopper_7_assignsubmission_file/a.ipynb", "Grace_B Hopper"),
+    ],
+)
+def test_a_submission_is_found_in_the_roster(tmp_path, roster, text, name, found):
+    files = find(class_of(tmp_path / "class", {name: SOLUTION}))
+    assert [file.learner for file in roster(text).claimed(files)] == [found]
+
+
+def test_everybody_has_a_line_and_strangers_are_named(tmp_path, roster):
+    rows = graded(tmp_path, roster(PLAIN), "7/a.ipynb", "eve/a.ipynb")
+    assert [(r.learner, r.id, r.points) for r in rows] == [
+        ("Ada Lovelace (8)", "8", 0), ("Ada Lovelace (9)", "9", 0), ("eve", "", 10), ("Hopper, Grace", "7", 10),
+    ]  # fmt: skip
+    assert [r.problem or r.note for r in rows] == [
+        "Nothing was handed in.", "Nothing was handed in.", "Not in the roster.", "",
+    ]  # fmt: skip
+    assert "Nothing was handed in" in feedback_page("Ada", rows[:1])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("a,b\n1,2\n", "Identifier, Full name (Moodle)"),
+        ("Student,ID\nAda,1\n", "ID, Student, Section (Canvas)"),
+        ("id,name\n1,a\n1,b\n", "2 lines have the id 1"),
+        ("id,name\n1,caf\udce9\n", "no CSV file in UTF-8"),
+    ],
+)
+def test_what_is_no_roster_is_said(tmp_path, text, said):
+    (tmp_path / "a.csv").write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(BadTable) as raised:
+        read_roster(tmp_path / "a.csv")
+    assert said in str(raised.value)
+
+
+# ------------------------------------------------------------------------------- and back
+
+
+def test_canvas_gets_its_own_header_ids_and_scale(tmp_path, roster):
+    roster = roster(CANVAS)
+    rows = graded(tmp_path, roster, "hoppergrace_7_90210_x.ipynb")
+    assert list(csv.reader(io.StringIO(canvas_csv(roster, rows)))) == [
+        ["Student", "ID", "SIS Login ID", "Section", "Lesson 01: One head (4711)"],
+        ["    Points Possible", "", "", "", "20.00"],
+        ["Hopper, Grace", "7", "gh", "A", "20.00"],
+        ["'=Lovelace, Ada", "8", "al", "A", "0.00"],
+    ]
+    roster = replace(roster, columns=[c for c in roster.columns if "One head" not in c])
+    header, possible, *_ = csv.reader(io.StringIO(canvas_csv(roster, rows)))
+    assert (header[-1], possible[-1]) == ("Lesson 01", "10.00")
+
+
+def test_moodle_gets_its_worksheet_back_with_grades_on_its_scale(tmp_path, roster):
+    roster = roster(MOODLE)
+    rows = graded(tmp_path, roster, "Grace B Hopper_7_assignsubmission_file/a.ipynb")
+    lines = list(csv.DictReader(io.StringIO(moodle_csv(roster, rows))))
+    assert [line.pop("Grade") for line in lines] == ["100.00", "0.00"]
+    before = list(csv.DictReader(io.StringIO(MOODLE)))
+    assert lines == [{k: v for k, v in line.items() if k != "Grade"} for line in before]
+
+
+def test_moodle_knows_whose_feedback_it_is(tmp_path, roster):
+    page = tmp_path / page_name("x")
+    page.write_text("fine")
+    data = moodle_feedback(roster(MOODLE), {"Grace_B Hopper": page, "stranger": page})
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        [name] = archive.namelist()
+        assert archive.read(name) == b"fine"
+    # As Moodle takes it apart: the second part is the participant, the next two name the plugin.
+    assert name.split("/")[0].split("_", 4) == [
+        "Grace B Hopper",
+        "7",
+        "assignsubmission",
+        "file",
+        "",
+    ]
+
+
+# ------------------------------------------------------------------------------------ late
+
+
+def late(
+    modified="2026-10-01T18:00:00+00:00", on_time=None, penalty=0.1, roster=None, id=""
+):
+    due = Deadline(datetime.fromisoformat("2026-10-01T18:00:00+00:00"), penalty)
+    mine = row("ada")
+    file = replace(mine.files[0], modified=modified, on_time=on_time)
+    [done] = due.applied([replace(mine, files=(file,), id=id)], roster)
+    return done
+
+
+@pytest.mark.parametrize(
+    ("modified", "days", "points"),
+    [
+        ("2026-10-01T18:00:00+00:00", 0, 10),
+        ("2026-10-01T18:00:01+00:00", 1, 9),
+        ("2026-10-02T18:00:00+00:00", 1, 9),
+        ("2026-10-03T00:00:00+00:00", 2, 8),
+        ("2027-10-03T00:00:00+00:00", 367, 0),
+    ],
+)
+def test_each_day_that_has_begun_costs_its_share(modified, days, points):
+    done = late(modified)
+    assert (done.days_late, done.points) == (days, points)
+    assert ("Handed in late" in "".join(problems([done]))) == bool(days)
+
+
+def test_canvas_says_itself_who_was_late():
+    assert late("2027-01-01T00:00:00+00:00", on_time=True).days_late == 0
+    assert late("2020-01-01T00:00:00+00:00", on_time=False).days_late == 1
+
+
+def test_moodle_says_when_it_was_handed_in(roster):
+    assert late("2027-01-01T00:00:00+00:00", roster=roster(MOODLE), id="7").days_late in (
+        1,
+        2,
+    )
+    assert late("2026-10-05T18:00:00+00:00", roster=roster(MOODLE), id="8").days_late == 4
+
+
+def test_who_handed_in_nothing_is_not_late():
+    due = Deadline(datetime.fromisoformat("2026-10-01T18:00:00+00:00"), 1)
+    [done] = due.applied([replace(row("ada"), files=())], None)
+    assert done.days_late == 0
+
+
+# --------------------------------------------------------------------------------- by hand
+
+
+def overridden(folder: Path, *lines: str):
+    text = "\n".join(["learner,lesson,task,points,reason", *lines])
+    (folder / "overrides.csv").write_text(text, encoding="utf-8")
+    rows = [replace(row("ada"), id="8"), row("bob")]
+    return list(with_overrides(rows, read_overrides(folder)))
+
+
+def test_the_file_is_there_to_be_filled_in(tmp_path):
+    assert read_overrides(tmp_path) == read_overrides(tmp_path) == []
+    assert (tmp_path / "overrides.csv").read_text() == "learner,lesson,task,points,reason\n"
+
+
+def test_points_set_by_hand_count_and_are_marked_everywhere(tmp_path):
+    ada, bob = overridden(tmp_path, '8,1,attention,1.5,"half, for the idea"', "bob,1,,4,")
+    assert (ada.points, bob.points) == (8.5, 4)
+    assert ada.by_hand == ("attention: 1.5 instead of 3 points (half, for the idea)",)
+    assert {t.name: t.status for t in ada.report.tasks}["attention"] == "by hand"
+    assert "half, for the idea" in grades_csv([ada])
+    assert "Set by hand: all: 4 instead of 10 points" in feedback_page("bob", [bob])
+    late = replace(bob, penalty=0.5)
+    assert late.points == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("eve,1,attention,1,", "line 2: nobody called eve"),
+        ("ada,1,atention,1,", "no task atention"),
+        ("ada,1,attention,4,", "0 to 3 points"),
+        ("ada,1,attention,nan,", "0 to 3 points"),
+        ("ada,1,,11,", "0 to 10 points"),
+        ("ada,one,,1,", "must be numbers"),
+    ],
+)
+def test_an_override_that_fits_nothing_is_an_error(tmp_path, line, said):
+    with pytest.raises(BadTable) as raised:
+        overridden(tmp_path, line)
+    assert said in str(raised.value)
+
+
+def test_overrides_without_a_column_are_an_error(tmp_path):
+    (tmp_path / "overrides.csv").write_text("learner,points\n")
+    with pytest.raises(BadTable, match="no column lesson"):
+        read_overrides(tmp_path)
