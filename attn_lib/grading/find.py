@@ -37,7 +37,7 @@ _DEFINITION = re.compile(
     r"^(?:def|class)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=[^=]", re.MULTILINE
 )
 _LESSON_IN_NAME = re.compile(
-    r"(?:lesson|exercise|ex)[ _-]?0?(\d{1,2})(?!\d)|(?:^|[ _-])0(\d)(?![^ _-])",
+    r"(?:lesson|exercise|ex)[ _-]?0?(\d{1,2})(?!\d)|(?:^|[ _-])(0\d|1\d(?=[ _-][A-Za-z]))(?![^ _-])",
     re.IGNORECASE,
 )
 

@@ -152,6 +152,8 @@ def test_a_folder_without_a_notebook_says_what_there_is(tmp_path):
         ("ada_05.ipynb", SOLUTION, 1),
         ("ada.ipynb", notebook("def split_heads(x, n): ...\nattention = 1\ndef merge_heads(x): ..."), 3),
         ("ada/02_masks/a.ipynb", notebook("x = 1"), 2),
+        ("ada/11_efficient_attention.ipynb", b"", 11),
+        ("ada/11.ipynb", b"", None),
         ("ada/Lesson 4.ipynb", b"", 4),
         ("ada_exercise2.ipynb", notebook("x = 1"), 2),
         ("student05/a.ipynb", notebook("x = 1"), None),
