@@ -31,7 +31,7 @@ LAYERS = (
         "head_control",
     ),
     ("blocks",),
-    ("models", "minilm"),
+    ("models", "minilm", "llama", "smollm2", "generation", "own_attention"),
     ("training", "checkpoint", "quantization", "writing"),
     # What looks at the library from outside: nothing above imports it, nor does `import attn_lib`.
     (
@@ -42,6 +42,7 @@ LAYERS = (
         "mutants",
         "grading",
         "serve",
+        "chat",
         "data_parallel",
     ),
 )
