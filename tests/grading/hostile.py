@@ -210,6 +210,8 @@ CHEATS = {
         "got 1.0000", "names = [f.function for f in __import__('inspect').stack()]\n"
         "return x.softmax(dim) if 'check' in names else x"
     ),
+    "a class without a name": answer("whose class has no name", "return type('', (), {})()"),
+    "an error without a name": answer("It raised *: mine", "raise type('', (Exception,), {})('mine')"),
     "verdict as a tensor": answer("got 1.0000", "x.status, x.points = 'passed', 9\nreturn x"),
     "a module of its own": Attack(
         "ended the process",
@@ -271,8 +273,10 @@ FORGED = {
     "a line without end": forged("nonsense", error="['E', 't', 'e', [['f', float('inf')]], False]"),
     "a size without end": forged("nonsense", values="[{'tensor': ['float32', [float('inf')], [0], 0]}]"),
     "sizes too large to multiply": forged("nonsense", values="[tensor('float32', [0] + [1 << 22] * 9, 0)]"),
-    "a changed argument that is none": forged("no gradient reaches", changed="['\\u00b2']"),
-    "a changed argument far away": forged("no gradient reaches", changed="['9999']"),
+    "an argument that is none": forged("no gradient reaches", after="said['after'] | {'\\u00b2': {'none': 1}}"),
+    "an argument far away": forged("no gradient reaches", after="said['after'] | {'9999': tensor('int8', [1], 1)}"),
+    "an argument that is gone": forged("an argument has changed", after="{}"),
+    "ten thousand arguments": forged("nonsense", after="dict.fromkeys(map(str, range(10_000)))"),
     "markup and control characters": forged(
         "<script>",
         error="['<script>', *['<script>\\x1b[2J\\ud800=1+1' * 99] * 2, [['<script>', 1]], False]"
