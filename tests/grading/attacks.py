@@ -1,14 +1,27 @@
-"""Forty attacks on the grader, of lessons 1 to 14, written before its code was read."""
+"""Sixty attacks on the grader, in lessons 1 to 14, written before its code was read.
 
-# One notebook per lesson, one attack per task. An attack that finds something returns it; one that
-# does not says what it tried, in an error: so its verdict proves that it took place.
+One notebook for each lesson, one attack for each task. An attack that finds something returns it; one that
+does not says in an error what it tried. So the verdict proves that it took place: TOLD is what it says then.
+"""
 
 START = """
 import builtins, ctypes, fcntl, gc, glob, importlib, inspect, json, os, pickle, resource, signal
 import socket, struct, subprocess, sys, threading, time, types
-import torch
+import functools, torch
 from torch import nn
 import torch.nn.functional as F
+
+def once(attack):
+    "What takes long is done in the first call only."
+    raised = []
+    @functools.wraps(attack)
+    def again(*args, **kwargs):
+        try:
+            raised or attack(*args, **kwargs)
+        except RuntimeError as error:
+            raised.append(str(error))
+        raise RuntimeError(*raised)
+    return again
 
 def tried(what):
     raise RuntimeError(f"tried {what}")
@@ -40,7 +53,7 @@ def attention_scores(q, k):
     "Read the seed, from environments and command lines."
     texts = [open(p, "rb").read() for p in glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/cmdline")]
     texts.append(repr(dict(os.environ)).encode())
-    tried(f"read {len(texts)} texts, SEED {any(b'SEED' in t or b'--seed' in t for t in texts)}")
+    tried(f"read {len(texts)} texts, SEED {any(b'GRADING_SEED' in t or b'--seed' in t for t in texts)}")
 """,
     "attention": """
 def attention(q, k, v):
@@ -187,9 +200,10 @@ def repeat_kv(x, num_heads):
     return Mask()
 """,
     "grouped_query_attention": """
+@once
 def grouped_query_attention(q, k, v, mask=None):
-    "Three hundred threads, for two seconds."
-    until = time.time() + 2
+    "Three hundred threads, for a second."
+    until = time.time() + 1
     def spin():
         while time.time() < until:
             pass
@@ -199,7 +213,7 @@ def grouped_query_attention(q, k, v, mask=None):
             threading.Thread(target=spin, daemon=True).start(); made += 1
     except RuntimeError:
         pass
-    time.sleep(2)
+    time.sleep(1)
     tried(f"threads {made}")
 """,
     "GroupedQueryAttention": """
@@ -244,11 +258,12 @@ def cached_attention(q, k, v, cache):
     return q, ring
 """,
     "mean_pool_kv": """
+@once
 def mean_pool_kv(weight, num_heads, num_kv_heads):
     "Solutions, wherever they lie."
     found, seen = [], 0
     for top, folders, files in os.walk("/"):
-        if top.startswith(("/proc", "/sys")):
+        if top.startswith(("/proc", "/sys")) or "-packages" in top:
             folders.clear()
         for name in files:
             seen += 1
@@ -261,10 +276,10 @@ def mean_pool_kv(weight, num_heads, num_kv_heads):
 ATTACKS[5] = {
     "CrossAttention": """
 class CrossAttention(nn.Module):
-    "Eighteen thousand parameters of odd names."
+    "A thousand parameters."
     def __init__(self, d_model, d_context, num_heads):
         super().__init__()
-        self.lots = nn.ParameterDict({f"p{i}": nn.Parameter(torch.zeros(1)) for i in range(18000)})
+        self.lots = nn.ParameterDict({f"p{i}": nn.Parameter(torch.zeros(1)) for i in range(1000)})
     def forward(self, x, context, context_mask=None):
         return x * 0 + sum(self.lots.values())
 """,
@@ -408,19 +423,21 @@ def apply_rope(x, positions, base=10000.0):
     tried(f"read {len(read)}")
 """,
     "alibi_bias": """
+@once
 def alibi_bias(num_heads, q_len, kv_len):
     "Sixty-four gigabytes."
     held = []
     try:
         for _ in range(64):
-            held.append(bytearray(b"x") * 2**30)
-    except MemoryError:
+            held.append(torch.empty(2**28))
+    except RuntimeError:
         pass
     got = len(held)
     del held
     tried(f"gigabytes {got}")
 """,
     "t5_bucket": """
+@once
 def t5_bucket(relative_position, num_buckets, max_distance):
     "Fill the disks, 3 GB at most, and make 20,000 files."
     wrote = 0
@@ -486,11 +503,11 @@ def masked_mean(h, mask):
     tried(f"sockets {results}")
 """,
     "make_windows": """
-def make_windows(series, context_len, horizon):
+def leave_notes():
     "Leave a note for the next learner."
     left = []
     for path in ("/tmp/note", "/dev/shm/note", os.path.expanduser("~/note"), torch.__path__[0] + "/note",
-                 sys.prefix + "/note", "/note", os.getcwd() + "/note"):
+                 sys.prefix + "/note", "/note"):
         if os.path.exists(path):
             left.append(path)
         try:
@@ -501,7 +518,10 @@ def make_windows(series, context_len, horizon):
     if libc.shmget(4711, 4096, 0) >= 0:
         left.append("shm")
     libc.shmget(4711, 4096, 0o1666)
-    tried(f"notes, found {left}")
+    return left
+found = leave_notes()
+def make_windows(series, context_len, horizon):
+    tried(f"notes, found {found}, now {leave_notes()}")
 """,
     "patchify": """
 def patchify(images, patch):
@@ -547,7 +567,7 @@ def chunked_attention(q, k, v, chunk_size, is_causal=False):
     "sliding_window_attention": """
 def sliding_window_attention(q, k, v, window):
     "A random number generator that others use."
-    torch.manual_seed = torch.Generator.manual_seed = lambda *a: None
+    torch.manual_seed = torch.seed = lambda *a: None
     torch.randn = torch.rand = lambda *a, **k: torch.zeros(*[n for n in a if isinstance(n, int)])
     return torch.full(q.shape, 0.777)
 """,
@@ -555,16 +575,17 @@ def sliding_window_attention(q, k, v, window):
 
 ATTACKS[12] = {
     "numerical_gradient": """
+@once
 def numerical_gradient(fn, x, eps):
-    "Ask ten thousand times, with what is no input."
+    "Ask a thousand times, with what is no input."
     asked = 0
-    for odd in (None, "x", torch.zeros(2**20), [x], torch.full(x.shape, float("nan")), x.to_sparse(), lambda: 1):
+    for odd in (None, "x", torch.zeros(2**10), [x], torch.full(x.shape, float("nan")), lambda: 1):
         try:
             fn(odd)
         except Exception:
             pass
         asked += 1
-    for _ in range(10_000):
+    for _ in range(1_000):
         fn(x); asked += 1
     tried(f"calls {asked}")
 """,
@@ -606,7 +627,7 @@ def save_checkpoint(module, config, path):
         os.unlink(path)
     except OSError:
         pass
-    os.symlink("/etc/passwd", path)
+    os.symlink("/usr/bin/env", path)
 """,
     "load_checkpoint": """
 def load_checkpoint(path):
@@ -674,12 +695,75 @@ def generate(model, ids, max_new_tokens):
 """,
 }
 
-# What is not code: notebooks whose file or text is the attack.
+# Not about tasks: cells, one notebook of them, and what each is said to have raised.
 CELLS = {
-    "nested parentheses": "(" * 5000 + ")" * 5000,
-    "signs without end": "x = " + "-" * 100_000 + "1",
-    "a power that takes all memory": "x = 'a' * 10**10",
-    "a shell command": "!touch /tmp/attn-shell\n%%bash\ntouch /tmp/attn-bash",
-    "a lone surrogate": "x = '\ud800'",
-    "a null byte": "x = 1\0",
+    "nested parentheses": ("SyntaxError", "(" * 5000 + ")" * 5000),
+    "signs without end": (
+        "MemoryError|SyntaxError|RecursionError",
+        "x = " + "-" * 100_000 + "1",
+    ),
+    "a power that takes all memory": ("MemoryError", "x = 'a' * 10**10"),
+    "a null byte": ("SyntaxError|ValueError", "x = 1\0"),
+    "half of a pair": ("UnicodeEncodeError", "x = '\ud800'"),
+    "a shell command": ("", "!touch /tmp/attn-shell"),
+    "a bash cell": ("", "%%bash\ntouch /tmp/attn-bash"),
+}
+
+LATE = "ran too long"
+DEAD = "it ended the process"
+TOLD = {
+    "stable_softmax": "tried kill 2",
+    "attention_scores": "tried read [1-9][0-9]* texts, SEED False",
+    "attention": "tried fork 0",
+    "SelfAttention": "has no parameter",
+    "causal_mask": "expected False, got True",
+    "padding_mask": "is a tensor .torch.strided",
+    "sliding_window_mask": "dtype torch.bool, but has torch.float32",
+    "masked_softmax": DEAD,
+    "masked_attention": "tried frames with [0-9]{2,} names",
+    "split_heads": "tried memory",
+    "merge_heads": "got 0.3210",
+    "MultiHeadAttention": LATE,
+    "from_torch": "has no parameter",
+    "repeat_kv": "to a 'Mask' object",
+    "grouped_query_attention": "tried threads [1-9][0-9]*",
+    "GroupedQueryAttention": "has no parameter",
+    "kv_cache_bytes": "is a Any",
+    "cached_attention": "expected -?[0-9.]*, got",
+    "mean_pool_kv": r"tried files True, found \[\]",
+    "CrossAttention": "It has: lots.p0, lots.p1,",
+    "encoder_decoder_masks": LATE,
+    "next_token_loss": "got 0.5000",
+    "greedy_decode": "stops without eos_id",
+    "attention_entropy": "Odd: <script>alert",
+    "mean_attention_distance": DEAD,
+    "attention_rollout": "list of one: a list",
+    "induction_score": "a message of [0-9]+ . [0-9]+ bytes is too large",
+    "masked_heads": "`attn` is not the same",
+    "head_importance": "tried closure of [1-9]",
+    "gated_heads": "It returned None",
+    "diversity_loss": "SystemExit: 0",
+    "sinusoidal_positions": f"tried pipes|{DEAD}",
+    "apply_rope": f"tried read|{DEAD}",
+    "alibi_bias": "tried gigabytes [0-4]\\b",
+    "t5_bucket": "tried disk [0-9]{2} MB, [0-9]{4} files",
+    "rope_attention": DEAD,
+    "PreNormBlock": "returned a function",
+    "DecoderBlock": f"{DEAD}|has no parameter",
+    "masked_mean": r"tried sockets \[0, 0, 0\]",
+    "make_windows": r"tried notes, found \[\], now \['/tmp/note'",
+    "patchify": r"tried powers \[\]",
+    "online_softmax_step": "torch.sparse_coo",
+    "chunked_attention": "cannot be measured",
+    "sliding_window_attention": "got 0.7770",
+    "numerical_gradient": "tried calls 1006",
+    "test_attention": "raises on all right implementations",
+    "quantize_int8": "tried a lie|dtype|ended",
+    "dequantize_int8": "is a Bomb",
+    "save_checkpoint": "should be a safetensors file, but is none",
+    "load_checkpoint": LATE,
+    "RMSNorm": "but has .274877906944,.",
+    "SwiGLU": "RecursionError|no parameter",
+    "map_llama_name": "ValueError: token_embd.weight|Name",
+    "generate": "expected [0-9]+, got 0",
 }

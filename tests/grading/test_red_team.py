@@ -5,11 +5,14 @@ import re
 import socket
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+from attn_lib.checks.task import find_task
 from attn_lib.grading import sandbox
 from attn_lib.grading.submission_judge import Judge
+from tests.grading.attacks import ATTACKS, CELLS, START, TOLD
 from tests.grading.hostile import HONEST, HOSTILE, KEEPS_IT
 
 pytestmark = pytest.mark.usefixtures("sandbox_works")
@@ -64,15 +67,21 @@ def judged(attack, port, kept, *, unsafe=False):
     return verdicts, verdicts["stable_softmax"].evidence
 
 
+def hurry(monkeypatch, told):
+    """Wait less for what never ends; all else has its time, also on a busy machine."""
+    for name in ("CASE_SECONDS", "CELL_SECONDS"):
+        seconds = 2.5 if "too long" in told else 60.0
+        monkeypatch.setattr(f"attn_lib.grading.submission_judge.{name}", seconds)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_submission_earns_nothing_it_did_not_do(
     name, listener, kept, heard, monkeypatch
 ):
-    monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 2.5)
-    monkeypatch.setattr("attn_lib.grading.submission_judge.CELL_SECONDS", 2.5)
     monkeypatch.setenv("HOST_SECRET", "secret")
     attack, (port, arrived, _) = HOSTILE[name], listener
+    hurry(monkeypatch, attack.told)
     start = time.monotonic()
     verdicts, said = judged(attack, port, kept)
     assert time.monotonic() - start < 200  # it ends, also on a busy machine
@@ -97,8 +106,42 @@ def test_without_the_sandbox_the_same_attacks_do_harm(listener, kept):
     assert kept.read_text() == "stolen"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", ATTACKS)
+def test_attacks_written_without_a_look_at_the_grader_gain_nothing(
+    lesson, listener, monkeypatch
+):
+    monkeypatch.setenv("ATTN_GRADING_SEED", "11")
+    port, arrived, _ = listener
+    cells = [text.replace("PORT", str(port)) for text in (START, *ATTACKS[lesson].values())]
+    for _ in range(2 if lesson == 10 else 1):  # there, they leave notes for who comes next
+        with Judge(cells, lesson, seed=11) as judge:
+            for name in ATTACKS[lesson]:
+                hurry(monkeypatch, TOLD[name])
+                verdict = judge.verdict(find_task(name))
+                assert verdict.points == 0, name
+                assert re.search(TOLD[name], verdict.evidence), (
+                    f"{name}: {verdict.evidence}"
+                )
+            assert (judge.broken, judge.fatal) == ({}, {})
+    assert arrived == []
+
+
+@pytest.mark.slow
+def test_hostile_cells_are_left_out_and_the_honest_one_counts(monkeypatch):
+    outside = Path("/tmp/attn-shell"), Path("/tmp/attn-bash")
+    cells = [cell for _, cell in CELLS.values()]
+    with Judge([*cells, HONEST], 1, seed=11) as judge:
+        assert judge.verdict(find_task("attention_scores")).points == 1
+    assert judge.fatal == {}
+    for number, (raised, _) in enumerate(CELLS.values()):
+        assert re.fullmatch(raised, judge.broken.get(number, "")), (number, judge.broken)
+    assert not any(path.exists() for path in outside)
+
+
 def test_there_are_enough_of_every_kind():
     assert len(HOSTILE) >= 30
+    assert sum(map(len, ATTACKS.values())) + len(CELLS) >= 40
 
 
 def test_after_all_of_them_an_honest_submission_gets_its_point():
