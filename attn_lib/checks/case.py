@@ -64,6 +64,9 @@ class Case:
             does, a `Serves`, and shows nothing of it (see served.py). What remembers its calls has a
             `begin()`, which returns what serves one run.
         raises: whether an answer must raise a ValueError here; the judge alone knows that.
+        finish: `finish(returned, *args)` makes what is compared of what `run` returned, or raises
+            `Wrong`: rules that numbers alone do not show. The grader does it in its own process, where
+            no answer can replace it; so `run` returns tensors, numbers and texts then.
     """
 
     about: str
@@ -75,3 +78,4 @@ class Case:
     is_slow: bool = False
     serves: Any = None
     raises: bool = False
+    finish: Callable | None = None

@@ -63,6 +63,7 @@ class Outcome:
     error: Raised | None = None
     untouched: bool = False  # the stub is still there: NotImplementedError, None or ...
     interrupted: bool = False
+    after: dict[str, Tensor] = field(default_factory=dict)  # its arguments, after the call
     changed: list[str] = field(default_factory=list)  # arguments that were changed in place
     printed: str = ""
 
@@ -162,7 +163,6 @@ def attempt(
         is_ours: look neither at changed arguments nor at the lines of an error.
     """
     outcome = Outcome()
-    originals = named_tensors(case.args)
     torch.default_generator.manual_seed(0)
     try:
         args, leaves = _clone(case.args, gradients)
@@ -180,17 +180,45 @@ def attempt(
         outcome.is_sequence = isinstance(returned, tuple | list)
         if gradients:
             outcome.gradients = _gradients(outcome.values, leaves | parameters)
+        finish(outcome, case, is_ours=is_ours)
         if is_ours:
             return outcome
-        after = named_tensors(args)
-        outcome.changed = [n for n, t in originals.items() if not _same(t, after.get(n))]
-        # What was put into a list or a dict.
-        outcome.changed += [n for n in after if n not in originals]
+        outcome.after = named_tensors(args)
+        outcome.changed = changed(case.args, outcome.after)
     except KeyboardInterrupt as error:
         outcome.error, outcome.interrupted = _describe_error(error), True
     except BaseException as error:  # SystemExit too: no answer may end the session
         outcome.error = _brief(error) if is_ours else _describe_error(error)
     return outcome
+
+
+def finish(outcome: Outcome, case: Case, *, is_ours: bool = False) -> None:
+    """Let a case make what is compared of what came back, if there is anything."""
+    if case.finish is None or outcome.untouched or outcome.error is not None:
+        return
+    try:
+        values = outcome.values
+        returned = case.finish(
+            tuple(values) if outcome.is_sequence else values[0], *case.args
+        )
+        outcome.values = _plain_values(returned)
+        outcome.is_sequence = isinstance(returned, tuple | list)
+    except Exception as error:  # `Wrong`, or whatever odd values lead to
+        outcome.error = _brief(error) if is_ours else _describe_error(error)
+        outcome.values = []
+
+
+def changed(args: tuple, after: dict[str, Tensor]) -> list[str]:
+    """List the tensors of a case's arguments that are not as they were, by their paths.
+
+    Args:
+        args: the case's arguments.
+        after: the same ones after a call, as `named_tensors` gives them.
+    """
+    before = named_tensors(args)
+    differ = [name for name, tensor in before.items() if not _same(tensor, after.get(name))]
+    # What was put into a list or a dict.
+    return differ + [name for name in after if name not in before]
 
 
 def _brief(error: BaseException) -> Raised:

@@ -14,30 +14,60 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from attn_lib.checks.case import Wrong
+
 # serves(given, gradient) calls the function on tensors. Without a gradient of its result it returns
-# [result, whether gradients flow]; with one, the gradient by each of what was given, or None. A text is
-# the error that the function raised.
-Serves = Callable[[list[Any], Tensor | None], list[Any] | str]
+# [result, whether gradients flow]; with one, the gradient by each of what was given, or None. Two texts are
+# the error that the function raised: the kind of a `Wrong` or "", and the message.
+Reply = list[Any] | tuple[str, str]
+Serves = Callable[[list[Any], Tensor | None], Reply]
 
 
-def served_by(function: Callable) -> Serves:
-    """Return what serves a plain function of tensors (and None)."""
+class Served:
+    """Serves a plain function of tensors (and None).
 
-    def serves(given: list[Any], gradient: Tensor | None) -> list[Any] | str:
+    Args:
+        function: what is called.
+        before: called with the same before each call, but not for its gradients: it may refuse.
+    """
+
+    def __init__(
+        self, function: Callable[..., Tensor], before: Callable[..., None] | None = None
+    ):
+        self.function, self.before = function, before
+
+    def __call__(self, given: list[Any], gradient: Tensor | None) -> Reply:
         try:
             leaves = [_leaf(value) for value in given]
+            if gradient is None and self.before:
+                self.before(*leaves)
             with torch.enable_grad():  # autograd calls this without
-                result = function(*leaves)
+                result = self.function(*leaves)
             if gradient is None:
                 return [result.detach(), result.requires_grad]
             floats = [leaf for leaf in leaves if leaf is not None and leaf.requires_grad]
             found = torch.autograd.grad(result, floats, gradient, allow_unused=True)
             by_leaf = dict(zip(map(id, floats), found, strict=True))
             return [by_leaf.get(id(leaf)) for leaf in leaves]
+        except Wrong as error:
+            return type(error).__name__, str(error)
         except Exception as error:
-            return f"{type(error).__name__}: {error}"
+            return "", _said(error)
 
-    return serves
+    def directly(self, *given: Any) -> Tensor:
+        """Call the function as an answer of ours may, which is quicker, with the same errors."""
+        try:
+            if self.before:
+                self.before(*given)
+            return self.function(*given)
+        except Wrong:
+            raise
+        except Exception as error:
+            raise RuntimeError(_said(error)) from None
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def begun(serves: Serves) -> Serves:
@@ -65,33 +95,37 @@ def calls(serves: Serves | None, *, is_ours: bool) -> Iterator[list[Callable[...
         return
     serves = begun(serves)
     if is_ours:
-        yield [lambda *given: _Call.apply(serves, *given)]
+        if isinstance(serves, Served):
+            yield [serves.directly]
+        else:
+            yield [lambda *given: _Call.apply(serves, *given)[0]]
         return
     questions: SimpleQueue[tuple | None] = SimpleQueue()
-    replies: SimpleQueue[list[Any] | str] = SimpleQueue()
+    replies: SimpleQueue[Reply] = SimpleQueue()
 
     def serve(serves: Serves) -> None:
         while (question := questions.get()) is not None:
             replies.put(serves(*question))
 
-    def asked(given: list[Any], gradient: Tensor | None) -> list[Any] | str:
+    def asked(given: list[Any], gradient: Tensor | None) -> Reply:
         questions.put(([_plain(value) for value in given], gradient))
         return replies.get()
 
     thread = Thread(target=serve, args=(serves,), daemon=True)
     thread.start()
     try:
-        yield [lambda *given: _Call.apply(asked, *given)]
+        yield [lambda *given: _Call.apply(asked, *given)[0]]
     finally:
         questions.put(None)
         thread.join()
 
 
 def _replied(serves: Serves, given: tuple, gradient: Tensor | None) -> list[Any]:
-    """Return what is replied, or raise the error."""
+    """Return what is replied, or raise the error: a `Wrong` of its kind, if it is one."""
     reply = serves(list(given), gradient)
-    if isinstance(reply, str):
-        raise RuntimeError(reply)
+    if isinstance(reply, tuple):
+        kind, text = reply
+        raise type(kind, (Wrong,), {})(text) if kind else RuntimeError(text)
     return reply
 
 
@@ -109,15 +143,46 @@ class _Call(torch.autograd.Function):
     """A call, for autograd: its graph has this one node, whatever the function does."""
 
     @staticmethod
-    def forward(ctx: Any, serves: Serves, *given: Any) -> Tensor:
+    def forward(serves: Serves, *given: Any) -> tuple[Tensor, bool]:
         result, flows = _replied(serves, given, None)
-        ctx.serves = serves
+        return result, flows
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: tuple[Tensor, bool]) -> None:
+        ctx.serves, *given = inputs
         ctx.save_for_backward(*given)
+        ctx.save_for_forward(*given)
+        result, flows = output
         if not flows:
             ctx.mark_non_differentiable(result)
-        return result
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple:
-        return None, *_replied(ctx.serves, ctx.saved_tensors, gradient)
+    def backward(ctx: Any, gradient: Tensor, _: None) -> tuple:
+        return None, *_Gradients.apply(ctx.serves, gradient, *ctx.saved_tensors)
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> tuple[Tensor, None]:
+        """Go forward, through a function whose result is one number."""
+        found = _Gradients.apply(ctx.serves, torch.ones(()), *ctx.saved_tensors)
+        pairs = zip(found, tangents, strict=True)
+        parts = [(g * t).sum() for g, t in pairs if g is not None and t is not None]
+        return torch.stack(parts).sum(), None
+
+    @staticmethod
+    def vmap(*args: Any) -> None:
+        raise RuntimeError("This function takes one input at a time.")
+
+
+class _Gradients(torch.autograd.Function):
+    """The gradients by what was given: a node too, to which `torch.func` gives plain tensors."""
+
+    @staticmethod
+    def forward(serves: Serves, gradient: Tensor, *given: Any) -> tuple:
+        return tuple(_replied(serves, given, gradient))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        """Nothing goes back from here."""
+
+    vmap = _Call.vmap

@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbformat import v4
 from nbformat.notebooknode import NotebookNode
@@ -207,6 +208,14 @@ class SubmissionExporter(NotebookExporter):
                 if _is_unfinished(notebook):
                     self.log.warning("%s was not finished: it is graded again", notebook)
                     shutil.rmtree(notebook.parent)
+
+    def from_file(self, file_stream: Any, resources: Any = None, **kwargs: Any) -> Any:
+        """Convert a notebook; what only we write into its metadata, a learner has not written."""
+        notebook = nbformat.read(file_stream, as_version=4)
+        if getattr(self.parent, "_sanitizing", False):
+            for ours in (PROBLEM, JUDGED):
+                notebook.metadata.pop(ours, None)
+        return self.from_notebook_node(notebook, resources, **kwargs)
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
         """Convert a notebook; while nbgrader sanitizes a submission, without fail."""

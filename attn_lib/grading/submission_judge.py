@@ -1,7 +1,7 @@
 """Judge one submission: its cells and answers run in the sandbox, the verdicts are made out here."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,14 @@ from torch import Tensor
 
 from attn_lib.checks import Verdict, tasks
 from attn_lib.checks.judge import judge_observed
-from attn_lib.checks.observe import Outcome, named_tensors, observe, walled_off
+from attn_lib.checks.observe import (
+    Outcome,
+    changed,
+    finish,
+    named_tensors,
+    observe,
+    walled_off,
+)
 from attn_lib.checks.served import Serves, begun
 from attn_lib.checks.task import Task
 from attn_lib.checks.trial import Trial, trial_of
@@ -170,7 +177,12 @@ def _observe(
         "serves": serves is not None,
     }
     serves = begun(serves) if serves else None
-    return _asked(sandbox, request, tried.cases[case].args, seconds, serves)
+    wanted = tried.expected(case, gradients=True).gradients if gradients else ()
+    args = tried.cases[case].args
+    outcome = _asked(sandbox, request, args, seconds, serves, wanted)
+    with walled_off():
+        finish(outcome, tried.cases[case])
+    return outcome
 
 
 def _asked(
@@ -179,6 +191,7 @@ def _asked(
     args: tuple,
     seconds: float,
     serves: Serves | None = None,
+    gradients: Iterable[str] = (),
 ) -> Outcome:
     end, blobs = time.monotonic() + seconds, list[bytes]()
     sandbox.ask({**request, "args": pack(args, blobs)}, blobs, seconds)
@@ -190,12 +203,15 @@ def _asked(
                 reply = pack(serves(*unpack_call(header, data)), blobs)
                 sandbox.ask(reply, blobs, _until(end))
                 header, data = sandbox.hear(_until(end))
-        outcome = unpack_outcome(header, data)
+        outcome = unpack_outcome(header, data, gradients)
     except BadMessage as error:
         raise Died("it sent nonsense to the judge") from error
-    known = named_tensors(args)
-    lists = {name.rpartition(".")[0] for name in known if "." in name}
-    outcome.changed = [n for n in outcome.changed if n in known or _is_item(n, lists)]
+    _until(end)  # what it makes the judge do takes of its time
+    if outcome.error is None:
+        known = named_tensors(args)
+        lists = {name.rpartition(".")[0] for name in known if "." in name}
+        different = changed(args, outcome.after)
+        outcome.changed = [n for n in different if n in known or _is_item(n, lists)]
     return outcome
 
 

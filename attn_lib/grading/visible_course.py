@@ -53,7 +53,7 @@ ENGINE = (
 )
 
 # What is shown of a lesson's checks while it is graded: how its cases call an answer.
-WITHOUT_ANSWERS = ("runs.py", "fake_model.py")
+WITHOUT_ANSWERS = ("runs.py",)
 
 
 @cache

@@ -7,6 +7,7 @@ from a worker is a stranger's: every size and type is checked before it is used.
 import json
 import math
 import struct
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ HEADER_LIMIT = 1 << 20  # bytes
 TENSORS_LIMIT = 1 << 22  # the largest in the course are a hundredth of that
 TEXT_LIMIT = 10_000  # characters of one text
 NAME_LIMIT = 1000  # characters of a text that an answer returns
+ARGUMENTS_LIMIT = 1000  # tensors among the arguments after a call
 
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -225,13 +227,18 @@ def pack_outcome(outcome: Outcome, blobs: list[bytes]) -> dict[str, Any]:
             error.is_wrong,
         ],
         "untouched": outcome.untouched,
-        "changed": outcome.changed,
+        "after": {name: _pack_value(t, blobs) for name, t in outcome.after.items()},
         "printed": outcome.printed,
     }
 
 
-def unpack_outcome(packed: Any, data: memoryview) -> Outcome:
+def unpack_outcome(packed: Any, data: memoryview, gradients: Iterable[str]) -> Outcome:
     """Undo `pack_outcome`, believing nothing.
+
+    Args:
+        packed: the header that came.
+        data: the bytes that came with it.
+        gradients: whose are asked for; what else is there is not looked at.
 
     Raises:
         BadMessage: it is not an outcome.
@@ -244,12 +251,12 @@ def unpack_outcome(packed: Any, data: memoryview) -> Outcome:
             values=values,
             is_sequence=bool(packed["is_sequence"]),
             gradients={
-                str(name): None if g is None else _tensor_or_none(_unpack_value(g, data))
-                for name, g in packed["gradients"].items()
+                name: _tensor_or_none(packed["gradients"].get(name), data)
+                for name in gradients
             },
             error=error and _unpack_error(error),
             untouched=bool(packed["untouched"]),
-            changed=[str(name)[:200] for name in packed["changed"][:100]],
+            after=_unpack_after(packed["after"], data),
             printed=str(packed["printed"])[:TEXT_LIMIT],
         )
     except Exception as reason:  # whatever a stranger's message makes go wrong
@@ -267,8 +274,17 @@ def _unpack_error(error: Any) -> Raised:
     )
 
 
-def _tensor_or_none(value: Any) -> Tensor | None:
+def _tensor_or_none(packed: Any, data: memoryview) -> Tensor | None:
+    value = None if packed is None else _unpack_value(packed, data)
     return value if isinstance(value, Tensor) else None
+
+
+def _unpack_after(packed: Any, data: memoryview) -> dict[str, Tensor]:
+    """Return arguments after a call; those that are no ordinary tensors any more are missing."""
+    if len(packed) > ARGUMENTS_LIMIT:
+        raise BadMessage("too many arguments")
+    after = {str(name)[:200]: _tensor_or_none(t, data) for name, t in packed.items()}
+    return {name: tensor for name, tensor in after.items() if tensor is not None}
 
 
 def _pack_value(value: Any, blobs: list[bytes]) -> Any:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attn_lib.checks import judge
-from attn_lib.checks.case import Case
+from attn_lib.checks.case import Case, Wrong
 from attn_lib.checks.lesson_14.elsewhere import Elsewhere
 from attn_lib.checks.lesson_14.runs import Layers, Model, generated
 from attn_lib.checks.observe import observe
@@ -107,7 +107,7 @@ def test_as_many_calls_as_tokens_and_one_more_are_allowed(model):
 
 def test_another_error_of_a_call_stays_what_it_is():
     with (
-        calls(lambda given, gradient: "ValueError: other", is_ours=True) as (call,),
+        calls(lambda given, gradient: ("", "ValueError: other"), is_ours=True) as (call,),
         pytest.raises(RuntimeError, match="ValueError: other"),
     ):
         Model(2, call).new_caches(1, 1)
@@ -133,11 +133,11 @@ def test_the_text_anew_for_every_token_is_refused_past_the_model_too():
             places = torch.tensor([[number, layer] for layer in range(model.num_layers)])
             try:
                 logits = model._call(written, places)
-            except RuntimeError as error:
-                seen.append(str(error).partition(":")[0])
+            except Wrong as error:
+                seen.append(type(error).__name__)
                 raise
             written = torch.cat([written, logits[:, -1:].argmax(-1)], dim=1)
         return written
 
-    assert judge("generate", dear).status == "error"
+    assert judge("generate", dear).points == 0
     assert set(seen) == {"NotThePrompt"}

@@ -132,6 +132,10 @@ def raiding(gradebook: Path) -> dict:
         10.0"""
     cell = v4.new_code_cell(re.sub("^        ", "", attempt, flags=re.MULTILINE))
     notebook["cells"].append(cell)
+    notebook["metadata"] |= {
+        plugin.PROBLEM: "10 of 10, says the teacher",
+        plugin.JUDGED: True,
+    }
     return notebook
 
 
@@ -235,6 +239,7 @@ def test_the_feedback_shows_the_verdicts_and_why_a_file_could_not_be_read(graded
     assert pages["damaged"].count("This notebook could not be read") == 1 + 4
     assert "Nothing in the notebook" not in pages["damaged"]
     assert not any("NoSuchKernel" in page for page in pages.values())
+    assert not any("says the teacher" in page for page in pages.values())
 
 
 @pytest.mark.slow

@@ -274,7 +274,9 @@ def generate(model, ids, max_new_tokens):
 def test_the_price_is_asked_where_no_answer_can_change_it(name):
     there = generate_verdict("import torch\n" + FORGED[name])
     assert there.points == 0
-    assert "NotThePrompt" in there.evidence  # it took place, and was refused
+    assert (
+        "should read the whole prompt" in there.evidence
+    )  # it took place, and was refused
 
 
 def test_texts_are_judged_as_in_a_notebook():

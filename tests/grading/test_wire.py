@@ -72,22 +72,23 @@ def test_an_outcome_arrives():
     error = Raised("ValueError", "text", "ValueError: text", (Frame("f", 3),), True)
     strange = "long" * NAME_LIMIT, torch.ones(2).to_sparse()
     values = [torch.tensor([1.0, 2.0]), 3, None, ..., "a \ud800 text", *strange]
-    sent = Outcome(
-        values, True, {"q": torch.ones(2), "k": None}, error, False, False, ["0"], "hi"
-    )
+    gradients, after = {"q": torch.ones(2), "k": None}, {"0": torch.zeros(3)}
+    sent = Outcome(values, True, gradients, error, after=after, printed="hi")
     blobs = []
-    got = unpack_outcome(pack_outcome(sent, blobs), memoryview(bytearray().join(blobs)))
+    packed = pack_outcome(sent, blobs)
+    got = unpack_outcome(packed, memoryview(bytearray().join(blobs)), ["q", "k", "v"])
     assert torch.equal(got.values[0], sent.values[0])
     assert got.values[1:5] == [3, None, ..., "a \ud800 text"]
     assert all(isinstance(value, Odd) for value in got.values[5:])
     assert torch.equal(got.gradients["q"], torch.ones(2))
-    assert got.gradients["k"] is None
-    assert (got.error, got.changed, got.printed) == (error, ["0"], "hi")
+    assert got.gradients["k"] is got.gradients["v"] is None
+    assert torch.equal(got.after["0"], torch.zeros(3))
+    assert (got.error, got.printed) == (error, "hi")
 
 
 GOOD = {
     "values": [], "count": 0, "is_sequence": False, "gradients": {}, "error": None,
-    "untouched": False, "changed": [], "printed": "",
+    "untouched": False, "after": {}, "printed": "",
 }  # fmt: skip
 
 
@@ -109,7 +110,8 @@ GOOD = {
         {"gradients": [1]},
         {"error": "text"},
         {"error": ["a", "b", "c", [["f", "not a line"]], True]},
-        {"changed": 3},
+        {"after": 3},
+        {"after": dict.fromkeys(map(str, range(2000)))},
         {"count": "many"},
         {"count": float("inf")},
         {"error": ["a", "b", "c", [["f", float("inf")]], True]},
@@ -120,13 +122,21 @@ GOOD = {
 def test_an_outcome_that_is_none_is_refused(wrong):
     packed = GOOD | wrong if isinstance(wrong, dict) and wrong else wrong
     with pytest.raises(BadMessage):
-        unpack_outcome(packed, memoryview(b""))
+        unpack_outcome(packed, memoryview(b""), ["0"])
+
+
+def test_gradients_that_nobody_asked_for_are_not_looked_at():
+    """Each is a little work, and a message has room for 18,000."""
+    many = {str(i): {"tensor": "nonsense"} for i in range(18_000)} | {"0": {"none": True}}
+    got = unpack_outcome(GOOD | {"gradients": many}, memoryview(b""), ["0"])
+    assert got.gradients == {"0": None}
 
 
 def test_bytes_that_are_described_often_are_there_once():
     data = memoryview(bytearray(1 << 20))
     same = {"tensor": ["uint8", [1 << 20], [0], 0]}
-    got = unpack_outcome(GOOD | {"gradients": {str(i): same for i in range(1000)}}, data)
+    names = [str(i) for i in range(1000)]
+    got = unpack_outcome(GOOD | {"gradients": dict.fromkeys(names, same)}, data, names)
     assert len({gradient.data_ptr() for gradient in got.gradients.values()}) == 1
 
 

@@ -83,7 +83,10 @@ def carry_over_once(answer, weights, inputs):
     try:
         module = _converted(answer, mha, weights)
         with torch.no_grad():
-            return _outputs(module, inputs)
+            outputs, parameters = _outputs(module, inputs)
+        returned = *outputs, *_state(mha, weights)
+        unless_changed(returned, weights, inputs)
+        return Result(returned, parameters)
     except Exception:
         vars(weights).pop("kept")  # it may be changed: those who come after get a new one
         raise
@@ -102,9 +105,8 @@ def carry_over(answer, weights, inputs):
             "Two calls with two different `mha` gave one and the same module. Make a new one inside "
             "the function, in every call."
         )
-    result = _outputs(module, inputs)
-    _raise_if_changed(mha, weights)
-    return result
+    outputs, parameters = _outputs(module, inputs)
+    return Result((*outputs, *_state(mha, weights)), parameters)
 
 
 def _converted(answer, mha, weights):
@@ -113,7 +115,6 @@ def _converted(answer, mha, weights):
     module = answer(mha)
     _raise_unless_usable(module, mha)
     _raise_if_shared(module, given)
-    _raise_if_changed(mha, weights)
     return module
 
 
@@ -136,24 +137,39 @@ def _raise_if_shared(module, given):
             )
 
 
-def _raise_if_changed(mha, weights):
-    """Raise `Wrong` if the module that was given is not as it was; name what differs."""
+def _state(mha, weights):
+    """Return what a module holds after a call: parameters, names of others, of those trained, settings."""
     now = dict(mha.named_parameters())
+    tensors = [now[name].detach() if name in now else 0 for name in weights.tensors]
+    added = [name for name in now if name not in weights.tensors]
+    trained = [name for name, p in now.items() if p.requires_grad]
+    names = (" ".join(some) for some in (added, trained))
+    return *tensors, *names, *(getattr(mha, name, "") for name in SETTINGS)
+
+
+def unless_changed(returned, weights, inputs):
+    """Return the outputs, if the module that was given came back as it was; else name what differs."""
+    outputs, after = returned[:3], list(returned[3:])
+    now = {name: after.pop(0) for name in weights.tensors}
+    added, trained, *settings = after
 
     def is_kept(name, was):
-        p = now.get(name, was)  # `was` needs no gradient
-        return p.requires_grad and p.dtype == was.dtype and p.equal(was)
+        p = now[name]
+        is_same = isinstance(p, torch.Tensor) and p.dtype == was.dtype and p.equal(was)
+        return is_same and name in trained.split()
 
     changed = [name for name, was in weights.tensors.items() if not is_kept(name, was)]
-    changed += [name for name in now if name not in weights.tensors]
+    changed += added.split()
     E, H = weights.embed_dim, weights.num_heads
-    settings = zip(SETTINGS, (True, True, H, E, E // H, 0.0), strict=True)
-    changed += [name for name, was in settings if getattr(mha, name, None) != was]
+    were = (True, True, H, E, E // H, 0.0)
+    pairs = zip(SETTINGS, settings, were, strict=True)
+    changed += [name for name, now, was in pairs if now != was]
     if changed:
         raise MhaChanged(
             f"The given `mha` is not the same after the call: look at its `{changed[0]}`. "
             "It should only be read."
         )
+    return outputs
 
 
 def _raise_unless_usable(module, mha):

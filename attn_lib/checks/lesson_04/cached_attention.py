@@ -5,6 +5,7 @@ the chunk before. Only outputs are compared. What a cache looks like is the lear
 """
 
 import math
+from typing import Any
 
 import torch
 
@@ -52,7 +53,7 @@ def _(rng):
         q, k = (torch.randn(B, H, L, D, generator=rng) * scale for _ in range(2))
         return tuple(t.to(dtype) for t in (q, k, torch.randn(B, H, L, D, generator=rng)))
 
-    several = {"grad": False, "in_turns": True}
+    several: dict[str, Any] = {"grad": False, "in_turns": True}
 
     def session(sizes, *shape, about="", **kwargs):
         sizes_text = " + ".join(map(str, sizes))

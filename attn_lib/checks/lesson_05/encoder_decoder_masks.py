@@ -4,7 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_05.runs import NAMES, expanded
+from attn_lib.checks.lesson_05.runs import NAMES, expanded, without_heads
 from attn_lib.checks.task import task
 
 
@@ -42,7 +42,7 @@ def encoder_decoder_masks(src_ids, tgt_ids, pad_id):
 def _(rng):
     def case(about, src, tgt, pad_id, num_heads):
         args = (torch.as_tensor(src), torch.as_tensor(tgt), pad_id, num_heads)
-        return Case(about, args, expanded, grad=False)
+        return Case(about, args, without_heads, grad=False, finish=expanded)
 
     def padded(B, length, pad_id, at_most=None):
         """Ids from 0 to 9, with padding of different lengths at the end."""

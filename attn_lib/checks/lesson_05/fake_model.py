@@ -1,14 +1,15 @@
-"""A model that writes what a script says: what `greedy_decode` is checked with."""
+"""A model that writes what a script says: what `greedy_decode` is checked with, out of its reach."""
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 import torch
 from torch import Tensor
 
 from attn_lib.checks.case import Wrong
-from attn_lib.checks.say import describe
+from attn_lib.checks.lesson_05.runs import WrongIds
+from attn_lib.checks.served import Served
 
 Prefix = tuple[int, ...]
 
@@ -16,10 +17,6 @@ Prefix = tuple[int, ...]
 # A mistake is recognized by the kind of its errors too: so each kind has a class.
 class CalledTooOften(Wrong):
     """Raised by `step` when a loop does not end."""
-
-
-class WrongIds(Wrong):
-    """Raised by `step` for what cannot be ids."""
 
 
 class WrongStart(Wrong):
@@ -53,6 +50,7 @@ class FakeModel:
         vocabulary_size: V.
         bos_id: the id that each row begins with; written only where the script says so.
         eos_id: the id that ends a row.
+        max_len: how many tokens it shall write.
         shift: added to all logits; a large negative one makes all of them negative.
         spread: how far apart the logits are: the likeliest is ahead by 0.3 of it, at least.
     """
@@ -62,6 +60,7 @@ class FakeModel:
     vocabulary_size: int
     bos_id: int
     eos_id: int
+    max_len: int
     shift: float = 0.0
     spread: float = 1.0
 
@@ -89,37 +88,34 @@ class FakeModel:
         """Return the likeliest token after this prefix."""
         return int(self.logits(row, prefix).argmax())
 
-    def make_step(self, max_len: int) -> Callable[[Tensor], Tensor]:
-        """Return a fresh `step`, which counts its calls and refuses ids that no model could take."""
-        calls = 0
+    def begin(self) -> Served:
+        """Return what serves a fresh `step`, which counts its calls and refuses what no model could take."""
+        numbers = count(1)
 
         def step(ids: Tensor) -> Tensor:
-            nonlocal calls
-            calls += 1
-            self._refuse(ids, calls, max_len)
+            call = next(numbers)
+            self._refuse(ids, call)
             rows = tuple(map(tuple, ids.tolist()))
             if rows not in self._answers:  # many answers ask the same
                 logits = [
-                    torch.stack([self.logits(r, row[: n + 1]) for n in range(calls)])
+                    torch.stack([self.logits(r, row[: n + 1]) for n in range(call)])
                     for r, row in enumerate(rows)
                 ]
                 self._answers[rows] = torch.stack(logits)
             return self._answers[rows].clone()
 
-        step.__qualname__ = "step"  # as errors call it
-        return step
+        return Served(step)
 
-    def _refuse(self, ids: Tensor, call: int, max_len: int) -> None:
-        if call > max_len + 5:
+    def _refuse(self, ids: Tensor, call: int) -> None:
+        if call > self.max_len + 5:
             raise CalledTooOften(
-                f"`step` was called more than {max_len + 5} times, and max_len is {max_len}. What "
-                "ends your loop?"
+                f"`step` was called more than {self.max_len + 5} times, and max_len is {self.max_len}. "
+                "What ends your loop?"
             )
-        if not isinstance(ids, Tensor) or ids.dtype != torch.int64:
-            received = ids.dtype if isinstance(ids, Tensor) else describe(ids)
+        if ids.dtype != torch.int64:
             raise WrongIds(
                 "`step` needs a tensor of ids, of dtype torch.int64, but in call "
-                f"{call} it received {received}."
+                f"{call} it received {ids.dtype}."
             )
         expected = (self.batch_size, call)
         if ids.shape != expected:

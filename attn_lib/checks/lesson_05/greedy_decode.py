@@ -1,11 +1,13 @@
 """The task `greedy_decode`: write token after token, always the likeliest, until every row ended."""
 
+from functools import partial
+
 import torch
 
 import attn_lib
 from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_05.fake_model import FakeModel, hashed
-from attn_lib.checks.lesson_05.runs import decoded
+from attn_lib.checks.lesson_05.runs import decoded, with_step
 from attn_lib.checks.task import task
 
 
@@ -67,9 +69,10 @@ def _(rng):
             for n, token in enumerate(tokens)
         }
         by_hash = dict(sorted(following.items()))
-        model = FakeModel(len(script), by_hash, V, bos_id, eos_id, **logits)
-        args = (model, len(script), bos_id, eos_id, max_len)
-        return Case(about, args, decoded, grad=False)
+        model = FakeModel(len(script), by_hash, V, bos_id, eos_id, max_len, **logits)
+        args = (None, len(script), bos_id, eos_id, max_len)
+        rules = partial(decoded, model)
+        return Case(about, args, with_step, grad=False, serves=model, finish=rules)
 
     yield told("one row, for which the model writes 4, 5, and then eos", [[4, 5, 2]], 4)
     two = "two rows: the model writes 3, eos in the first, and 5, 4, 3, eos in the second"

@@ -12,12 +12,14 @@ from attn_lib.checks.say import describe
 NAMES = ("encoder mask", "decoder mask", "cross mask")
 
 
-def expanded(answer, src_ids, tgt_ids, pad_id, num_heads):
+def without_heads(answer, src_ids, tgt_ids, pad_id, num_heads):
+    """Run a case; how many heads there are, masks need not know."""
+    return answer(src_ids, tgt_ids, pad_id)
+
+
+def expanded(masks, src_ids, tgt_ids, pad_id, num_heads):
     """Expand each mask to its full shape, so that every broadcastable shape can be compared."""
     (B, S), L = src_ids.shape, tgt_ids.shape[1]
-    masks = answer(src_ids, tgt_ids, pad_id)
-    if masks is None or masks is Ellipsis:
-        return masks
     if not isinstance(masks, tuple | list) or len(masks) != 3:
         raise Wrong(
             "It should return three masks: for the encoder, for the decoder, and the cross mask. It "
@@ -54,11 +56,25 @@ class Unended(Wrong):
     """Raised for a row that stops without eos, though there is room for it."""
 
 
-def decoded(answer, model, batch_size, bos_id, eos_id, max_len):
-    """Decode with a fresh `step`; bring all forms that are allowed to one: (B, max_len), no bos."""
-    ids = answer(model.make_step(max_len), batch_size, bos_id, eos_id, max_len)
-    if ids is None or ids is Ellipsis:
-        return ids
+class WrongIds(Wrong):
+    """Raised by `step` for what cannot be ids."""
+
+
+def with_step(answer, _, batch_size, bos_id, eos_id, max_len, call):
+    """Decode with a `step` that asks a model elsewhere."""
+
+    def step(ids):
+        if not isinstance(ids, Tensor):
+            raise WrongIds(
+                f"`step` needs a tensor of ids, but it received {describe(ids)}."
+            )
+        return call(ids)
+
+    return answer(step, batch_size, bos_id, eos_id, max_len)
+
+
+def decoded(model, ids, _, batch_size, bos_id, eos_id, max_len):
+    """Bring all forms that are allowed to one: (B, max_len), no bos."""
     has_bos = _usable(ids, batch_size, bos_id, max_len)
     written = ids[:, 1:] if has_bos else ids
     length = max_len - 1 if has_bos else max_len

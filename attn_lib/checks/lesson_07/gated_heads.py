@@ -7,7 +7,7 @@ import torch
 import attn_lib
 from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_07 import controlled
-from attn_lib.checks.lesson_07.runs import with_module
+from attn_lib.checks.lesson_07.runs import unless_changed, with_module
 from attn_lib.checks.task import task
 
 
@@ -54,7 +54,7 @@ def _(rng):
         w_gate = torch.randn(H, H * D, generator=rng) * spread / (H * D) ** 0.5
         attention = controlled.random_attention(rng, H, D, dtype)
         args = (attention, x.to(dtype), w_gate.to(dtype))
-        return Case(about, args, with_module, **kwargs)
+        return Case(about, args, with_module, finish=unless_changed, **kwargs)
 
     w_gate = [[-2.0, 1.0], [0.5, 0.0]]
     yield controlled.by_hand(0, [[2.0, 3.0]], w_gate)
@@ -75,7 +75,7 @@ def _(rng):
     attention = controlled.random_attention(rng, 3, 4)
     x = torch.randn(5, 2, 12, generator=rng).transpose(0, 1)
     turned = torch.randn(12, 3, generator=rng).T / 2
-    yield Case("not contiguous", (attention, x, turned), with_module)
+    yield Case("not contiguous", (attention, x, turned), with_module, finish=unless_changed)
 
 
 # ------------------------------------------------------------------------------- mistakes

@@ -4,7 +4,8 @@ import torch
 
 import attn_lib
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_07.runs import Loss, importance
+from attn_lib.checks.lesson_07.losses import Loss
+from attn_lib.checks.lesson_07.runs import Trained, importance, with_loss
 from attn_lib.checks.task import task
 
 
@@ -39,8 +40,9 @@ def _(rng):
         return torch.randn(shape, generator=rng)
 
     def case(about, H, formula, trained=(), scale=1.0, **tensors):
-        args = (Loss(formula, tensors, trained, scale), H)
-        return Case(about, args, importance, grad=False)
+        loss = Loss(H, formula, tensors, trained, scale)
+        args = (Trained({name: tensors[name] for name in trained}), H)
+        return Case(about, args, with_loss, grad=False, serves=loss, finish=importance)
 
     def by_hand(about, *linear, product=0.0, cube=0.0, trained=()):
         H = len(linear)

@@ -8,7 +8,7 @@ from torch import nn
 import attn_lib
 from attn_lib.checks.case import Case
 from attn_lib.checks.lesson_07 import controlled
-from attn_lib.checks.lesson_07.runs import with_module
+from attn_lib.checks.lesson_07.runs import unless_changed, with_module
 from attn_lib.checks.task import task
 
 
@@ -53,7 +53,7 @@ def _(rng):
         factors = torch.randn(H, generator=rng) if head_mask is None else head_mask
         factors = torch.as_tensor(factors, dtype=dtype)
         args = (controlled.random_attention(rng, H, D, dtype), x.to(dtype), factors)
-        return Case(about, args, with_module, **kwargs)
+        return Case(about, args, with_module, finish=unless_changed, **kwargs)
 
     yield controlled.by_hand(0, [[3.0, 5.0]], [0.5, 0.0])
     yield controlled.by_hand(1, [[3.0, 5.0]], [0.0, 2.0])
@@ -75,7 +75,9 @@ def _(rng):
     attention = controlled.random_attention(rng, 3, 4)
     x = torch.randn(5, 2, 12, generator=rng).transpose(0, 1)
     factors = torch.randn(6, generator=rng)[::2]
-    yield Case("not contiguous", (attention, x, factors), with_module)
+    yield Case(
+        "not contiguous", (attention, x, factors), with_module, finish=unless_changed
+    )
 
 
 # ------------------------------------------------------------------------------- mistakes

@@ -3,14 +3,12 @@
 Nothing here is an answer: this file goes into the sandbox with a learner's code.
 """
 
-from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attn_lib import MultiHeadAttention
@@ -54,10 +52,16 @@ class Attention:
         """A new module with these parameters."""
         return deepcopy(self.kept)
 
+    def output(self, x: Tensor) -> Tensor:
+        """What the module, as it is, makes of x."""
+        with torch.no_grad():
+            return self.kept(x)
+
 
 def with_kept_module(answer, attention, x, factors):
     """Call a known answer, which only reads the module."""
-    return Result(answer(attention.kept, x, factors), {})
+    output = answer(attention.kept, x, factors)
+    return Result((output, attention.output(x), *attention.tensors.values()), {})
 
 
 @quicker(with_kept_module)
@@ -69,7 +73,26 @@ def with_module(answer, attention, x, factors):
         answer(attn, x.flip(1), factors.flip(0))
     output = answer(attn, x, factors)
     _raise_if_changed(attn, before, attention)
-    return Result(output, {name: before[name] for name in attention.tensors})
+    if output is None or output is Ellipsis:
+        return output
+    with torch.no_grad():
+        after = attn(x), *(attn.get_parameter(n).clone() for n in attention.tensors)
+    parameters = {name: before[name] for name in attention.tensors}
+    return Result((output, *after), parameters)
+
+
+def unless_changed(returned, attention, x, factors):
+    """Return the output, if the module came back with its parameters, and does what it did.
+
+    Whatever else is in a module, such as its hooks, only those can see who have it.
+    """
+    output, made, *tensors = returned
+    were = attention.output(x), *attention.tensors.values()
+    names = "forward", *attention.tensors
+    for name, was, now in zip(names, were, (made, *tensors), strict=True):
+        if not isinstance(now, Tensor) or not now.equal(was):
+            raise _changed(name)
+    return output
 
 
 def _contents(attn: nn.Module) -> dict[str, Any]:
@@ -102,10 +125,14 @@ def _raise_if_changed(
         if not (p.equal(was) and p.requires_grad and p.grad is None):
             changed.append(name)
     if changed:
-        raise AttnChanged(
-            f"The given `attn` is not the same after the call: look at its `{changed[0]}`. "
-            "It should only be read."
-        )
+        raise _changed(changed[0])
+
+
+def _changed(name: str) -> AttnChanged:
+    return AttnChanged(
+        f"The given `attn` is not the same after the call: look at its `{name}`. "
+        "It should only be read."
+    )
 
 
 # ----------------------------------------------------------------------------- head_importance
@@ -127,99 +154,79 @@ class Frozen(Wrong):
     """Raised if a parameter inside `loss_fn` no longer requires a gradient."""
 
 
-def polynomial(m, linear, pairs, cubes):
-    """Loss that can be worked out by hand: linear . m + m^T pairs m + cubes . m^3."""
-    return (linear * m).sum() + m @ pairs @ m + (cubes * m**3).sum()
-
-
-def classification(m, heads, weight, bias, target):
-    """Cross-entropy of N samples: heads (H, N, D), each multiplied, mixed to C classes."""
-    logits = torch.einsum("h,hnd,hdc->nc", m, heads, weight) + bias
-    return F.cross_entropy(logits, target)
-
-
-def square_error(m, heads, weight, target):
-    """Mean squared error of N samples, through a tanh: heads (H, N, D), target (N, C)."""
-    output = torch.einsum("h,hnd,hdc->nc", m, heads, weight)
-    return (output.tanh() - target).square().mean()
-
-
-FORMULAS: dict[str, Callable[..., Tensor]] = {
-    "polynomial": polynomial,
-    "classification": classification,
-    "square error": square_error,
-}
-
-
 @dataclass(frozen=True)
-class Loss:
-    """What `loss_fn` computes from a head mask (H,).
+class Trained:
+    """The parameters of the model behind `loss_fn`. An object of its own, so that no verdict lists them."""
 
-    Args:
-        formula: the name of one of FORMULAS.
-        tensors: its other arguments; those named in `trained` are parameters.
-        trained: names of tensors that require a gradient, as the weights of a model do.
-        scale: the loss is multiplied by it.
-    """
-
-    formula: str
     tensors: dict[str, Tensor]
-    trained: tuple[str, ...] = ()
-    scale: float = 1.0
 
 
-def importance(answer, loss, num_heads):
-    """Ask for the importance in another loss first: nothing may stay behind from that call."""
-    _importance(answer, replace(loss, scale=-3.0 * loss.scale), num_heads)
-    result = _importance(answer, loss, num_heads)
-    is_double = isinstance(result, Tensor) and result.dtype == torch.float64
-    return result.float() if is_double else result  # no input says which it should be
+def with_loss(answer, model, num_heads, call):
+    """Ask for the importance in another loss first: nothing may stay behind from that call.
+
+    The loss is elsewhere; the parameters that it is given are here, as those of a model are.
+    """
+    after = []
+    for turn in range(2):
+        trained = [t.clone().requires_grad_() for t in model.tensors.values()]
+        for parameter in trained[
+            ::2
+        ]:  # some have a gradient already, as in the middle of training
+            parameter.grad = torch.ones_like(parameter)
+
+        def loss_fn(head_mask, turn=turn, trained=trained):
+            if not isinstance(head_mask, Tensor):
+                raise _refusal(num_heads, describe(head_mask))
+            return call(head_mask, torch.tensor(turn), *trained)
+
+        result = answer(loss_fn, num_heads)
+        if result is None or result is Ellipsis:
+            return result
+        for parameter in trained:
+            after += [parameter.requires_grad, parameter.grad]
+    return result, *after
 
 
-def _importance(answer, loss, num_heads):
-    tensors = {name: tensor.clone() for name, tensor in loss.tensors.items()}
-    trained = [tensors[name].requires_grad_() for name in loss.trained]
-    # Some have a gradient already, as in the middle of training.
-    for parameter in trained[::2]:
-        parameter.grad = torch.ones_like(parameter)
-    before = [None if p.grad is None else p.grad.clone() for p in trained]
-    calls = 0
-
-    def loss_fn(head_mask):
-        nonlocal calls
-        calls += 1
-        _refuse(head_mask, calls, num_heads)
-        return loss.scale * FORMULAS[loss.formula](head_mask, **tensors)
-
-    result = answer(loss_fn, num_heads)
-    for parameter, was in zip(trained, before, strict=True):
-        if not parameter.requires_grad:
+def importance(returned, model, num_heads):
+    """Return the result, if the parameters came back as they were."""
+    result, *after = returned
+    for i, tensor in enumerate([*model.tensors.values()] * 2):
+        is_trained, now = after[2 * i], after[2 * i + 1]
+        if is_trained is not True:
             raise Frozen(
                 "After the call, a parameter of the model does not ask for a gradient any more: its "
                 "training would stop. Can you ask for the gradient of one tensor only?"
             )
-        now = parameter.grad
-        if now is not was and (now is None or was is None or not now.equal(was)):
+        had_one = i % len(model.tensors) % 2 == 0
+        is_same = (
+            isinstance(now, Tensor) and now.equal(torch.ones_like(tensor))
+            if had_one
+            else now is None
+        )
+        if not is_same:
             raise GradientsLeft(
                 "After the call, the `.grad` of the model's parameters is not what it was. The next "
                 "step of its training would add your gradients to its own."
             )
-    return result
+    is_double = isinstance(result, Tensor) and result.dtype == torch.float64
+    return result.float() if is_double else result  # no input says which it should be
 
 
-def _refuse(head_mask, calls, num_heads):
+def _refusal(num_heads, received):
+    return WrongMask(
+        f"`loss_fn` needs a tensor with one factor for each head, here shape ({num_heads},), of "
+        f"dtype torch.float32, but received {received}."
+    )
+
+
+def refuse(head_mask, calls, num_heads):
+    """Raise `Wrong` for a call of `loss_fn` that no model needs, or could take."""
     if calls > 1:
         raise CalledAgain(
             "`loss_fn` was called a second time. One forward and one backward pass are enough for "
             "all heads."
         )
-    if not isinstance(head_mask, Tensor):
-        received = describe(head_mask)
-    elif head_mask.shape == (num_heads,) and head_mask.dtype == torch.float32:
-        return
-    else:
-        received = f"shape {tuple(head_mask.shape)}, dtype {head_mask.dtype}"
-    raise WrongMask(
-        f"`loss_fn` needs a tensor with one factor for each head, here shape ({num_heads},), of "
-        f"dtype torch.float32, but received {received}."
-    )
+    if head_mask.shape != (num_heads,) or head_mask.dtype != torch.float32:
+        raise _refusal(
+            num_heads, f"shape {tuple(head_mask.shape)}, dtype {head_mask.dtype}"
+        )

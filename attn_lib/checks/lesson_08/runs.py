@@ -6,9 +6,8 @@ Nothing here is an answer: this file goes into the sandbox with a learner's code
 import torch
 
 
-def any_int(answer, *args):
-    """Run the answer; whole numbers may be of any integer dtype."""
-    result = answer(*args)
+def any_int(result, *args):
+    """Let whole numbers be of any integer dtype."""
     if isinstance(result, torch.Tensor) and result.dtype in (
         torch.int8,
         torch.uint8,

@@ -53,7 +53,9 @@ def _(rng):
             positions = positions[~on_border]
         else:
             assert not on_border.any()
-        return Case(about, (positions, num_buckets, max_distance), any_int, grad=False)
+        return Case(
+            about, (positions, num_buckets, max_distance), grad=False, finish=any_int
+        )
 
     yield case("near keys", torch.tensor([-2, -1, 0, 1, 2]), 8, 20)
     yield case("near and far keys", torch.tensor([-9, -5, -1, 0, 1, 6, 7]), 8, 20)

@@ -14,7 +14,7 @@ from torch import Tensor
 from attn_lib.checks.lesson_02.masked_attention import masked_attention
 from attn_lib.checks.mistakes import known
 from attn_lib.checks.rows import Edits, Variants
-from attn_lib.checks.served import served_by
+from attn_lib.checks.served import Reply, Served
 
 # Each kind of a wrong implementation: the rows it comes from, and a question for those who miss it.
 KINDS = {
@@ -125,14 +125,14 @@ class Hidden:
     kind: str
     function: Callable
 
-    def __call__(self, given: list[Any], gradient: Tensor | None) -> list[Any] | str:
+    def __call__(self, given: list[Any], gradient: Tensor | None) -> Reply:
         """Serve a call, or its gradient."""
 
         def checked(*given: Any) -> Tensor:
             _refuse(*given)
             return self.function(*given)
 
-        return served_by(checked)(given, gradient)
+        return Served(checked)(given, gradient)
 
 
 def hidden(seed: int) -> list[Hidden]:

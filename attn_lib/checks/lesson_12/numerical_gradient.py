@@ -3,7 +3,8 @@
 import torch
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_12.runs import FORMULAS, Slope, differentiated
+from attn_lib.checks.lesson_12.runs import differentiated, refusal
+from attn_lib.checks.served import Served
 from attn_lib.checks.task import task
 
 
@@ -38,6 +39,52 @@ def numerical_gradient(fn, x, eps):
     return gradient
 
 
+# What `fn` may compute: of x, with weights like x.
+
+
+def cubes(x, weights):
+    """The cubes of all numbers, each times its weight: the slope of a large step shows."""
+    return (weights * x**3).sum()
+
+
+def products(x, weights):
+    """Each number times the next one, and a sine: no number's slope is that of it alone."""
+    flat = x.flatten()
+    return (flat * flat.roll(1) * weights.flatten()).sum() + (x * weights).sin().sum()
+
+
+def corners(x, weights):
+    """A function with corners, far above zero."""
+    return (weights * x.abs()).sum() + 3.0
+
+
+def line(x, weights):
+    """A straight line: its slope is the same for every step."""
+    return (weights * x).sum()
+
+
+def mixed(x, weights):
+    """A softmax, as in attention, and what it mixes."""
+    return (x.softmax(-1) * weights).sum()
+
+
+FORMULAS = {f.__name__: f for f in (cubes, products, corners, line, mixed)}
+
+
+def slope(formula, weights, *, knows_x):
+    """Serve `fn`: a formula of its argument, or of that less what x is then."""
+
+    def function(point, x):
+        for given in (point, x):
+            if given.shape != weights.shape or given.dtype != weights.dtype:
+                text = f"shape {tuple(given.shape)}, dtype {given.dtype}"
+                raise refusal(weights, text)
+        with torch.no_grad():
+            return FORMULAS[formula](point - x if knows_x else point, weights)
+
+    return Served(function)
+
+
 @numerical_gradient.cases
 def _(rng):
     def draw(*shape):
@@ -45,8 +92,9 @@ def _(rng):
 
     def case(about, formula, x, eps, weights=None, *, knows_x=False, **kwargs):
         weights = draw(*x.shape) if weights is None else weights
-        args = (Slope(formula, weights, knows_x), x, eps)
-        return Case(about, args, differentiated, grad=False, **{"tolerance": 1e-6} | kwargs)
+        options = {"tolerance": 1e-6, "serves": slope(formula, weights, knows_x=knows_x)}
+        args = (None, x, eps)
+        return Case(about, args, differentiated, grad=False, **options | kwargs)
 
     two = torch.tensor([1.0, 2.0], dtype=torch.float64)
     yield case("fn = 3 x0 + 5 x1", "line", two, 0.5, torch.tensor([3.0, 5.0]).double())

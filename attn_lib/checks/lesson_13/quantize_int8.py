@@ -3,7 +3,7 @@
 import torch
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_13.runs import quantized, quantized_parameter
+from attn_lib.checks.lesson_13.runs import quantized, with_parameter
 from attn_lib.checks.task import task
 from attn_lib.quantization import quantize_int8 as of_the_library
 
@@ -37,17 +37,16 @@ def quantize_int8(weight):
 @quantize_int8.cases
 def _(rng):
     def given(about, weight):
-        return Case(about, (torch.tensor(weight),), quantized, grad=False)
+        return Case(about, (torch.tensor(weight),), grad=False, finish=quantized)
 
-    def case(
-        about, rows, columns, *, dtype=torch.float32, change=lambda w: w, run=quantized
-    ):
+    def case(about, rows, columns, *, dtype=torch.float32, change=lambda w: w, **options):
         """Rows of different sizes, whose numbers are no halves of a step, to be rounded either way."""
         sizes = 10 ** (4 * torch.rand(rows, 1, generator=rng) - 3)
         weight = change(torch.randn(rows, columns, generator=rng) * sizes).to(dtype)
         steps = weight.double() * (127 / weight.double().abs().amax(1, keepdim=True))
         is_half = ((steps - steps.floor()) - 0.5).abs() < 0.02
-        return Case(about, (weight.masked_fill(is_half, 0),), run, grad=False)
+        args = (weight.masked_fill(is_half, 0),)
+        return Case(about, args, grad=False, finish=quantized, **options)
 
     yield given("one row", [[0.4, -2.54, 0.1]])
     yield given("two rows", [[0.4, -2.54, 0.1], [127.0, 63.7, -20.2]])
@@ -68,7 +67,7 @@ def _(rng):
     ):
         ends = torch.tensor(sizes)[:, None]
         yield case(about, 3, 5, change=lambda w, e=ends: w / w.abs().amax(1)[:, None] * e)
-    yield case("the `weight` of an `nn.Linear`", 3, 5, run=quantized_parameter)
+    yield case("the `weight` of an `nn.Linear`", 3, 5, run=with_parameter)
     yield case("a wide matrix", 5, 40)
     yield case("not contiguous", 4, 6, change=lambda w: w.mT.contiguous().mT)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):

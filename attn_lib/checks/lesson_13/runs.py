@@ -58,9 +58,8 @@ class TinyRowLost(Wrong):
     """Raised for a row of tiny numbers of which zeros are left."""
 
 
-def quantized(answer, weight):
-    """Quantize a matrix; the scale of a row of zeros, which may be any positive number, becomes 1."""
-    returned = answer(weight)
+def quantized(returned, weight):
+    """Make 1 of the scale of a row of zeros, which may be any positive number."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         return returned
     q, scale = returned
@@ -79,9 +78,9 @@ def quantized(answer, weight):
     return q, scale
 
 
-def quantized_parameter(answer, weight):
-    """Quantize what an `nn.Linear` has."""
-    return quantized(lambda weight: answer(nn.Parameter(weight)), weight)
+def with_parameter(answer, weight):
+    """Give the answer what an `nn.Linear` has."""
+    return answer(nn.Parameter(weight))
 
 
 # ------------------------------------------------------------- what both checkpoint tasks use
@@ -296,7 +295,7 @@ OLD = bytes(10_000)  # the old file
 
 
 def saved(answer, module, config, path):
-    """Save a module, read what lies in the file, and return all of it."""
+    """Save a module; return what lies in the file, its path, another file, and the module as it is then."""
     given, own = module.made(), deepcopy(config)
     before = _parts(given)
     with _in_an_empty_folder():
@@ -308,26 +307,45 @@ def saved(answer, module, config, path):
         there = sorted(file for file in Path().rglob("*") if file.is_file())
         if not there and (returned is None or returned is Ellipsis):
             raise NotImplementedError
-        tensors, metadata = _read(place, [str(file) for file in there if file != place])
+        data = place.read_bytes() if place.is_file() else None
+    other = next((str(file) for file in there if file != place), "")
+    file = None if data is None else torch.tensor([*data], dtype=torch.uint8)
+    changed = (
+        "The given `config` is not the same after the call."
+        if own != config
+        else _what_changed(given, module.kept, before)
+    )
+    return file, str(place), other, changed, *given.state_dict().values()
+
+
+def good_file(returned, module, config, path):
+    """Return all that lies in the file, if it is as it should be, and the module as it was."""
+    file, place, other, changed, *after = returned
+    tensors, metadata = _read(file, place, other)
     _raise_unless_config(metadata, config)
-    _raise_unless_same(tensors, module.kept.state_dict(), "The file has")
+    right = module.kept.state_dict()
+    _raise_unless_same(tensors, right, "The file has")
     _raise_unless_hashed(tensors, metadata)
-    if own != config:
-        raise InputChanged("The given `config` is not the same after the call.")
-    _raise_if_changed(given, module.kept, before)
+    for (name, was), now in zip(right.items(), after, strict=True):
+        if not isinstance(now, Tensor) or not now.equal(was):
+            changed = changed or f"{CHANGED}: look at its `{name}`."
+    if changed:
+        raise InputChanged(changed)
     return _all_of_it(tensors, json.loads(metadata["config"]))
 
 
-def _read(place: Path, others: list[str]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    if not place.is_file():
-        if not others:
+def _read(
+    file: Tensor | None, place: str, other: str
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    if file is None:
+        if not other:
             raise NothingWritten(
-                f"After the call there is no file {str(place)!r}, nor another one."
+                f"After the call there is no file {place!r}, nor another one."
             )
-        raise NoFile(f"There is no file {str(place)!r} after the call, but {others[0]!r}.")
-    data = place.read_bytes()
+        raise NoFile(f"There is no file {place!r} after the call, but {other!r}.")
+    data = bytes_of(file)
     if data == OLD:
-        raise OldFile(f"After the call the old file is still there: {str(place)!r}.")
+        raise OldFile(f"After the call the old file is still there: {place!r}.")
     try:
         contents = _contents(data)
     except SafetensorError:
@@ -336,8 +354,8 @@ def _read(place: Path, others: list[str]) -> tuple[dict[str, Tensor], dict[str, 
         found = found or f"none: its first bytes are {data[:12]!r}"
         text = f"The file should be a safetensors file, but is {found}."
         raise NotSafetensors(text) from None
-    if others:
-        raise MoreFiles(f"Beside {str(place)!r} there is {others[0]!r} after the call.")
+    if other:
+        raise MoreFiles(f"Beside {place!r} there is {other!r} after the call.")
     return contents
 
 
@@ -375,12 +393,14 @@ def _parts(module: nn.Module) -> dict[str, tuple]:
     return {name: (t, t.data_ptr(), t.stride()) for name, t in state.items()}
 
 
-def _raise_if_changed(module: nn.Module, was: nn.Module, before: dict[str, tuple]) -> None:
-    """Raise `Wrong` unless a module is as one that nobody changed, and its tensors where they were."""
-    said = "The given `module` is not the same after the call"
+CHANGED = "The given `module` is not the same after the call"
+
+
+def _what_changed(module: nn.Module, was: nn.Module, before: dict[str, tuple]) -> str:
+    """Say what differs from a module that nobody changed, or lies elsewhere in memory; "" for nothing."""
     now, kept = _parts(module), was.state_dict(keep_vars=True)
     if now.keys() != before.keys() or module.training != was.training:
-        raise InputChanged(f"{said}.")
+        return f"{CHANGED}."
     for name, (tensor, *lies) in now.items():
         right = kept[name]
         same = {
@@ -393,7 +413,8 @@ def _raise_if_changed(module: nn.Module, was: nn.Module, before: dict[str, tuple
         }
         for what, is_same in same.items():
             if not is_same:
-                raise InputChanged(f"{said}: look at its `{name}`, {what}.")
+                return f"{CHANGED}: look at its `{name}`, {what}."
+    return ""
 
 
 # ---------------------------------------------------------------------------- load_checkpoint

@@ -4,7 +4,7 @@ import torch
 
 from attn_lib.checkpoint import save_checkpoint as of_the_library
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_13.runs import Module, PathTo, saved
+from attn_lib.checks.lesson_13.runs import Module, PathTo, good_file, saved
 from attn_lib.checks.task import task
 
 
@@ -42,7 +42,8 @@ def _(rng):
         return torch.randn(*shape, generator=rng)
 
     def case(kind, tensors, config, path="model.safetensors", also=""):
-        return Case(kind + also, (Module(kind, tensors), config, path), saved, grad=False)
+        args = (Module(kind, tensors), config, path)
+        return Case(kind + also, args, saved, grad=False, finish=good_file)
 
     nested = {
         "name": 'Größe → 大 "klein"',

@@ -18,7 +18,7 @@ from attn_lib.checks.lesson_14.runs import (
     OtherRows,
     TooManyCalls,
 )
-from attn_lib.checks.served import served_by
+from attn_lib.checks.served import Reply, Served
 
 Text = tuple[int, ...]
 MOST_TEXTS = 20
@@ -67,11 +67,9 @@ class Elsewhere:
         """Return the same model, which has read nothing."""
         return replace(self, texts=[])
 
-    def __call__(self, given: list[Any], gradient: Tensor | None) -> list[Any] | str:
+    def __call__(self, given: list[Any], gradient: Tensor | None) -> Reply:
         """Serve a call: of `new_caches` with its two sizes, or of the model with ids and caches."""
-        return served_by(self._new_caches if len(given) == 1 else self._forward)(
-            given, None
-        )
+        return Served(self._new_caches if len(given) == 1 else self._forward)(given, None)
 
     def _new_caches(self, sizes: Tensor) -> Tensor:
         batch_size, max_len = sizes.tolist()

@@ -5,7 +5,7 @@ from torch import nn
 
 from attn_lib import llama
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_14.runs import state_of
+from attn_lib.checks.lesson_14.runs import nothing_more, state_of
 from attn_lib.checks.module_runs import run_module
 from attn_lib.checks.task import task
 
@@ -59,7 +59,7 @@ def _(rng):
     about = "a new module: its weight as it begins"
     yield Case(about, ((2, 11.0), {}, two), run_module, grad=False)
     kept = case("", 2, 5, 6).args
-    yield Case("what it keeps", kept, state_of, grad=False)
+    yield Case("what it keeps", kept, state_of, grad=False, finish=nothing_more)
     yield case("all sizes different", 2, 5, 6)
     yield case("a mean far from zero", 2, 3, 5, offset=3.0)
     yield case("B = L = E", 3, 3, 3, offset=1.0)

@@ -27,16 +27,25 @@ class OneForTwo(Wrong):
     """Raised if two names stand for one parameter."""
 
 
-def state_of(answer: Callable, init: tuple, parameters: dict, x: Tensor) -> int:
-    """Look at what a module keeps: the parameters that were asked for, and nothing else."""
+def state_of(answer: Callable, init: tuple, parameters: dict, x: Tensor) -> str:
+    """Return the names of what a module keeps, each with the first name of the same parameter."""
     module, own = built(answer, init, parameters, [x], {})
-    kept = list(module.state_dict())
+    first = dict[int, str]()
+    for name, parameter in own.items():
+        first.setdefault(id(parameter), name)
+    kept = module.state_dict()
+    return "\n".join(f"{name} {first.get(id(own.get(name)), name)}" for name in kept)
+
+
+def nothing_more(names: str, init: tuple, parameters: dict, x: Tensor) -> int:
+    """Insist that a module keeps the parameters that were asked for, and nothing else."""
+    kept = dict(line.partition(" ")[::2] for line in names.split("\n"))
     if set(kept) != set(parameters):
         raise OtherState(
             "The module's `state_dict()` should hold what the task names, and nothing else.\n"
             f"It should hold: {', '.join(parameters)}. It holds: {', '.join(kept)}."
         )
-    if len(set(map(id, own.values()))) < len(own):
+    if len({*kept.values()}) < len(kept):
         raise OneForTwo(
             "Two names stand for one parameter: what is loaded last is in both."
         )
@@ -86,14 +95,6 @@ class TooManyCalls(Wrong):
     """Raised by a loop that does not end."""
 
 
-REFUSALS = {
-    kind.__name__: kind
-    for kind in (
-        NoCaches, NotTheCaches, CachesFull, OtherRows, NotIds, NotThePrompt, NotOneToken, TooManyCalls,
-    )
-}  # fmt: skip
-
-
 @dataclass
 class Cache:
     """Stands for one layer's cache: what it holds is with the model, which is elsewhere.
@@ -125,7 +126,7 @@ class Model(nn.Module):
         """Make an empty cache for each layer, for max_len tokens of each row."""
         if self._is_made:
             raise MadeTwice("`new_caches` was called twice for one text.")
-        number = int(self._ask(torch.tensor([batch_size, max_len])))
+        number = int(self._call(torch.tensor([batch_size, max_len])))
         self._is_made = True
         return [Cache((number, layer), self._owner) for layer in range(self.num_layers)]
 
@@ -134,7 +135,7 @@ class Model(nn.Module):
         if not isinstance(ids, Tensor):
             raise NotIds(f"The model needs a tensor of ids.\nIt received {describe(ids)}.")
         places = None if caches is None else self._places(caches)
-        logits = self._ask(ids, places)
+        logits = self._call(ids, places)
         for cache in caches or ():
             cache.length += ids.shape[1]
         return logits
@@ -148,15 +149,6 @@ class Model(nn.Module):
         if any(cache.owner is not self._owner for cache in caches):
             raise OldCaches("These caches hold an earlier text, of another call of yours.")
         return torch.tensor([cache.place for cache in caches]).reshape(-1, 2)
-
-    def _ask(self, *given: Tensor | None) -> Tensor:
-        try:
-            return self._call(*given)
-        except RuntimeError as error:
-            kind, _, text = str(error).partition(": ")
-            if kind not in REFUSALS:
-                raise
-            raise REFUSALS[kind](text) from None
 
 
 @dataclass(frozen=True)

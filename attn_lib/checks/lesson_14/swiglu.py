@@ -6,7 +6,7 @@ from torch import nn
 
 from attn_lib import llama
 from attn_lib.checks.case import Case
-from attn_lib.checks.lesson_14.runs import state_of
+from attn_lib.checks.lesson_14.runs import nothing_more, state_of
 from attn_lib.checks.module_runs import run_module
 from attn_lib.checks.task import task
 
@@ -71,7 +71,7 @@ def _(rng):
     x = torch.tensor([[[1.0, 2.0], [-1.0, 2.0], [0.0, 9.0]]])
     yield Case("three tokens, one channel inside", ((2, 1), narrow, x), run_module)
     kept = case("", 2, 4, 3, d_ff=5).args
-    yield Case("what it keeps", kept, state_of, grad=False)
+    yield Case("what it keeps", kept, state_of, grad=False, finish=nothing_more)
     yield case("all sizes different", 2, 4, 3, d_ff=5)
     yield case("d_ff smaller than d_model", 2, 3, 6, d_ff=4)
     yield case("d_ff = d_model", 2, 3, 4, d_ff=4)
