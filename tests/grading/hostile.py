@@ -61,7 +61,7 @@ ENDS = {
 PRINTED = """
 class Overflow(Exception):
     pass
-wrote = sum(print('x' * 100) or 101 for _ in range(200_000))
+wrote = sum(print('x' * 100) or 101 for _ in range(20_000))
 """
 
 STORMS = {
@@ -82,7 +82,7 @@ STORMS = {
         "No space left on device", "for i in range(64):\n    with open(f'/tmp/{i}', 'wb') as f:\n        f.write(bytes(1 << 22))\n"
         "return x.softmax(dim)"
     ),
-    "print storm": answer("raised Overflow: 20200000", PRINTED + "raise Overflow(wrote)"),
+    "print storm": answer("raised Overflow: 2020000", PRINTED + "raise Overflow(wrote)"),
     "print storm while importing": Attack("raised Overflow", PRINTED + "raise Overflow(wrote)"),
     "a huge result": answer("but is a tensor .torch.strided", "return torch.zeros(4_000, 4_000)"),
     "a huge error": answer("ValueError: x{500}", "raise ValueError('x' * 50_000_000)"),
@@ -95,12 +95,12 @@ STORMS = {
 FILES = {
     "reads the solutions": answer(
         "found=0, seen=True",
+        "raise RuntimeError(f'found={len(found)}, seen={seen > 100}')",
         "seen, found = 0, []\n"
         "for top, folders, files in os.walk('/'):\n"
-        "    if top in ('/proc', '/sys') or 'site-packages' in top:\n        folders.clear()\n"
+        "    folders[:] = set(folders) - {'proc', 'sys', 'share', 'include', 'site-packages'}\n"
         "    seen += len(files)\n"
-        "    found += [f for f in files if f.endswith('.ipynb')]\n"
-        "raise RuntimeError(f'found={len(found)}, seen={seen > 100}')"
+        "    found += [f for f in files if f == '01_single_head.ipynb']"
     ),
     "calls the library": answer("no attribute 'einsum_attention'", "import attn_lib\nreturn attn_lib.einsum_attention(x, x, x)[1]"),
     "calls the reference": answer(
@@ -166,7 +166,7 @@ CHEATS = {
     "sends an outcome of its own": answer(
         "returned 0 values", "import json, struct\n"
         "h = json.dumps({'values': [], 'count': 0, 'is_sequence': False, 'gradients': {}, 'error': None,"
-        " 'untouched': False, 'changed': [], 'printed': '', 'status': 'passed', 'points': 9}).encode()\n"
+        " 'untouched': False, 'after': {}, 'printed': '', 'status': 'passed', 'points': 9}).encode()\n"
         "for fd in range(3, 64):\n    try:\n        os.write(fd, struct.pack('<II', len(h), 0) + h)\n"
         "    except OSError:\n        pass\nreturn x"
     ),
