@@ -145,13 +145,19 @@ class Terminal:
         os.close(theirs)
         self.text = ""
 
-    def wait_for(self, pattern, seconds=90):
-        """Read until the pattern has come; return all that came until then."""
+    def wait_for(self, pattern, seconds=90, again=None):
+        """Read until the pattern has come; return all that came until then.
+
+        Where nothing comes for a second, the signal `again` is sent again: one that comes just before
+        the program begins to wait for a key is not noticed.
+        """
         end = time.monotonic() + seconds
         while not (found := re.search(pattern, self.text, re.DOTALL)):
             assert time.monotonic() < end, self.text
             if select.select([self.screen], [], [], 1)[0]:
                 self.text += os.read(self.screen, 1000).decode(errors="replace")
+            elif again is not None:
+                self.process.send_signal(again)
         seen, self.text = self.text[: found.end()], self.text[found.end() :]
         return seen
 
@@ -171,7 +177,7 @@ def test_talking_in_a_terminal():
         terminal.process.send_signal(signal.SIGINT)
         terminal.wait_for(r"\[stopped\].*\n> ")
         terminal.process.send_signal(signal.SIGINT)
-        terminal.wait_for(r"Ctrl-D ends the program.*\n> ")
+        terminal.wait_for(r"Ctrl-D ends the program.*\n> ", again=signal.SIGINT)
         terminal.type("/help\n")
         terminal.wait_for(r"/new begins anew.*\n> ")
         terminal.type("/new\n")
@@ -180,4 +186,5 @@ def test_talking_in_a_terminal():
         assert terminal.process.wait(30) == 0
     finally:
         terminal.process.kill()
+        terminal.process.wait()
         os.close(terminal.screen)
