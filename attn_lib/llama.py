@@ -163,7 +163,7 @@ class Llama(nn.Module):
         *,
         caches: list[KVCache] | None = None,
         last: bool = False,
-    ) -> Float[Tensor, "b l v"]:
+    ) -> Float[Tensor, "b n v"]:
         """Return logits (B, L, V): those at place i are for the token at i + 1.
 
         Args:

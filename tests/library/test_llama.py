@@ -127,7 +127,8 @@ def test_temperature_sharpens_and_flattens():
 
 
 @pytest.mark.parametrize(
-    ("temperature", "top_p"), [(-1, 1), (math.nan, 1), (math.inf, 1), (1, 0), (1, 1.1)]
+    ("temperature", "top_p"),
+    [(-1.0, 1.0), (math.nan, 1.0), (math.inf, 1.0), (1.0, 0.0), (1.0, 1.1)],
 )
 def test_options_out_of_range_are_refused(temperature, top_p):
     with pytest.raises(ValueError, match="0 <= temperature < inf and 0 < top_p <= 1"):
