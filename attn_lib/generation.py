@@ -14,7 +14,6 @@ from torch import Tensor
 from attn_lib.kv_cache import KVCache
 
 
-@torch.no_grad()
 def generate(
     model: Any, ids: Int[Tensor, "b l"], max_new_tokens: int
 ) -> Int[Tensor, "b n"]:
@@ -31,14 +30,15 @@ def generate(
         The ids with the new ones behind, (B, L + max_new_tokens).
     """
     caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
-    new = ids
-    for _ in range(max_new_tokens):
-        new = model(new, caches=caches)[:, -1].argmax(-1, keepdim=True)
-        ids = torch.cat([ids, new], dim=1)
-    return ids
+    new = written = ids
+    with torch.inference_mode():  # quicker than no_grad: a token is hundreds of small operations
+        for _ in range(max_new_tokens):
+            new = model(new, caches=caches)[:, -1].argmax(-1, keepdim=True)
+            written = torch.cat([written, new], dim=1)
+    return written.clone()  # an ordinary tensor
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def stream(
     model: Any,
     ids: list[int],
