@@ -31,7 +31,9 @@ def generate(
     """
     caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
     new = written = ids
-    with torch.inference_mode():  # quicker than no_grad: a token is hundreds of small operations
+    with (
+        torch.inference_mode()
+    ):  # quicker than no_grad: a token is hundreds of small operations
         for _ in range(max_new_tokens):
             new = model(new, caches=caches)[:, -1].argmax(-1, keepdim=True)
             written = torch.cat([written, new], dim=1)

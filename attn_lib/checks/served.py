@@ -105,7 +105,10 @@ def calls(serves: Serves | None, *, is_ours: bool) -> Iterator[list[Callable[...
 
     def serve(serves: Serves) -> None:
         while (question := questions.get()) is not None:
-            replies.put(serves(*question))
+            try:
+                replies.put(serves(*question))
+            except Exception as error:  # who waits for the reply must hear of it
+                replies.put(("", _said(error)))
 
     def asked(given: list[Any], gradient: Tensor | None) -> Reply:
         questions.put(([_plain(value) for value in given], gradient))

@@ -149,7 +149,8 @@ def _pack_tensor(tensor: Tensor, blobs: list[bytes]) -> list[Any]:
     tensor = tensor.detach().cpu()
     strides = tensor.stride()
     order = sorted(range(tensor.ndim), key=lambda axis: -strides[axis])
-    dense = tensor.permute(order).contiguous()
+    # A clone: for `contiguous`, an axis of one number may keep any stride, also 0 after `expand`.
+    dense = tensor.permute(order).clone(memory_format=torch.contiguous_format)
     raw = bytes(dense.view(torch.uint8).numpy()) if dense.ndim and dense.numel() else b""
     if not dense.ndim:
         raw = bytes(dense.reshape(1).view(torch.uint8).numpy())

@@ -122,6 +122,17 @@ def test_every_run_has_a_model_that_remembers_no_other():
     assert serves.texts == []
 
 
+def test_an_error_of_what_serves_ends_the_call():
+    def serves(given, gradient):
+        raise KeyError("nobody is there")
+
+    with (
+        calls(serves, is_ours=False) as (call,),
+        pytest.raises(RuntimeError, match="nobody is there"),
+    ):
+        Model(2, call).new_caches(1, 1)
+
+
 def test_the_text_anew_for_every_token_is_refused_past_the_model_too():
     """Whoever takes the call itself makes new caches as often as they like: a prompt is read, and no more."""
     seen = []

@@ -51,6 +51,15 @@ def test_the_layout_in_memory_arrives_too(order):
     assert got.stride() == sent.stride()
 
 
+@pytest.mark.parametrize("tensor", [
+    torch.tensor(3).expand(1, 1), torch.tensor([[3.0]]).expand(4, 1), torch.ones(2, 3)[:, :1],
+])  # fmt: skip
+def test_an_axis_of_one_number_may_have_any_stride(tensor):
+    blobs = []
+    packed = pack(tensor, blobs)
+    assert torch.equal(unpack(packed, memoryview(b"".join(blobs))), tensor)
+
+
 def test_nested_arguments_arrive():
     sent = (
         {"mask": torch.ones(2).bool()},
