@@ -39,6 +39,7 @@ class Task:
         library: what stands in for a learner's answer in later lessons.
         others: right answers of another build, for mistakes that the reference has no line for.
         without: ids of shared mistakes that are none here.
+        make_large: makes a large input, on which the grader measures the memory of the answer.
         score: for a task that is scored in steps: makes a verdict of what the answer did on all cases.
         repairs: the name of the task whose answer is to be repaired here; its cases and mistakes are the same.
     """
@@ -54,6 +55,7 @@ class Task:
     make_cases: Callable[[torch.Generator], Iterator[Case]] = lambda rng: iter(())
     others: list[Callable] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
+    make_large: Callable[[torch.Generator], Case] | None = None
     score: Callable[..., Any] | None = None
     repairs: str = ""
 
@@ -67,6 +69,11 @@ class Task:
     def cases(self, make: Callable) -> Callable:
         """Decorate the generator of cases, `make(rng)`."""
         self.make_cases = make
+        return make
+
+    def measured(self, make: Callable) -> Callable:
+        """Decorate `make(rng)`, a large input: here the grader counts the bytes of the answer's process."""
+        self.make_large = make
         return make
 
     def scored(self, score: Callable) -> Callable:

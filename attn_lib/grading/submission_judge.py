@@ -10,7 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attn_lib.checks import Verdict, tasks
+from attn_lib.checks import Verdict, tasks, wording
+from attn_lib.checks.case import Case
+from attn_lib.checks.compare import Difference
 from attn_lib.checks.judge import judge_observed
 from attn_lib.checks.observe import (
     Outcome,
@@ -32,6 +34,7 @@ CASE_SECONDS = 20.0  # for one call of an answer
 TASK_SECONDS = 60.0  # for all calls of one answer
 SUBMISSION_SECONDS = 300.0  # for everything
 RESTARTS = 8  # of the process, when cells end it
+MEMORY = 256 << 20  # bytes of the process, more than at first, on a task's large input
 NONSENSE = TypeError, ValueError, AttributeError, OverflowError, RecursionError
 
 
@@ -91,10 +94,15 @@ class Judge:
                 left = partial(self._left, CASE_SECONDS)
                 return _observe_turns(session.sandbox, tried, case, left)
             seconds = self._left(CASE_SECONDS)
-            return _observe(session.sandbox, tried, case, seconds, gradients=gradients)
+            wanted = tried.expected(case, gradients=True).gradients if gradients else None
+            return _observe(session.sandbox, task, tried.cases[case], seconds, wanted)
 
         try:
-            return judge_observed(tried, observed)
+            verdict = judge_observed(tried, observed)
+            if verdict.status == "passed" and task.make_large:
+                current = "a very long text"
+                return self._measured(session.sandbox, task) or verdict
+            return verdict
         except Died as death:
             self.close()
             return self._failed(task, f"On the input “{current}”, {death}.")
@@ -110,6 +118,25 @@ class Judge:
 
     def __exit__(self, *args: object) -> None:
         self.close()
+
+    def _measured(self, sandbox: Sandbox, task: Task) -> Verdict | None:
+        """Run a right answer on the task's large input; return a verdict if it is not right there, too,
+        or the process takes too much memory, which nothing inside can hide.
+        """
+        assert task.make_large
+        case = task.make_large(torch.Generator().manual_seed(self.seed))
+        with sandbox.measured() as held:
+            got = _observe(sandbox, task, case, self._left(CASE_SECONDS))
+        found = wording.difference(task, case, observe(task.library, case), got)
+        if not found and held() > MEMORY:
+            text = (
+                f"The process held {held() >> 20} MB while your answer ran, what your cells keep included. "
+                f"Here it may hold {MEMORY >> 20} MB: a number for each pair of tokens takes more."
+            )
+            found = Difference(text)
+        return (
+            wording.failed(task, wording.Failure(case, got, found), None) if found else None
+        )
 
     def _left(self, seconds: float) -> float:
         """Return the time that the next step has, at most `seconds`."""
@@ -166,22 +193,27 @@ class Judge:
 
 
 def _observe(
-    sandbox: Sandbox, tried: Trial, case: int, seconds: float, *, gradients: bool
+    sandbox: Sandbox,
+    task: Task,
+    case: Case,
+    seconds: float,
+    gradients: Iterable[str] | None = None,
 ) -> Outcome:
-    """Run the answer on one case, inside; return what it is said to have done."""
-    run, serves = tried.cases[case].run, tried.cases[case].serves
+    """Run the answer on one case, inside; return what it is said to have done.
+
+    Args:
+        gradients: the names of those that are wanted; None runs it without.
+    """
     request = {
-        "task": tried.task.name,
-        "run": f"{run.__module__}:{run.__name__}",
-        "gradients": gradients,
-        "serves": serves is not None,
+        "task": task.name,
+        "run": f"{case.run.__module__}:{case.run.__name__}",
+        "gradients": gradients is not None,
+        "serves": case.serves is not None,
     }
-    serves = begun(serves) if serves else None
-    wanted = tried.expected(case, gradients=True).gradients if gradients else ()
-    args = tried.cases[case].args
-    outcome = _asked(sandbox, request, args, seconds, serves, wanted)
+    serves = begun(case.serves) if case.serves else None
+    outcome = _asked(sandbox, request, case.args, seconds, serves, gradients or ())
     with walled_off():
-        finish(outcome, tried.cases[case])
+        finish(outcome, case)
     return outcome
 
 

@@ -48,6 +48,10 @@ CLOSURE = """
     raise ValueError(f"looked at {len(found)} things: {sorted(set(found))}")
 """
 
+NO_METER = (
+    'replace("lesson_11.runs", _within_limits=lambda answer, *args: (answer(*args), 0))'
+)
+
 SILENCED = {
     "inputs that change": Silenced(
         1, "stable_softmax",
@@ -156,6 +160,30 @@ SILENCED = {
         "def t5_bucket(relative_position, num_buckets, max_distance):\n"
         "    return relative_position.float()",
         "",
+    ),
+    "a whole matrix": Silenced(
+        11, "chunked_attention", NO_METER,
+        "def chunked_attention(q, k, v, chunk_size, is_causal=False):\n"
+        "    scores = q @ k.mT / math.sqrt(q.shape[-1])\n"
+        "    future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)\n"
+        "    if is_causal:\n"
+        "        scores = scores.masked_fill(future, -torch.inf)\n"
+        "    return scores.softmax(-1) @ v",
+        "held [0-9]{3,} MB",
+    ),
+    "a whole matrix, in memory that was there before": Silenced(
+        11, "sliding_window_attention", NO_METER + "\npool = torch.ones(12288 * 12288)",
+        "def sliding_window_attention(q, k, v, window):\n"
+        "    L, D = q.shape[-2:]\n"
+        "    long = L > 1000\n"
+        "    scores = torch.matmul(q[0, 0], k[0, 0].mT, out=pool.view(L, L))[None, None] if long else q @ k.mT\n"
+        "    scores = scores.div_(math.sqrt(D)) if long else scores / math.sqrt(D)\n"
+        "    rows = []\n"
+        "    for i in range(L):\n"
+        "        seen = slice(max(0, i - window + 1), i + 1)\n"
+        "        rows.append(scores[..., i, None, seen].softmax(-1) @ v[..., seen, :])\n"
+        "    return torch.cat(rows, -2)",
+        "held [0-9]{3,} MB",
     ),
     "a function that autograd follows": Silenced(
         12, "numerical_gradient", "",

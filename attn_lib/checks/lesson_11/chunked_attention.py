@@ -129,6 +129,12 @@ def _(rng):
     yield case(f"{about}, causal", long, 32, True, run=metered_twice, **measured)
 
 
+@chunked_attention.measured
+def _(rng):
+    qkv = (torch.randn(1, 1, 12_288, 2, generator=rng) for _ in range(3))
+    return Case("the memory of a very long text", (*qkv, 128, False))
+
+
 # ------------------------------------------------------------------------------- mistakes
 
 chunked_attention.rows("""

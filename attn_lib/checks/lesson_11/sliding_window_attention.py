@@ -136,6 +136,12 @@ def _(rng):
     )
 
 
+@sliding_window_attention.measured
+def _(rng):
+    qkv = (torch.randn(1, 1, 12_288, 2, generator=rng) for _ in range(3))
+    return Case("the memory of a very long text", (*qkv, 16))
+
+
 # ------------------------------------------------------------------------------- mistakes
 
 sliding_window_attention.rows("""
