@@ -15,6 +15,7 @@ from filelock import FileLock
 
 from attn_lib.grading import __main__ as command
 from attn_lib.grading.__main__ import main
+from attn_lib.grading.arguments import SEED
 from attn_lib.grading.batch import grade_class
 from attn_lib.grading.release import CannotRelease, release
 from attn_lib.grading.workers import Done
@@ -29,7 +30,7 @@ ONE = {"ada/01_single_head.ipynb": SOLUTION}
 
 @pytest.fixture(autouse=True)
 def no_seed_of_this_machine(monkeypatch):
-    monkeypatch.delenv(command.SEED, raising=False)
+    monkeypatch.delenv(SEED, raising=False)
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_the_seed_is_drawn_once_and_kept(tmp_path, capsys, monkeypatch):
     first = seed()
     assert seed() == first
     assert f"seed {first}" in capsys.readouterr().out
-    monkeypatch.setenv(command.SEED, "12")
+    monkeypatch.setenv(SEED, "12")
     assert seed() == 12
     arguments += ["--seed", "11"]
     assert seed() == 11
@@ -133,10 +134,10 @@ def test_the_seed_is_drawn_once_and_kept(tmp_path, capsys, monkeypatch):
 def test_a_seed_in_the_environment_that_is_no_number_is_an_error(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setenv(command.SEED, "my seed")
+    monkeypatch.setenv(SEED, "my seed")
     folder = class_of(tmp_path / "class", ONE)
     assert main(["grade", str(folder), "--out", str(tmp_path / "out")]) == 1
-    assert command.SEED in capsys.readouterr().err
+    assert SEED in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("graded_without_running")

@@ -14,7 +14,7 @@ import pytest
 from nbformat import v4
 from nbgrader.utils import determine_grade
 
-from attn_lib.grading import __main__ as command_line
+from attn_lib.grading import arguments
 from attn_lib.grading import nbgrader_plugin as plugin
 from attn_lib.grading.grade import TaskResult
 from tests.grading import documented
@@ -60,7 +60,7 @@ def test_a_task_without_a_result_gets_nothing_and_says_why():
 
 
 def test_the_seed_has_the_same_name_with_and_without_nbgrader():
-    assert plugin.SEED == command_line.SEED
+    assert plugin.SEED == arguments.SEED
 
 
 # ------------------------------------------------------------------------------ a whole class
