@@ -61,36 +61,17 @@ def _grade(options: argparse.Namespace) -> int:
         print("Moodle's worksheet is for one assignment: add --lesson.", file=sys.stderr)
         return 1
     with alone(options.out):
-        overrides = read_overrides(options.out)
         seed = remembered_seed(options.seed, options.out)
-        rows = grade_class(
-            options.folder,
-            options.out,
-            seed=seed,
-            lesson=options.lesson,
-            roster=roster,
-            jobs=options.jobs,
-            dask=options.dask,
-            unsafe=options.unsafe,
-            strict=options.strict,
-        )
-        if options.deadline:
-            due = Deadline(options.deadline, options.late_penalty)
-            rows = list(due.applied(rows, roster))
-        rows = list(with_overrides(rows, overrides))
+        rows = _graded(options, roster, seed)
         files = _written(rows, roster, seed, options) if rows else []
     others = passed_over(options.folder, leave_out=options.out)
     if not rows:
-        print(
-            f"Nothing was handed in: there is no notebook in {options.folder}. {others}".rstrip(),
-            file=sys.stderr,
-        )
+        nothing = f"Nothing was handed in: there is no notebook in {options.folder}."
+        print(f"{nothing} {others}".rstrip(), file=sys.stderr)
         return 1
     print(table(rows))
-    for line in problems(rows):
+    for line in filter(None, [*problems(rows), others]):
         print(f"! {line}")
-    if others:
-        print(f"! {others}")
     count = sum(bool(file.sha256) for row in rows for file in row.files)
     learners = len({row.learner for row in rows})
     print(
@@ -101,6 +82,26 @@ def _grade(options: argparse.Namespace) -> int:
         print("Something failed here: run the same command again.", file=sys.stderr)
         return 3
     return 0
+
+
+def _graded(options: argparse.Namespace, roster: Roster | None, seed: int) -> list[Row]:
+    """Grade a class, then count lateness and what was changed by hand."""
+    overrides = read_overrides(options.out)  # first: an error in it is said at once
+    rows = grade_class(
+        options.folder,
+        options.out,
+        seed=seed,
+        lesson=options.lesson,
+        roster=roster,
+        jobs=options.jobs,
+        dask=options.dask,
+        unsafe=options.unsafe,
+        strict=options.strict,
+    )
+    if options.deadline:
+        due = Deadline(options.deadline, options.late_penalty)
+        rows = list(due.applied(rows, roster))
+    return list(with_overrides(rows, overrides))
 
 
 def _refused(options: argparse.Namespace) -> str:
