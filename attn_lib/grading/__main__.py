@@ -86,7 +86,11 @@ def _grade(options: argparse.Namespace) -> int:
 
 def _graded(options: argparse.Namespace, roster: Roster | None, seed: int) -> list[Row]:
     """Grade a class, then count lateness and what was changed by hand."""
-    overrides = read_overrides(options.out)  # first: an error in it is said at once
+    overrides = [  # read first: an error in it is said at once
+        line
+        for line in read_overrides(options.out)
+        if options.lesson in (None, line.lesson)
+    ]
     rows = grade_class(
         options.folder,
         options.out,

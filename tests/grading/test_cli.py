@@ -219,6 +219,8 @@ def test_what_does_not_fit_together_is_refused(tmp_path, capsys):
     (out / "overrides.csv").write_text("learner,lesson,task,points,reason\neve,1,,1,\n")
     assert main(arguments) == 1
     assert "line 2: nobody called eve" in capsys.readouterr().err
+    (out / "overrides.csv").write_text("learner,lesson,task,points,reason\neve,2,,1,\n")
+    assert main([*arguments, "--lesson", "1"]) == 0  # it is about another lesson
     for wrong in (["--deadline", "soon"], ["--late-penalty", "101"]):
         with pytest.raises(SystemExit):
             main([*arguments, *wrong])
