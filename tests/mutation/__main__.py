@@ -26,8 +26,8 @@ TESTS = {
 }
 # Left out: they look at a module from far away, and take minutes.
 SLOW = re.compile("explorer|plotting|simulated|tasks|chat|serve.py|smollm2")
-ONE_IN = 20  # mutants of a file, at least MINIMUM
-MINIMUM = 3
+ONE_IN = 40  # mutants of a file, at least MINIMUM
+MINIMUM = 2
 ALLOWED = 0.03  # the share that may go unnoticed
 
 
@@ -63,24 +63,33 @@ def unnoticed(path: str, course: Copy) -> list[str]:
     """Run on each mutant of the sample the tests that concern it; return those that pass them all."""
     target, survivors = course.folder / path, []
     before = target.read_text()
-    calls = tests_by_function(str(Path(path).parent), course)
+    calls = tests_by_function(course, *test_files(path))
     for mutant in sampled(ROOT / path):
         target.write_text(mutant.source)
         what = f"{mutant.place}: {mutant.change}"
-        if course.passes(concerned(calls, path, mutant.place)):
+        quick, slow = (
+            concerned(calls, path, mutant.place),
+            ["-m", "slow", *test_files(path)],
+        )
+        if course.passes(quick) and course.passes(slow):
             survivors.append(what)
         print(f"    {'unnoticed: ' * (what in survivors)}{what}", flush=True)
     target.write_text(before)
     return survivors
 
 
+def test_files(path: str) -> list[str]:
+    """Return the files of tests for a module's package."""
+    files = sorted(Path(ROOT, TESTS[str(Path(path).parent)]).glob("test_*.py"))
+    return [str(file.relative_to(ROOT)) for file in files if not SLOW.search(file.name)]
+
+
 @functools.cache
-def tests_by_function(package: str, course: Copy) -> Calls:
-    """Run a package's tests as it is; return which of them call which function, and how long they take."""
-    files = sorted(Path(ROOT, TESTS[package]).glob("test_*.py"))
-    return course.watched(
-        [str(path.relative_to(ROOT)) for path in files if not SLOW.search(path.name)]
-    )
+def tests_by_function(course: Copy, *files: str) -> Calls:
+    """Run tests as they are, those marked slow apart; return which of them call which function, and how
+    long they take.
+    """
+    return course.watched(["-m", "not slow", *files])
 
 
 def concerned(calls: Calls, path: str, place: str) -> list[str]:

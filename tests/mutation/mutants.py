@@ -35,8 +35,9 @@ def mutants(source: str) -> Iterator[Mutant]:
     """Yield every mutant of a module, in the order of its lines."""
     for node, place in _nodes(ast.parse(source), ""):
         for old, new in _changes(node):
-            change = f"{ast.unparse(old)} -> {new}"
-            yield Mutant(place, change, _replaced(source, old, new))
+            before = ast.unparse(old)
+            if new != before:  # as f(x, x) is, with its arguments exchanged
+                yield Mutant(place, f"{before} -> {new}", _replaced(source, old, new))
 
 
 def _nodes(node: ast.AST, place: str) -> Iterator[tuple[ast.AST, str]]:

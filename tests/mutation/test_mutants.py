@@ -52,6 +52,10 @@ def test_one_place_is_changed_and_the_rest_stands_as_it_was():
     assert len({m.source for m in mutants(SOURCE)}) == len(changes(SOURCE))
 
 
+def test_a_change_that_changes_nothing_is_none():
+    assert not list(mutants("y = f(x, x)"))
+
+
 def test_a_change_says_in_which_function_it_is():
     source = "x = 1\nclass A:\n    def f(self):\n        return 2\n"
     assert {place for place, _ in changes(source)} == {"", "A.f"}
