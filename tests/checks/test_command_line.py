@@ -18,9 +18,7 @@ def causal_mask(q_len, kv_len):
 def split_heads(x, num_heads):
     return helper(x)
 """
-CELLS = (
-    f"{FILE}# %% right\ndef causal_mask(*sizes):\n    return attn_lib.causal_mask(*sizes)"
-)
+CELLS = f"{FILE}# %% right\ndef causal_mask(*sizes):\n    return functools.partial(attn_lib.causal_mask)(*sizes)"
 
 
 @pytest.fixture
@@ -37,7 +35,8 @@ def judged(tmp_path, capsys):
 def test_a_file_without_cells_has_every_answer_judged_decorated_ones_too(judged):
     said = judged(FILE)
     assert "the file, causal_mask\n  passed" in said
-    assert "the file, split_heads\n  wrong: nothing-cut" in said
+    assert "the file, split_heads\n  wrong: nothing-cut\n  Input: " in said
+    assert "\n  Think: " in said
     assert "2 answers judged" in said
 
 
