@@ -14,6 +14,13 @@ SWAPPED = {
 }  # fmt: skip
 # What means nothing when the program runs, and the words of an error.
 SKIPPED = {"annotation", "returns", "decorator_list", "exc", "cause", "msg"}
+LOOKS = {
+    "indent",
+    "help",
+    "description",
+    "epilog",
+    "metavar",
+}  # of JSON, and of a help text
 COMMUTATIVE = ("maximum", "minimum", "max", "min", "equal", "transpose", "compare_digest")
 
 
@@ -88,7 +95,7 @@ def _with_operator(node: ast.AST, op: ast.AST) -> str:
 
 def _other_calls(call: ast.Call) -> Iterator[str]:
     """Write a call without each of its keywords, with two arguments exchanged, or not at all."""
-    for dropped in (k for k in call.keywords if k.arg != "indent"):  # how JSON looks
+    for dropped in (k for k in call.keywords if k.arg not in LOOKS):
         kept = [keyword for keyword in call.keywords if keyword is not dropped]
         yield ast.unparse(ast.Call(call.func, call.args, kept))
     name = ast.unparse(call.func).rpartition(".")[2]
