@@ -1,6 +1,7 @@
 """The teacher's page: what the class did not understand, counted right and safe to open."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -47,16 +48,29 @@ def test_the_pictures_say_in_words_what_they_show():
     assert page.count('role="img"') == 2
 
 
-def test_a_bar_is_as_long_as_the_class_and_cut_in_proportion():
-    from re import findall
+def rectangles(drawn):
+    """Return x, y, width and height of each rectangle."""
+    pattern = r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"'
+    return [tuple(map(float, found)) for found in re.findall(pattern, drawn)]
 
-    drawn = bars({"a": [1, 3, 0, 0, 0, 0, 0]}, {"a": ""}, tuple("abcdefg"))
-    first, second = (float(w) for w in findall(r'width="([\d.]+)" height="22"', drawn))
-    assert (second, first + second) == (pytest.approx(3 * first), pytest.approx(400))
-    heights = [
-        float(h) for h in findall(r'height="([\d.]+)" fill', histogram([1, 1, 2, 9.6], 10))
-    ]
-    assert heights == [80, 40, 40]
+
+def test_a_bar_is_as_long_as_the_class_and_cut_in_proportion():
+    counts = {"a": [1, 3, 0, 0, 0, 0, 0], "b": [0, 0, 0, 0, 0, 0, 2]}
+    drawn = bars(counts, {"a": "1 of 4", "b": "0 of 4"}, tuple("abcdefg"))
+    assert rectangles(drawn) == [(190, 4, 100, 22), (290, 4, 300, 22), (190, 34, 400, 22)]
+    assert '<text x="240.0" y="20.0" text-anchor="middle" fill="#fff">1<' in drawn
+    assert (
+        '<text x="598.0" y="19.0" text-anchor="start" fill="currentColor">1 of 4<' in drawn
+    )
+
+
+def test_a_column_for_each_number_of_points_the_tallest_to_the_top():
+    drawn = histogram([1, 1, 2, 9.6], 9.6)  # 0 to 10: eleven columns
+    one = pytest.approx(400 / 11 - 2, abs=0.1)
+    starts = [pytest.approx(190 + 400 / 11 * n + 1, abs=0.1) for n in (1, 2, 10)]
+    assert rectangles(drawn) == [
+        (starts[0], 20, one, 80), (starts[1], 60, one, 40), (starts[2], 60, one, 40)
+    ]  # fmt: skip
 
 
 def test_the_page_is_escaped_and_needs_nothing_from_elsewhere():
@@ -137,6 +151,7 @@ def test_attempts_come_from_the_progress_that_was_handed_in(tmp_path):
         "ada/progress.json": progress(attention=4, stable_softmax=1),
         "bob_12_345_progress.json": progress(attention=8),
         "eve/progress.json": progress(attention=10**9),
+        "eva/progress.json": progress(attention=0),
         "fay/progress.json": b'{"tasks": {"attention": {"attempts": true}}}',
         "gus/progress.json": b"[" * 100_000,
         "hal/progress.json": b'{"tasks": 3}',

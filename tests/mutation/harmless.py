@@ -14,4 +14,11 @@ HARMLESS: dict[tuple[str, str, str], str] = {
         "_Sight.band",
         "place + size[0] > self.window -> place + size[0] >= self.window",
     ): "a band of zeros is added where nothing is hidden",
+    (
+        "attn_lib/checks/judge.py",
+        "_beside",
+        "found.case in with_gradients -> found.case not in with_gradients",
+    ): "a gradient that is lost is lost on every input",
+    ("attn_lib/grading/attempts.py", "", "5000000 -> 4999999"): "some bound",
+    ("attn_lib/grading/attempts.py", "", "5000000 -> 5000001"): "some bound",
 }
