@@ -1,0 +1,83 @@
+"""The filter of system calls, interpreted for every number: what it refuses, and on which machine."""
+
+import errno
+import platform
+import struct
+
+import pytest
+
+from attn_lib.grading.confine import system_call_filter
+
+X86, ARM, OTHER = 0xC000003E, 0xC00000B7, 0x40000028
+ALLOWED, KILLED = "allowed", "killed"
+# From <asm/unistd.h>: mounts, namespaces, others' memory, keys, io_uring, memory that no limit counts.
+NEW = {*range(425, 434), 442, 447}  # the same on both; 434 is pidfd_open, which is harmless
+REFUSED = {
+    "x86_64": {57, 58, 64, 68, 101, 155, 161, 165, 166, 206, 240, 248, 249, 250, 272, 298, 308, 310, 311, 319, 321, 323, *NEW, 29},
+    "aarch64": {0, 39, 40, 41, 51, 97, 117, 180, 186, 190, 194, 217, 218, 219, 241, 268, 270, 271, 279, 280, 282, *NEW},
+}  # fmt: skip
+CLONE, CLONE3 = {"x86_64": 56, "aarch64": 220}, 435
+SOCKET = {"x86_64": 41, "aarch64": 198}
+
+
+def outcome(program, machine, number, argument=0):
+    """Run a filter as the kernel does; return what becomes of one system call."""
+    data = struct.pack("=IIQ6Q", number, machine, 0, argument, *[0] * 5)
+    place = value = 0
+    while True:
+        code, yes, no, k = struct.unpack_from("=HBBI", program, 8 * place)
+        place += 1
+        if code == 0x20:
+            [value] = struct.unpack_from("=I", data, k)
+        elif code == 0x06:
+            said = {0x7FFF0000: ALLOWED, 0x80000000: KILLED}
+            return said.get(k) or errno.errorcode[k & 0xFFFF]
+        else:
+            is_so = {0x15: value == k, 0x35: value >= k, 0x45: bool(value & k)}[code]
+            place += yes if is_so else no
+
+
+@pytest.fixture(params=[("x86_64", X86), ("aarch64", ARM)], ids=["x86_64", "aarch64"])
+def machine(request, monkeypatch):
+    """The filter of a kind of processor, and the kernel's number of that kind."""
+    name, architecture = request.param
+    monkeypatch.setattr(platform, "machine", lambda: name)
+    return name, architecture, system_call_filter()
+
+
+def test_just_these_system_calls_are_refused(machine):
+    name, architecture, program = machine
+    handled = {CLONE[name], CLONE3, SOCKET[name]}
+    answers = {n: outcome(program, architecture, n) for n in range(600) if n not in handled}
+    assert {n for n, answer in answers.items() if answer != ALLOWED} == REFUSED[name]
+    assert {answers[n] for n in REFUSED[name]} == {"EPERM"}
+
+
+def test_threads_are_allowed_and_processes_are_not(machine):
+    name, architecture, program = machine
+    thread, process = 0x3D0F00, 0x1200011  # the flags that glibc gives
+    assert outcome(program, architecture, CLONE[name], thread) == ALLOWED
+    assert outcome(program, architecture, CLONE[name], process) == "EPERM"
+    assert outcome(program, architecture, CLONE3) == "ENOSYS"  # glibc takes clone then
+
+
+def test_sockets_are_of_the_families_that_a_namespace_holds(machine):
+    name, architecture, program = machine
+    made = {f: outcome(program, architecture, SOCKET[name], f) for f in range(50)}
+    assert {family for family, said in made.items() if said == ALLOWED} == {1, 2, 10}
+    assert set(made.values()) == {ALLOWED, "EAFNOSUPPORT"}
+
+
+def test_other_ways_to_call_are_closed(machine):
+    name, architecture, program = machine
+    for other in {X86, ARM, OTHER} - {architecture}:
+        assert (
+            outcome(program, other, 0) == KILLED
+        )  # a 32-bit program's numbers mean others
+    if name == "x86_64":
+        assert outcome(program, architecture, 0x40000000 + 39) == "EPERM"  # the x32 numbers
+
+
+def test_on_a_processor_without_numbers_there_is_no_filter(monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    assert system_call_filter() is None
