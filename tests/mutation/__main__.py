@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 from tests.mutation.calls import PROCESSES, Calls
@@ -38,50 +39,50 @@ def main() -> int:
     with copied() as course:
         for number, path in enumerate(files, start=1):
             print(f"{number} of {len(files)}: {path}", flush=True)
-            keep(path, unnoticed(path, course))
+            keep(path, course, unnoticed(path, course))
     return report()
 
 
 def everything() -> list[str]:
     """Return the modules of the packages that are tested so."""
     paths = (path for package in TESTS for path in sorted(Path(ROOT, package).glob("*.py")))
-    return [path.relative_to(ROOT).as_posix() for path in paths if sampled(path)]
+    names = (path.relative_to(ROOT).as_posix() for path in paths)
+    return [name for name in names if sampled(name, ROOT)]
 
 
-def sampled(path: Path) -> list[Mutant]:
-    """Return a sample of a file's mutants: by their hash, so that other lines do not change it."""
-    name = path.relative_to(ROOT).as_posix()
-    made = [
-        m for m in mutants(path.read_text()) if (name, m.place, m.change) not in HARMLESS
-    ]
-    made.sort(
-        key=lambda m: hashlib.sha256(f"{name} {m.place} {m.change}".encode()).digest()
-    )
-    return made[: max(MINIMUM, len(made) // ONE_IN)]
+def sampled(path: str, root: Path) -> list[Mutant]:
+    """Return a sample of a file's mutants: by a hash of each, so that other lines do not change it."""
+    times = Counter[tuple[str, str, str]]()
+    made = dict[bytes, Mutant]()
+    for mutant in mutants((root / path).read_text()):
+        key = path, mutant.place, mutant.change
+        times[key] += 1  # the same change may be possible several times
+        if key not in HARMLESS:
+            made[hashlib.sha256(f"{key} {times[key]}".encode()).digest()] = mutant
+    return [made[key] for key in sorted(made)][: max(MINIMUM, len(made) // ONE_IN)]
 
 
 def unnoticed(path: str, course: Copy) -> list[str]:
     """Run on each mutant of the sample the tests that concern it; return those that pass them all."""
     target, survivors = course.folder / path, []
     before = target.read_text()
-    calls = tests_by_function(course, *test_files(path))
-    for mutant in sampled(ROOT / path):
+    files = test_files(path, course.folder)
+    calls = tests_by_function(course, *files)
+    for mutant in sampled(path, course.folder):
         target.write_text(mutant.source)
         what = f"{mutant.place}: {mutant.change}"
         quick = concerned(calls, path, mutant.place)
-        if course.passes(quick) and course.passes(
-            ["-m", "slow", *test_files(path), JUDGES]
-        ):
+        if course.passes(quick) and course.passes(["-m", "slow", *files, JUDGES]):
             survivors.append(what)
         print(f"    {'unnoticed: ' * (what in survivors)}{what}", flush=True)
     target.write_text(before)
     return survivors
 
 
-def test_files(path: str) -> list[str]:
+def test_files(path: str, root: Path) -> list[str]:
     """Return the files of tests for a module's package."""
-    files = sorted(Path(ROOT, TESTS[str(Path(path).parent)]).glob("test_*.py"))
-    return [str(file.relative_to(ROOT)) for file in files if not SLOW.search(file.name)]
+    files = sorted((root / TESTS[str(Path(path).parent)]).glob("test_*.py"))
+    return [str(file.relative_to(root)) for file in files if not SLOW.search(file.name)]
 
 
 @functools.cache
@@ -105,14 +106,14 @@ def concerned(calls: Calls, path: str, place: str) -> list[str]:
 
 
 def is_changed(path: str) -> bool:
-    return _kept().get(path, {}).get("hash") != _hash_of(path)
+    return _kept().get(path, {}).get("hash") != _hash_of(path, ROOT)
 
 
-def keep(path: str, survivors: list[str]) -> None:
+def keep(path: str, course: Copy, survivors: list[str]) -> None:
     """Write down what was found in a file."""
     entry = {
-        "hash": _hash_of(path),
-        "tried": len(sampled(ROOT / path)),
+        "hash": _hash_of(path, course.folder),
+        "tried": len(sampled(path, course.folder)),
         "unnoticed": survivors,
     }
     kept = {name: old for name, old in _kept().items() if (ROOT / name).exists()}
@@ -137,8 +138,8 @@ def _kept() -> dict[str, dict]:
     return json.loads(KEPT.read_text()) if KEPT.exists() else {}
 
 
-def _hash_of(path: str) -> str:
-    return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16]
+def _hash_of(path: str, root: Path) -> str:
+    return hashlib.sha256((root / path).read_bytes()).hexdigest()[:16]
 
 
 if __name__ == "__main__":
