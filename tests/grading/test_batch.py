@@ -49,6 +49,14 @@ def told(folder, count, **orders):
     return class_of(folder, files)
 
 
+def test_nothing_temporary_stays_not_even_of_a_run_that_was_killed(tmp_path):
+    out = tmp_path / "out"
+    (out / ".work/old").mkdir(parents=True)
+    folder = class_of(tmp_path / "class", {"ada.ipynb": notebook()})
+    assert grade_class(folder, out, seed=0, jobs=1, grade=full_marks)
+    assert not (out / ".work").exists()
+
+
 # ------------------------------------------------------------------------ whose, and of what
 
 

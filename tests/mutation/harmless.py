@@ -21,4 +21,6 @@ HARMLESS: dict[tuple[str, str, str], str] = {
     ): "a gradient that is lost is lost on every input",
     ("attn_lib/grading/attempts.py", "", "5000000 -> 4999999"): "some bound",
     ("attn_lib/grading/attempts.py", "", "5000000 -> 5000001"): "some bound",
+    ("attn_lib/grading/alike.py", "", "60 -> 59"): "some bound",
+    ("attn_lib/grading/alike.py", "", "60 -> 61"): "some bound",
 }
