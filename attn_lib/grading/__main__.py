@@ -13,7 +13,7 @@ from attn_lib.grading.class_page import class_page
 from attn_lib.grading.doctor import examine
 from attn_lib.grading.find import passed_over
 from attn_lib.grading.keep import write_whole
-from attn_lib.grading.lateness import Deadline
+from attn_lib.grading.lateness import Deadline, worksheet_times
 from attn_lib.grading.lms import write_import
 from attn_lib.grading.overrides import read_overrides, with_overrides
 from attn_lib.grading.release import IN_IT, CannotRelease, release
@@ -86,11 +86,15 @@ def _grade(options: argparse.Namespace) -> int:
 
 def _graded(options: argparse.Namespace, roster: Roster | None, seed: int) -> list[Row]:
     """Grade a class, then count lateness and what was changed by hand."""
-    overrides = [  # read first: an error in it is said at once
+    overrides = [  # read first, as the worksheet: an error is said at once
         line
         for line in read_overrides(options.out)
         if options.lesson in (None, line.lesson)
     ]
+    due = None
+    if options.deadline:
+        times = worksheet_times(roster) if roster else {}
+        due = Deadline(options.deadline, options.late_penalty, times)
     rows = grade_class(
         options.folder,
         options.out,
@@ -102,9 +106,8 @@ def _graded(options: argparse.Namespace, roster: Roster | None, seed: int) -> li
         unsafe=options.unsafe,
         strict=options.strict,
     )
-    if options.deadline:
-        due = Deadline(options.deadline, options.late_penalty)
-        rows = list(due.applied(rows, roster))
+    if due:
+        rows = list(due.applied(rows))
     return list(with_overrides(rows, overrides))
 
 

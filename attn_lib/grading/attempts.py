@@ -5,7 +5,7 @@ import statistics
 from collections import defaultdict
 from pathlib import Path
 
-from attn_lib.grading.find import read
+from attn_lib.grading.find import PROGRESS, read
 
 _LARGEST = 5_000_000  # bytes
 _MOST = 1000  # attempts that are believed
@@ -15,10 +15,10 @@ def attempts(folder: Path) -> dict[str, float]:
     """Return the middle number of attempts at each task, of those who tried it; what is no progress is passed over.
 
     Args:
-        folder: of the submissions; files called `progress.json`, or that end so, are anywhere in it.
+        folder: of the submissions, with files called `progress.json`, or by a platform's name for it, anywhere.
     """
     found: dict[str, list[int]] = defaultdict(list)
-    for path in sorted(folder.rglob("*progress.json")):
+    for path in sorted(folder.rglob(PROGRESS)):
         for name, number in _read(path).items():
             found[name].append(number)
     return {name: statistics.median(numbers) for name, numbers in found.items()}

@@ -212,17 +212,19 @@ def _rows(
     for learner, lesson, own in handed_in(files):
         if lesson is None or not worth_points(lesson):
             problem = "; ".join(dict.fromkeys(f.problem or NO_LESSON for f in own))
-            yield Row(learner, None, None, problem, "", tuple(own))
+            yield Row(learner, None, None, problem, own[0].note, tuple(own))
             continue
         latest, key = own[0], (own[0].sha256, lesson)
         failure = "" if latest.problem else failures.get(key, "")
         problem = latest.problem or failure
         report = ungraded(lesson, seed, problem) if problem else done[key]
-        note = ""
+        note = latest.note
         if len(own) > 1:
             others = listed([file.name for file in own[1:]])
-            note = f"{len(own)} notebooks were handed in. Only the latest is graded: {latest.name}, not {others}."
-        yield Row(learner, lesson, report, report.problem, note, tuple(own), bool(failure))
+            note += f" {len(own)} notebooks were handed in. Only the latest is graded: {latest.name}, not {others}."
+        yield Row(
+            learner, lesson, report, report.problem, note.strip(), tuple(own), bool(failure)
+        )
 
 
 def _whole_class(
@@ -231,8 +233,7 @@ def _whole_class(
     """Yield the rows with the ids of a roster, and one of no points for whoever handed in nothing."""
     ids = {person.name: person.id for person in roster.people}
     for row in rows:
-        note = row.note if row.learner in ids else f"Not in the roster. {row.note}".strip()
-        yield replace(row, id=ids.get(row.learner, ""), note=note)
+        yield replace(row, id=ids.get(row.learner, ""))
     lessons = {row.lesson for row in rows if row.lesson is not None} | (
         {lesson} if lesson else set()
     )

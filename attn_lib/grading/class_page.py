@@ -6,7 +6,7 @@ from collections import Counter
 from attn_lib.checks.verdict import inline
 from attn_lib.grading.alike import NO_PROOF
 from attn_lib.grading.bars import bars, histogram, legend
-from attn_lib.grading.grade import CARRIED, worth_points
+from attn_lib.grading.grade import worth_points
 from attn_lib.grading.reports import STATUSES, breakable, page, problems
 from attn_lib.grading.row import Row
 
@@ -65,21 +65,30 @@ def _mistakes(rows: list[Row]) -> str:
     questions = dict[tuple[str, str], str]()  # it may name what stands in one answer
     for row in rows:
         for task in row.report.tasks if row.report else ():
-            if task.mistake and task.status != CARRIED:  # or it would count twice
+            if task.mistake:
                 made[task.name, task.mistake] += 1
                 questions.setdefault((task.name, task.mistake), task.question)
-    if not made:
-        return ""
-    lines = "".join(
-        f"<tr><td>{count}</td><td><code>{breakable(task)}</code></td>"
-        f"<td>{inline(questions[task, mistake])}<br><small>{html.escape(mistake)}</small></td></tr>\n"
-        for (task, mistake), count in made.most_common(MOST)
-    )
-    head = '<th scope="col">learners</th><th scope="col">task</th><th scope="col">a question that leads out of it</th>'
-    return (
-        "<h3>The most frequent mistakes</h3>\n"
-        f'<table class="mistakes"><thead><tr>{head}</tr></thead><tbody>\n{lines}</tbody></table>\n'
-    )
+    shared = [key for key, count in made.most_common(MOST) if count > 1]
+    single = [key for key, count in made.items() if count == 1]
+
+    def listed(keys: list[tuple[str, str]]) -> str:
+        lines = "".join(
+            f"<tr><td>{made[task, mistake]}</td><td><code>{breakable(task)}</code></td>"
+            f"<td>{inline(questions[task, mistake])}<br><small>{html.escape(mistake)}</small></td></tr>\n"
+            for task, mistake in keys
+        )
+        return f'<table class="mistakes"><thead><tr>{_HEAD}</tr></thead><tbody>\n{lines}</tbody></table>\n'
+
+    parts = []
+    if shared:
+        parts.append(f"<h3>The most frequent mistakes</h3>\n{listed(shared)}")
+    if single:
+        head = f"Mistakes that one learner each made: {len(single)}"
+        parts.append(f"<details><summary>{head}</summary>\n{listed(single)}</details>\n")
+    return "".join(parts)
+
+
+_HEAD = '<th scope="col">learners</th><th scope="col">task</th><th scope="col">a question that leads out of it</th>'
 
 
 def _attempts(tried: dict[str, float]) -> str:

@@ -30,12 +30,16 @@ from attn_lib.grading.names import (
     owner_of_folder,
     shown,
 )
-from attn_lib.grading.submission import FILE_LIMIT, Notebook, Unreadable, read_notebook
-
-IGNORED = {"__MACOSX", "__pycache__", "node_modules"}
-_DEFINITION = re.compile(
-    r"^(?:def|class)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=[^=]", re.MULTILINE
+from attn_lib.grading.submission import (
+    FILE_LIMIT,
+    Notebook,
+    Unreadable,
+    defined_at_top,
+    read_notebook,
 )
+
+PROGRESS = "*progress*.json"  # also as a platform calls it
+IGNORED = {"__MACOSX", "__pycache__", "node_modules"}
 _LESSON_IN_NAME = re.compile(
     r"(?:lesson|exercise|ex)[ _-]?0?(\d{1,2})(?!\d)|(?:^|[ _-])(0\d|1\d(?=[ _-][A-Za-z]))(?![^ _-])",
     re.IGNORECASE,
@@ -52,8 +56,10 @@ class File:
         id: the number of the learner in Moodle or Canvas, if the name has one.
         lesson: its number; None if it cannot be told.
         sha256: of its bytes.
-        modified: when it was handed in, in UTC: by `timestamp.txt` beside it, else when the file was changed.
+        modified: when it was handed in, in UTC.
+        dated_by: what says so: `timestamp.txt` beside it, else the date of the file.
         on_time: what Canvas says; None where it says nothing.
+        note: what else an instructor should know, or "".
         problem: why it cannot be graded, as far as can be told without running it; or "".
     """
 
@@ -63,7 +69,9 @@ class File:
     lesson: int | None = None
     sha256: str = ""
     modified: str = ""
+    dated_by: str = ""
     on_time: bool | None = None
+    note: str = ""
     problem: str = ""
 
     @property
@@ -106,6 +114,7 @@ def passed_over(folder: Path) -> str:
         if not _is_ignored(path)
         and (path.is_symlink() or not path.is_dir())
         and path.suffix.lower() != ".ipynb"
+        and not path.match(PROGRESS)
     ]
     if not names:
         return ""
@@ -128,11 +137,7 @@ def lesson_of(notebook: Notebook, path: Path) -> int | None:
     """Return the number of the lesson a notebook belongs to, or None."""
     lessons = {task.name: task.lesson for task in tasks() if task.points}
     ids = (name.removeprefix("check-") for name in notebook.grade_ids)
-    defined = (
-        first or second
-        for cell in notebook.cells
-        for first, second in _DEFINITION.findall(cell)
-    )
+    defined = (name for cell in notebook.cells for name in defined_at_top(cell))
     return _most(ids, lessons) or _most(defined, lessons) or _lesson_in(path)
 
 
@@ -179,7 +184,7 @@ def _look(path: Path, folder: Path, owner: Owner) -> File:
     file = File(path.relative_to(folder), owner.name, owner.id, on_time=owner.on_time)
     try:
         data = read(path)
-        changed = _handed_in(path, owner)
+        handed_in, dated_by, note = _handed_in(path, owner)
     except OSError as error:
         return replace(
             file,
@@ -189,7 +194,9 @@ def _look(path: Path, folder: Path, owner: Owner) -> File:
     file = replace(
         file,
         sha256=hashlib.sha256(data).hexdigest(),
-        modified=changed.isoformat(timespec="seconds"),
+        modified=handed_in.isoformat(timespec="seconds"),
+        dated_by=dated_by,
+        note=note,
     )
     try:
         return replace(file, lesson=lesson_of(read_notebook(data), file.path))
@@ -197,20 +204,27 @@ def _look(path: Path, folder: Path, owner: Owner) -> File:
         return replace(file, lesson=_lesson_in(file.path), problem=clean(str(reason)))
 
 
-def _handed_in(path: Path, owner: Owner) -> datetime:
-    """Return when a notebook was handed in. nbgrader keeps the time in a file beside it.
+def _handed_in(path: Path, owner: Owner) -> tuple[datetime, str, str]:
+    """Return when a notebook was handed in, what says so, and what is wrong with that.
 
-    Among files from a platform, a file of that name would be the learner's own.
+    nbgrader keeps the time in a file beside it. Among files from a platform, a file of that name would be the
+    learner's own.
     """
-    changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    if owner.id:
-        return changed
+    changed = datetime.fromtimestamp(path.stat().st_mtime, UTC), "the date of the file"
+    beside = path.with_name("timestamp.txt")
+    if owner.id or not beside.exists():
+        return *changed, ""
     try:
-        text = read(path.with_name("timestamp.txt"))[:100].decode().strip()
+        text = read(beside)[:100].decode(errors="replace").strip()
         stamp = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
-    except (OSError, ValueError):
-        return changed
-    return stamp.astimezone(UTC) if stamp.tzinfo else stamp.replace(tzinfo=UTC)
+    except (OSError, ValueError) as error:
+        note = (
+            f"Its timestamp.txt cannot be read ({clean(str(error))}): a time is written "
+            "2026-10-01 18:30:00 UTC. The date of the file counts instead."
+        )
+        return *changed, note
+    stamp = stamp.astimezone(UTC) if stamp.tzinfo else stamp.replace(tzinfo=UTC)
+    return stamp, "timestamp.txt", ""
 
 
 def _nothing(top: Path, folder: Path, owner: Owner) -> File:

@@ -184,14 +184,14 @@ def _passes(judge: Judge, name: str) -> bool:
 def _forgiven(result: TaskResult, replaced: list[str]) -> TaskResult:
     """Give full points to an answer that is right with ours in place of earlier ones."""
     names = ", ".join(f"`{name}`" for name in replaced)
-    said = f"All points: this answer is right with our {names} in place of yours. Mend that first."
-    return replace(
-        result,
-        status=CARRIED,
-        points=result.max_points,
-        message=f"{said}\n{result.message}",
-        html=f"<p>{inline(said)}</p>{result.html}",
+    said = (
+        f"`{result.name}` has all points: it is right with our {names} in place of yours. "
+        "Mend that first."
     )
+    return TaskResult(
+        result.name, CARRIED, result.max_points, result.max_points,
+        message=said, html=f"<p>{inline(said)}</p>",
+    )  # fmt: skip
 
 
 def worth_points(lesson: int) -> list[Task]:

@@ -5,11 +5,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from attn_lib.grading.roster import Roster
+from attn_lib.grading.roster import BadTable, Roster
 from attn_lib.grading.row import Row
 
-# How Moodle writes a time in its worksheet: "Thursday, 1 October 2026, 6:30 PM".
-_MOODLE = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M")
+# How Moodle writes a time in its worksheet, "Thursday, 1 October 2026, 6:30 PM", and in American English.
+_MOODLE = (
+    "%A, %d %B %Y, %I:%M %p",
+    "%A, %d %B %Y, %H:%M",
+    "%A, %B %d, %Y, %I:%M %p",
+)
 _MOODLE_COLUMN = "Last modified (submission)"
 
 
@@ -20,40 +24,55 @@ class Deadline:
     Attributes:
         time: with its time zone.
         penalty: the share of the points that each day costs, 0 to 1.
+        worksheet: when each person handed in, by id, as Moodle's worksheet says.
     """
 
     time: datetime
     penalty: float
+    worksheet: dict[str, datetime]
 
-    def applied(self, rows: Iterable[Row], roster: Roster | None) -> Iterator[Row]:
-        """Yield rows with the days they are late, and what these cost."""
-        moodle = _times_of(roster) if roster else {}
+    def applied(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield rows with the days they are late, what says so, and what these cost."""
         for row in rows:
-            days = self._days(row, moodle.get(row.id)) if row.files else 0
-            yield replace(row, days_late=days, penalty=min(1.0, days * self.penalty))
+            days, said_by = self._late(row) if row.files else (0, "")
+            penalty = min(1.0, days * self.penalty)
+            yield replace(row, days_late=days, late_by=said_by, penalty=penalty)
 
-    def _days(self, row: Row, moodle: datetime | None) -> int:
-        """Return the days begun since the deadline.
+    def _late(self, row: Row) -> tuple[int, str]:
+        """Return the days begun since the deadline, and what says so.
 
         The platform knows best. A download from Canvas has the times of the download, but says "LATE".
         """
         latest = row.files[0]
-        if moodle is None and latest.on_time is not None:
-            return 0 if latest.on_time else 1
-        if moodle is None and not latest.modified:
-            return 0
-        late = (moodle or datetime.fromisoformat(latest.modified)) - self.time
-        return max(0, math.ceil(late / timedelta(days=1)))
+        if row.id in self.worksheet:
+            return self._days(self.worksheet[row.id]), "the worksheet"
+        if latest.on_time is not None:
+            return 0 if latest.on_time else 1, "the file's name"
+        if not latest.modified:
+            return 0, ""
+        return self._days(datetime.fromisoformat(latest.modified)), latest.dated_by
+
+    def _days(self, handed_in: datetime) -> int:
+        return max(0, math.ceil((handed_in - self.time) / timedelta(days=1)))
 
 
-def _times_of(roster: Roster) -> dict[str, datetime]:
-    """Return when each person handed in, as far as Moodle's worksheet says so."""
-    found = {}
-    for person in roster.people:
-        for form in _MOODLE:
-            try:
-                time = datetime.strptime(person.line.get(_MOODLE_COLUMN, ""), form)
-            except ValueError:
-                continue
-            found[person.id] = time.astimezone()  # the teacher's own time zone
-    return found
+def worksheet_times(roster: Roster) -> dict[str, datetime]:
+    """Return when each person handed in, as far as Moodle's worksheet says so.
+
+    Raises:
+        BadTable: it says so in another language than English.
+    """
+    said = {p.id: p.line.get(_MOODLE_COLUMN, "").strip() for p in roster.people}
+    return {id: _time(text) for id, text in said.items() if text.strip("-")}
+
+
+def _time(text: str) -> datetime:
+    for form in _MOODLE:
+        try:
+            return datetime.strptime(text, form).astimezone()  # the teacher's own time zone
+        except ValueError:
+            continue
+    raise BadTable(
+        f"The worksheet's “{_MOODLE_COLUMN}” cannot be read: “{text}”. It must be written as in "
+        "“Thursday, 1 October 2026, 6:30 PM”: set Moodle to English, and download the worksheet again."
+    )

@@ -107,7 +107,9 @@ def _lessons(rows: list[Row]) -> list[int]:
 # ----------------------------------------------------------------------------- csv and json
 
 
-HEAD = ("total", "max", "days_late", "by_hand", "problem", "note", "notebook", "id")
+HEAD = (
+    "total", "max", "days_late", "late_by", "by_hand", "problem", "note", "notebook", "id",
+)  # fmt: skip
 
 
 def grades_csv(rows: list[Row]) -> str:
@@ -131,6 +133,7 @@ def grades_csv(rows: list[Row]) -> str:
                 f"{row.points:g}",
                 "" if row.max_points is None else f"{row.max_points:g}",
                 row.days_late,
+                row.late_by if row.days_late else "",
                 *map(defused, words),
             ]
         )
@@ -146,8 +149,9 @@ def _notes(row: Row) -> Iterator[str]:
     yield row.note
     yield _cells(row)
     if row.days_late:
-        lost = f", {row.penalty:.0%} of the points are lost" if row.penalty else ""
-        yield f"Handed in late: {row.days_late} {'day' if row.days_late == 1 else 'days'}{lost}."
+        lost = f"; {row.penalty:.0%} of the points are lost" if row.penalty else ""
+        days = "1 day" if row.days_late == 1 else f"{row.days_late} days"
+        yield f"Handed in late: {days}, by {row.late_by}{lost}."
     yield from (f"Set by hand: {said}." for said in row.by_hand)
 
 
@@ -180,6 +184,7 @@ def _plain(row: Row, page: str) -> dict[str, Any]:
         "points": row.points,
         "max_points": row.max_points,
         "days_late": row.days_late,
+        "late_by": row.late_by,
         "penalty": row.penalty,
         "by_hand": row.by_hand,
         "problem": row.problem,

@@ -64,7 +64,7 @@ class Roster:
     points_possible: dict[str, str]
 
     def claimed(self, files: Iterable[File]) -> list[File]:
-        """Return files under the names of the roster, as far as they can be told."""
+        """Return files under the names of the roster; a note says of the others why not."""
         by_id = {person.id: person.name for person in self.people}
         by_words: dict[frozenset[str], set[str]] = {}
         for person in self.people:
@@ -75,9 +75,15 @@ class Roster:
             found = by_words.get(_words(file.learner), set())
             if file.id in by_id:
                 found = {by_id[file.id]}
-            claimed.append(
-                replace(file, learner=found.copy().pop()) if len(found) == 1 else file
+            if len(found) == 1:
+                claimed.append(replace(file, learner=found.copy().pop()))
+                continue
+            said = (
+                f"It may be of any of {', '.join(sorted(found))}: give its folder the id as its name."
+                if found
+                else "Not in the roster."
             )
+            claimed.append(replace(file, note=f"{said} {file.note}".strip()))
         return in_order(claimed)
 
 
@@ -138,7 +144,7 @@ def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
 
 def _spellings(person: Person) -> set[frozenset[str]]:
     """Return what a person may be called in the name of a file or folder, as sets of words."""
-    texts = [person.id, person.name]
+    texts = [person.id, person.name, person.name.removesuffix(f" ({person.id})")]
     for column, cell in person.line.items():
         if column.casefold() in _OTHER_NAMES:
             texts += [cell, cell.partition("@")[0]]

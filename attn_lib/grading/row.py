@@ -20,6 +20,7 @@ class Row:
         again: whether another run may come to another result.
         id: the learner's in the roster, or "".
         days_late: days begun after the deadline.
+        late_by: what says so.
         penalty: the share of the points that this costs.
         by_hand: what was set by hand, in words.
         set_to: the points that were set by hand for the whole lesson, or None.
@@ -34,6 +35,7 @@ class Row:
     again: bool = False
     id: str = ""
     days_late: int = 0
+    late_by: str = ""
     penalty: float = 0.0
     by_hand: tuple[str, ...] = ()
     set_to: float | None = None

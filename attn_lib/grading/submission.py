@@ -24,6 +24,9 @@ _NESTING = re.compile(rb"[\[\]{}]")
 _SCRIPT = re.compile(
     r"^(?:import \w|from \w[\w.]* import |def \w+\(|class \w+|# %%|# In\[)", re.MULTILINE
 )
+_DEFINITION = re.compile(
+    r"^(?:def|class)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=[^=]", re.MULTILINE
+)
 _SCRIPT_CELL = re.compile(r"^# (?:%%|In\[[\d ]*\]:).*$", re.MULTILINE)
 _OTHER_KINDS = (
     (b"PK\x03\x04", "a zip archive (or an office document)"),
@@ -58,6 +61,11 @@ def read_cells(data: bytes) -> list[str]:
         Unreadable: it is not a usable notebook.
     """
     return read_notebook(data).cells
+
+
+def defined_at_top(cell: str) -> set[str]:
+    """Return the names that a cell gives a value, as far as this can be seen in code that may be broken."""
+    return {first or second for first, second in _DEFINITION.findall(cell)}
 
 
 def read_notebook(data: bytes) -> Notebook:

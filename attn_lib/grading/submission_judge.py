@@ -26,6 +26,7 @@ from attn_lib.checks.served import Serves, begun
 from attn_lib.checks.task import Task
 from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.grading.sandbox import Died, Sandbox, start
+from attn_lib.grading.submission import defined_at_top
 from attn_lib.grading.visible_course import course_for
 from attn_lib.grading.wire import BadMessage, pack, unpack_call, unpack_outcome
 
@@ -80,9 +81,10 @@ class Judge:
         if task.name not in session.defined:
             text = f"Nothing in the notebook is named `{task.name}`."
             text += self._fatal_cells() + self._broken_cells()
-            return Verdict(
-                task.name, "not attempted", evidence=text, max_points=task.points
-            )
+            stopped = (self.cells[n] for n in (*self.fatal, *self.broken))
+            tried = any(task.name in defined_at_top(cell) for cell in stopped)
+            status = "error" if tried else "not attempted"
+            return Verdict(task.name, status, evidence=text, max_points=task.points)
         self.task_end = min(self.end, time.monotonic() + TASK_SECONDS)
         tried = trial_of(task.name, self.seed)
         current = ""

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import json
+import re
 
 import pytest
 
@@ -86,7 +87,9 @@ def test_a_wrong_answer_costs_its_own_points_only():
     for task in later:
         assert "with our `stable_softmax`" in task.message
         assert "with our <code>stable_softmax</code>" in task.html
-        assert "Input: " in task.message  # what was wrong is said as well
+        # The question would be about an answer in which nothing is to be mended.
+        assert (task.mistake, task.question) == (None, "")
+        assert "Input: " not in task.message
     # `attention` is right, but for what it calls: there is nothing to mend.
     assert "with our `stable_softmax` in place of yours" in later[1].message
     cell = check_cell(points=30)
@@ -111,15 +114,19 @@ def test_a_cell_that_failed_is_named_where_its_names_are_missed():
         "import torch\nimport no_such_module\nimport torch.nn.functional as F",
         "def stable_softmax(x, dim=-1):\n    return F.softmax(x, dim)",
         "raise NotImplementedError",
-        "import os\nos._exit(1)",
+        "def attention(q, k, v):\n    return q\nimport os\nos._exit(1)",
+        "def attention_scores(q, k)\n    return q",
     ]
     report = grade_submission(packed(cells), 1, seed=5)
-    first, second = report.cells.split(" Code cell 1 ")
+    first, second, third = re.split(" Code cell [15] ", report.cells)
     assert first.startswith("Code cell 4 was left out")
+    assert third.startswith("raised SyntaxError")
     assert second == (
         "raised ModuleNotFoundError: there is no module `no_such_module` where it was graded."
     )
-    softmax, scores, *_ = report.tasks
+    softmax, scores, attention, other = report.tasks
+    assert (scores.status, attention.status) == ("error", "error")  # their cells stopped
+    assert other.status == "not attempted"
     assert report.cells in softmax.message
     assert "no_such_module" in softmax.html
     assert "no_such_module" in scores.message

@@ -10,7 +10,7 @@ from attn_lib.grading.alike import NO_PROOF, alike, fingerprint
 from attn_lib.grading.attempts import attempts
 from attn_lib.grading.bars import bars, histogram
 from attn_lib.grading.class_page import class_page
-from attn_lib.grading.grade import CARRIED
+from attn_lib.grading.find import passed_over
 from tests.grading.simulated_class import answered
 from tests.grading.test_batch import class_of, notebook
 from tests.grading.test_reports import HOSTILE, ROWS, Structure, report, row
@@ -27,12 +27,22 @@ def mistaken(learner, mistake, status="wrong", task=0):
 
 def test_mistakes_are_counted_once_for_each_learner_the_most_frequent_first():
     rows = [mistaken("a", "rare"), mistaken("b", "often"), mistaken("c", "often")]
-    rows += [mistaken("d", "often", status=CARRIED), mistaken("e", "", task=1)]
+    rows += [mistaken("e", "", task=1)]
     page = class_page(rows, {}, [])
     often, rare = page.index("Why often?"), page.index("Why rare?")
     assert often < rare
     assert page[:often].endswith("<td>2</td><td><code>stable_<wbr>softmax</code></td><td>")
     assert page.count("Why") == 2
+    folded = page.index("<summary>Mistakes that one learner each made: 1</summary>")
+    assert often < folded < rare
+
+
+def test_mistakes_of_one_learner_each_are_not_the_most_frequent():
+    page = class_page([mistaken("a", "rare"), mistaken("b", "other")], {}, [])
+    assert "most frequent" not in page
+    assert "one learner each made: 2<" in page
+    twice = class_page([mistaken("a", "often"), mistaken("b", "often")], {}, [])
+    assert "one learner each" not in twice
 
 
 def test_a_mistake_counts_once_for_all_wordings_of_its_question():
@@ -49,7 +59,7 @@ def test_a_mistake_counts_once_for_all_wordings_of_its_question():
 
 
 def test_only_the_ten_most_frequent_mistakes_are_listed():
-    page = class_page([mistaken(f"l{n}", f"m{n}") for n in range(15)], {}, [])
+    page = class_page([mistaken(f"l{n}", f"m{n // 2}") for n in range(30)], {}, [])
     assert page.count("Why") == 10
 
 
@@ -164,7 +174,7 @@ def test_attempts_come_from_the_progress_that_was_handed_in(tmp_path):
 
     class_of(tmp_path, {
         "ada/progress.json": progress(attention=4, stable_softmax=1),
-        "bob_12_345_progress.json": progress(attention=8),
+        "bob_12_345_progress-1.json": progress(attention=8),
         "eve/progress.json": progress(attention=10**9),
         "eva/progress.json": progress(attention=0),
         "fay/progress.json": b'{"tasks": {"attention": {"attempts": true}}}',
@@ -174,6 +184,7 @@ def test_attempts_come_from_the_progress_that_was_handed_in(tmp_path):
     })  # fmt: skip
     (tmp_path / "mal").mkdir()
     (tmp_path / "mal/progress.json").symlink_to(tmp_path / "ada/progress.json")
+    assert passed_over(tmp_path) == ""
     assert attempts(tmp_path) == {"attention": 6, "stable_softmax": 1}
     page = class_page(ROWS, attempts(tmp_path), [])
     assert "<code>attention</code></td><td>6</td>" in page

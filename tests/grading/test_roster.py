@@ -11,7 +11,7 @@ import pytest
 
 from attn_lib.grading.batch import grade_class
 from attn_lib.grading.find import find
-from attn_lib.grading.lateness import Deadline
+from attn_lib.grading.lateness import Deadline, worksheet_times
 from attn_lib.grading.lms import canvas_csv, moodle_csv, moodle_feedback, write_import
 from attn_lib.grading.overrides import read_overrides, with_overrides
 from attn_lib.grading.reports import feedback_page, grades_csv, page_name, problems
@@ -81,6 +81,14 @@ def test_canvas_s_own_test_student_is_nobody(roster):
 def test_a_submission_is_found_in_the_roster(tmp_path, roster, text, name, found):
     files = find(class_of(tmp_path / "class", {name: SOLUTION}))
     assert [file.learner for file in roster(text).claimed(files)] == [found]
+
+
+def test_two_of_one_name_are_both_named(tmp_path, roster):
+    [ada] = find(class_of(tmp_path / "class", {"Ada Lovelace/a.ipynb": SOLUTION}))
+    [claimed] = roster(PLAIN).claimed([replace(ada, note="More.")])
+    assert claimed.note == (
+        "It may be of any of Ada Lovelace (8), Ada Lovelace (9): give its folder the id as its name. More."
+    )
 
 
 def test_all_files_of_one_person_are_found_in_the_roster(tmp_path, roster):
@@ -214,13 +222,18 @@ def test_moodle_knows_whose_feedback_it_is(tmp_path, roster):
 # ------------------------------------------------------------------------------------ late
 
 
+DUE = datetime.fromisoformat("2026-10-01T18:00:00+00:00")
+
+
 def late(
     modified="2026-10-01T18:00:00+00:00", on_time=None, penalty=0.1, roster=None, id=""
 ):
-    due = Deadline(datetime.fromisoformat("2026-10-01T18:00:00+00:00"), penalty)
+    due = Deadline(DUE, penalty, worksheet_times(roster) if roster else {})
     mine = row("ada")
-    file = replace(mine.files[0], modified=modified, on_time=on_time)
-    [done] = due.applied([replace(mine, files=(file,), id=id)], roster)
+    file = replace(
+        mine.files[0], modified=modified, on_time=on_time, dated_by="the date of the file"
+    )
+    [done] = due.applied([replace(mine, files=(file,), id=id)])
     return done
 
 
@@ -237,12 +250,16 @@ def late(
 def test_each_day_that_has_begun_costs_its_share(modified, days, points):
     done = late(modified)
     assert (done.days_late, done.points) == (days, points)
-    assert ("Handed in late" in "".join(problems([done]))) == bool(days)
+    said = "".join(problems([done]))
+    assert ("Handed in late" in said) == bool(days)
+    assert ("by the date of the file" in said) == bool(days)
+    assert ("the date of the file" in grades_csv([done])) == bool(days)
 
 
 def test_canvas_says_itself_who_was_late():
     assert late("2027-01-01T00:00:00+00:00", on_time=True).days_late == 0
-    assert late("2020-01-01T00:00:00+00:00", on_time=False).days_late == 1
+    done = late("2020-01-01T00:00:00+00:00", on_time=False)
+    assert (done.days_late, done.late_by) == (1, "the file's name")
 
 
 def test_moodle_says_when_it_was_handed_in(roster):
@@ -253,9 +270,37 @@ def test_moodle_says_when_it_was_handed_in(roster):
     assert late("2026-10-05T18:00:00+00:00", roster=roster(MOODLE), id="8").days_late == 4
     assert late("", roster=roster(MOODLE), id="7").days_late in (1, 2)
     assert late("", on_time=True, roster=roster(MOODLE), id="7").days_late in (1, 2)
-    assert late(
-        "", roster=roster(MOODLE.replace("6:30 PM", "18:30")), id="7"
-    ).days_late in (1, 2)
+    for other in ("18:30", "6:30 PM"):
+        times = MOODLE.replace("6:30 PM", other)
+        times = (
+            times.replace("2 October 2026", "October 2, 2026") if "PM" in other else times
+        )
+        assert late("", roster=roster(times), id="7").days_late in (1, 2)
+    assert late("", roster=roster(MOODLE), id="7").late_by == "the worksheet"
+
+
+def test_a_worksheet_in_another_language_is_refused(roster):
+    german = roster(MOODLE.replace("2 October 2026, 6:30 PM", "2. Oktober 2026, 18:30"))
+    with pytest.raises(
+        BadTable, match=r"“Friday, 2\. Oktober 2026, 18:30”.*set Moodle to English"
+    ):
+        worksheet_times(german)
+
+
+def test_a_time_that_cannot_be_read_is_named(tmp_path):
+    folder = class_of(
+        tmp_path / "class", {"ada/a.ipynb": SOLUTION, "bob/a.ipynb": SOLUTION}
+    )
+    (folder / "ada/timestamp.txt").write_text("2026-10-01 18:30:00 UTC\n")
+    (folder / "bob/timestamp.txt").write_text("yesterday")
+    ada, bob = find(folder)
+    assert (ada.modified, ada.dated_by, ada.note) == (
+        "2026-10-01T18:30:00+00:00", "timestamp.txt", "",
+    )  # fmt: skip
+    assert bob.dated_by == "the date of the file"
+    assert (
+        "timestamp.txt cannot be read (Invalid isoformat string: 'yesterday')" in bob.note
+    )
 
 
 def test_what_has_no_date_is_not_late():
@@ -263,8 +308,8 @@ def test_what_has_no_date_is_not_late():
 
 
 def test_who_handed_in_nothing_is_not_late():
-    due = Deadline(datetime.fromisoformat("2026-10-01T18:00:00+00:00"), 1)
-    [done] = due.applied([replace(row("ada"), files=())], None)
+    due = Deadline(DUE, 1, {})
+    [done] = due.applied([replace(row("ada"), files=())])
     assert done.days_late == 0
 
 
