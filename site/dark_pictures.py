@@ -1,4 +1,4 @@
-"""A second picture for dark pages: light ink on dark paper, and heat maps as they are."""
+"""A second picture for dark pages: light ink on dark paper, and heat maps as they are; and both for phones."""
 
 import base64
 import hashlib
@@ -14,15 +14,18 @@ import numpy as np
 from PIL import Image
 from scipy import ndimage
 from scipy.spatial import KDTree
+from stacked import stacked
 
 PAPER = 0x13 / 255  # the theme's dark background is nearly gray
 INK = 0.88
+BESIDE_SVG = 96 / 120  # the PNG beside an SVG has 120 dots an inch, and a page 96
 ALONE = 9  # pixels: what lies nearer than that belongs together, such as a heat map's cells
 THIN = 5  # pixels: ink, not a surface
 SCALES = [
     KDTree(mpl.colormaps[name](np.linspace(0, 1, 128))[:, :3])
     for name in ("cividis", "PuOr")
 ]
+PHONE = "(max-width: 35rem)"
 IMAGE = re.compile(r'<img\b[^>]*\bsrc="([^"]*_images/)([^"/]+)"[^>]*>')
 
 
@@ -70,34 +73,51 @@ def keep_pictures(app, docname, source) -> None:
             if png := data.get("image/png"):
                 shown = base64.b64decode(png)
                 if svg := data.get("image/svg+xml"):
-                    named = os.linesep.join(svg.splitlines()).encode()
+                    named, scale = os.linesep.join(svg.splitlines()).encode(), BESIDE_SVG
                 else:
-                    named = shown
-                _keep(app, hashlib.sha256(named).hexdigest(), shown)
+                    named, scale = shown, 1.0
+                _keep(app, hashlib.sha256(named).hexdigest(), shown, scale)
 
 
-def _keep(app, name: str, png: bytes) -> None:
-    file = app.doctreedir / "dark" / f"{name}.png"
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(darkened(png))
+def _keep(app, name: str, png: bytes, scale: float) -> None:
+    folder = _made(app)
+    if not (folder / f"dark-{name}.png").exists():
+        if phone := stacked(png, scale):
+            (folder / f"phone-{name}.png").write_bytes(phone)
+            (folder / f"phone-dark-{name}.png").write_bytes(darkened(phone))
+        (folder / f"dark-{name}.png").write_bytes(darkened(png))
+
+
+def _made(app) -> Path:
+    folder = app.doctreedir / "made-pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def add_dark_pictures(app, pagename, templatename, context, doctree) -> None:
     """Put beside each picture its dark one. What is not shown is not loaded."""
 
     def both(image: re.Match) -> str:
-        file = app.doctreedir / "dark" / f"{Path(image[2]).stem}.png"
-        if not file.exists():
+        name = f"{Path(image[2]).stem}.png"
+        if not (_made(app) / f"dark-{name}").exists():
             return image[0]
-        # Beside an SVG there is a PNG of 120 dots an inch, and a page has 96.
-        scale = 0.8 if image[2].endswith(".svg") else 1.0
-        with Image.open(file) as picture:
-            width, height = (round(scale * side) for side in picture.size)
-        size = f'width="{width}" height="{height}" loading="lazy"'
-        light = image[0].replace("<img", f'<img {size} data-scheme="light"')
-        dark = light.replace('"light"', '"dark"').replace(image[2], f"dark-{file.name}")
-        return light + dark
+        scale = BESIDE_SVG if image[2].endswith(".svg") else 1.0
+
+        def size(file: str) -> str:
+            with Image.open(_made(app) / file) as picture:
+                width, height = (round(scale * side) for side in picture.size)
+            return f'width="{width}" height="{height}"'
+
+        def on_phones(file: str, otherwise: str) -> str:
+            if not (_made(app) / file).exists():
+                return otherwise
+            source = f'media="{PHONE}" srcset="{image[1]}{file}" {size(file)}'
+            return f"<picture><source {source}>{otherwise}</picture>"
+
+        shape = f'{size(f"dark-{name}")} loading="lazy"'
+        light = image[0].replace("<img", f'<img {shape} data-scheme="light"')
+        dark = light.replace('"light"', '"dark"').replace(image[2], f"dark-{name}")
+        return on_phones(f"phone-{name}", light) + on_phones(f"phone-dark-{name}", dark)
 
     context["body"] = IMAGE.sub(both, context.get("body", ""))
 
@@ -105,8 +125,8 @@ def add_dark_pictures(app, pagename, templatename, context, doctree) -> None:
 def copy_dark_pictures(app, error) -> None:
     if error is not None:
         return
-    for file in (app.doctreedir / "dark").glob("*.png"):
-        shutil.copyfile(file, app.outdir / "_images" / f"dark-{file.name}")
+    for file in _made(app).glob("*.png"):
+        shutil.copyfile(file, app.outdir / "_images" / file.name)
 
 
 def setup(app) -> dict[str, bool]:

@@ -1,6 +1,7 @@
 """The website builds without a warning, its links resolve, and it asks no other server for anything."""
 
-import importlib.util
+import base64
+import importlib
 import io
 import json
 import re
@@ -11,8 +12,12 @@ from urllib.parse import unquote, urlsplit
 import matplotlib as mpl
 import numpy as np
 import pytest
+import torch
 from bs4 import BeautifulSoup
 from PIL import Image
+from scipy import ndimage
+
+from attn_lib.plotting import head_maps
 
 ROOT = Path(__file__).resolve().parents[1]
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -35,8 +40,8 @@ def broken_links(site: Path) -> list[str]:
     }
     broken = []
     for page, soup in pages.items():
-        for tag in soup.select("[href], [src]"):
-            url = urlsplit(tag.get("href") or tag.get("src") or "")
+        for tag in soup.select("[href], [src], [srcset]"):
+            url = urlsplit(tag.get("href") or tag.get("src") or tag.get("srcset") or "")
             if url.scheme or url.netloc:
                 continue
             target = (page.parent / unquote(url.path)).resolve() if url.path else page
@@ -214,11 +219,10 @@ def test_every_picture_has_a_light_and_a_dark_form_of_one_size(site, pages):
 
 
 def part_of_site(name: str):
-    """Import a file of site/."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"site/{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """Import a file of site/, and what it imports from there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "site"))
+        return importlib.import_module(name)
 
 
 def test_links_to_colab_and_for_problems_are_there_if_the_repository_is_known():
@@ -266,6 +270,36 @@ def test_a_dark_picture_keeps_heat_maps_and_turns_paper_ink_and_bars(darkened):
     assert np.abs(dark[30:70, 20:100] - light[30:70, 20:100]).max() < 8
     red, green, blue = dark[100, 40]
     assert red < green < blue > 200
+
+
+def four_heads(columns: int) -> bytes:
+    """Return a figure of heads side by side; only the first names its rows."""
+    weights = torch.eye(7).expand(4, 7, 7)
+    bundle = head_maps(weights, list("abcdefg"), columns=columns)._repr_mimebundle_()
+    return base64.b64decode(bundle["image/png"])
+
+
+def test_on_a_phone_panels_stand_below_each_other_with_the_labels_of_their_rows():
+    stacked = part_of_site("stacked").stacked
+    wide, scale = four_heads(4), 0.8
+    before = Image.open(io.BytesIO(wide))
+    after = Image.open(io.BytesIO(stacked(wide, scale)))
+    assert scale * before.width > 1000
+    assert scale * after.width < 390 - 2 * 8
+    assert after.height > 3 * before.height
+    pixels = np.asarray(after.convert("RGB")).astype(int)
+    blue = pixels[..., 2] - pixels[..., 0] > 50  # of a weight of 0
+    maps, number = ndimage.label(ndimage.binary_opening(blue, np.ones((40, 40))).any(1))
+    assert number == 4
+    for [rows] in ndimage.find_objects(maps):
+        left = np.flatnonzero(blue[rows].mean(0) > 0.5).min()
+        assert (pixels[rows, :left].max(-1) < 120).any()
+
+
+def test_a_figure_that_a_phone_has_room_for_stays_as_it_is():
+    stacked = part_of_site("stacked").stacked
+    assert stacked(four_heads(1), 0.8) is None
+    assert stacked(png_of(np.zeros((10, 2000, 3), np.uint8)), 1) is None  # no panels
 
 
 @pytest.mark.slow

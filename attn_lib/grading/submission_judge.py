@@ -82,8 +82,8 @@ class Judge:
             text = f"Nothing in the notebook is named `{task.name}`."
             text += self._fatal_cells() + self._broken_cells()
             stopped = (self.cells[n] for n in (*self.fatal, *self.broken))
-            tried = any(task.name in defined_at_top(cell) for cell in stopped)
-            status = "error" if tried else "not attempted"
+            written = any(task.name in defined_at_top(cell) for cell in stopped)
+            status = "error" if written else "not attempted"
             return Verdict(task.name, status, evidence=text, max_points=task.points)
         self.task_end = min(self.end, time.monotonic() + TASK_SECONDS)
         tried = trial_of(task.name, self.seed)

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import os
 import re
 import tempfile
@@ -11,6 +12,9 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from attn_lib.plotting.panels import panels
 
 STYLE: dict[Any, Any] = {
     "font.size": 10,
@@ -72,7 +76,9 @@ class Picture:
             )
         if format == "svg":
             return _shortened(buffer.getvalue().decode()).encode()
-        return _with_palette(buffer, self.colors) if format == "png" else buffer.getvalue()
+        if format != "png":
+            return buffer.getvalue()
+        return _with_palette(buffer, self.colors, panels(self.figure, self.dpi))
 
 
 def _shortened(svg: str) -> str:
@@ -85,10 +91,19 @@ def _shortened(svg: str) -> str:
     return re.sub(r"\s*\n\s*", " ", svg).replace("> <", "><")
 
 
-def _with_palette(png: io.BytesIO, colors: int) -> bytes:
-    """Reduce a PNG to few colors: a third of the size, and no difference to the eye."""
+def _with_palette(png: io.BytesIO, colors: int, found: dict[str, Any] | None) -> bytes:
+    """Reduce a PNG to few colors: a third of the size, and no difference to the eye.
+
+    Args:
+        png: the picture.
+        colors: how many.
+        found: where its panels are, noted in the file for whoever wants to cut it.
+    """
     reduced = io.BytesIO()
     # MAXCOVERAGE keeps rare colors, such as the yellow of a few large weights.
     picture = Image.open(png).convert("RGB").quantize(colors, Image.Quantize.MAXCOVERAGE)
-    picture.save(reduced, format="png", optimize=True)
+    notes = PngInfo()
+    if found:
+        notes.add_text("Panels", json.dumps(found, separators=(",", ":")))
+    picture.save(reduced, format="png", optimize=True, pnginfo=notes)
     return reduced.getvalue()

@@ -11,7 +11,7 @@ function markScrollable() {
 }
 // On a phone a large figure keeps its size and scrolls: shrunk, its labels could not be read.
 function markWide() {
-  for (const image of document.querySelectorAll(".cell_output img"))
+  for (const image of document.querySelectorAll(".cell_output img:not(picture > *)"))
     image.classList.toggle("wide", image.getAttribute("width") > 560); // it may not be loaded yet
 }
 addEventListener("load", markWide);

@@ -1,0 +1,97 @@
+"""A second picture for phones: the panels of a wide figure below each other."""
+
+import io
+import json
+from itertools import pairwise
+
+import numpy as np
+from PIL import Image
+
+PHONE = 360  # CSS pixels
+LEAST = 0.62  # a title that must be made smaller than that is better scrolled
+GAP = 12  # pixels
+PAPER = 255
+
+
+def stacked(png: bytes, scale: float) -> bytes | None:
+    """Return a picture of a figure's panels below each other; None if it has none, or is narrow.
+
+    Args:
+        png: of a figure, with a note of where its panels are.
+        scale: CSS pixels for each of its pixels.
+    """
+    picture = Image.open(io.BytesIO(png))
+    found = json.loads(picture.info.get("Panels", "null"))
+    room = round(PHONE / scale)
+    if not found or picture.width <= 1.2 * room:
+        return None
+    whole = np.asarray(picture.convert("RGB"))
+    top, bottom = found["band"]
+    parts = [
+        _fitted(whole[:top], room),
+        *_panels(whole[top:bottom], found, room),
+        _fitted(whole[bottom:], room),
+    ]
+    if any(part is None for part in parts):
+        return None
+    pieces = [part for part in parts if part is not None and part.size]
+    return _below_each_other(pieces)
+
+
+def _panels(band: np.ndarray, found: dict, room: int) -> list[np.ndarray | None]:
+    """Return as many columns together as a phone has room for, each group with the labels of its rows."""
+    columns = found["columns"]
+    inner = [(before[1] + after[0]) // 2 for before, after in pairwise(columns)]
+    edges = [0, *inner, band.shape[1]]
+    labels = _labels(band, found)
+    groups: list[tuple[int, int, bool]] = []
+    for (start, end), (_, _, own) in zip(pairwise(edges), columns, strict=True):
+        if groups and end - groups[-1][0] + (not groups[-1][2]) * labels.shape[1] <= room:
+            groups[-1] = (groups[-1][0], end, groups[-1][2])
+        else:
+            groups.append((start, end, own))
+    cut = []
+    for start, end, own in groups:
+        part = band[:, start:end]
+        cut.append(_fitted(part if own else np.concatenate([labels, part], axis=1), room))
+    return cut
+
+
+def _labels(band: np.ndarray, found: dict) -> np.ndarray:
+    """Return the strip with the labels of the rows, and nothing of the titles above and below."""
+    right, rows = found["labels"]
+    top, _ = found["band"]
+    strip = np.full((band.shape[0], right, 3), PAPER, np.uint8)
+    for first, last in rows:
+        here = slice(max(first - top - GAP, 0), last - top + GAP)
+        strip[here] = band[here, :right]
+    return strip
+
+
+def _fitted(part: np.ndarray, room: int) -> np.ndarray | None:
+    """Return what is drawn on a part, no wider than a phone; None if it would be too small to be read."""
+    drawn = part.min(axis=-1) < PAPER - 5
+    if not drawn.any():
+        return part[:0, :0]
+    (y0, y1), (x0, x1) = ((np.flatnonzero(drawn.any(axis))[[0, -1]]) for axis in (1, 0))
+    part = part[y0 : y1 + 1, x0 : x1 + 1]
+    height, width = part.shape[:2]
+    if width <= room:
+        return part
+    if room / width < LEAST:
+        return None
+    size = room, round(height * room / width)
+    return np.asarray(Image.fromarray(part).resize(size, Image.Resampling.LANCZOS))
+
+
+def _below_each_other(parts: list[np.ndarray]) -> bytes:
+    width = max(part.shape[1] for part in parts) + 2 * GAP
+    height = sum(part.shape[0] + GAP for part in parts) + GAP
+    paper = np.full((height, width, 3), PAPER, np.uint8)
+    y = GAP
+    for part in parts:
+        paper[y : y + part.shape[0], GAP : GAP + part.shape[1]] = part
+        y += part.shape[0] + GAP
+    out = io.BytesIO()
+    Image.fromarray(paper).quantize(128).save(out, format="png", optimize=True)
+    return out.getvalue()
