@@ -10,6 +10,7 @@ from PIL import Image
 PHONE = 360  # CSS pixels
 LEAST = 0.62  # a title that must be made smaller than that is better scrolled
 GAP = 12  # pixels
+EDGE = 6  # pixels that a label of the first or last row reaches beyond it
 PAPER = 255
 
 
@@ -41,30 +42,30 @@ def stacked(png: bytes, scale: float) -> bytes | None:
 def _panels(band: np.ndarray, found: dict, room: int) -> list[np.ndarray | None]:
     """Return as many columns together as a phone has room for, each group with the labels of its rows."""
     columns = found["columns"]
-    inner = [(before[1] + after[0]) // 2 for before, after in pairwise(columns)]
-    edges = [0, *inner, band.shape[1]]
-    labels = _labels(band, found)
-    groups: list[tuple[int, int, bool]] = []
-    for (start, end), (_, _, own) in zip(pairwise(edges), columns, strict=True):
-        if groups and end - groups[-1][0] + (not groups[-1][2]) * labels.shape[1] <= room:
-            groups[-1] = (groups[-1][0], end, groups[-1][2])
+    between = [(one["x"][1] + next["x"][0]) // 2 for one, next in pairwise(columns)]
+    groups: list[list[np.ndarray]] = []
+    for (start, end), column in zip(
+        pairwise([0, *between, band.shape[1]]), columns, strict=True
+    ):
+        panel = band[:, start:end]
+        if groups and sum(part.shape[1] for part in groups[-1]) + end - start <= room:
+            groups[-1].append(panel)
+        elif start == 0 or column["labels"]:
+            groups.append([panel])
         else:
-            groups.append((start, end, own))
-    cut = []
-    for start, end, own in groups:
-        part = band[:, start:end]
-        cut.append(_fitted(part if own else np.concatenate([labels, part], axis=1), room))
-    return cut
+            groups.append([_labels(band, found, column["rows"]), panel])
+    return [_fitted(np.concatenate(group, axis=1), room) for group in groups]
 
 
-def _labels(band: np.ndarray, found: dict) -> np.ndarray:
+def _labels(band: np.ndarray, found: dict, rows: list) -> np.ndarray:
     """Return the strip with the labels of the rows, and nothing of the titles above and below."""
-    right, rows = found["labels"]
-    top, _ = found["band"]
-    strip = np.full((band.shape[0], right, 3), PAPER, np.uint8)
-    for first, last in rows:
-        here = slice(max(first - top - GAP, 0), last - top + GAP)
-        strip[here] = band[here, :right]
+    left, right = found["labels"]
+    strip = np.full((band.shape[0], right - left, 3), PAPER, np.uint8)
+    for top, bottom in rows:
+        here = slice(
+            max(top - found["band"][0] - EDGE, 0), bottom - found["band"][0] + EDGE
+        )
+        strip[here] = band[here, left:right]
     return strip
 
 

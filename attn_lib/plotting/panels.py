@@ -12,18 +12,18 @@ def panels(figure: Figure, dpi: int) -> dict[str, Any] | None:
     """Return where a figure can be cut between panels that stand side by side; None if there are none.
 
     Args:
-        figure: finished.
-        dpi: pixels an inch of its rendering.
+        figure: as it was drawn last: another drawing could move its panels.
+        dpi: pixels an inch of that.
 
     Returns:
         In pixels from the top left corner:
-            "columns": (left, right, whether it has labels of its own) of each column of panels,
-            "band": (top, bottom) of all panels: what is above and below belongs to the whole figure,
-            "labels": (right, [(top, bottom) of each row]) of the labels on the left of the first column.
+            "columns": of each column of panels its "x" (left, right), the "rows" [(top, bottom), ...] of its
+                panels, and whether they have "labels" of their own,
+            "labels": (left, right) of the labels beside the first column,
+            "band": (top, bottom) of all panels: what is above and below belongs to the whole figure.
     """
     if len(figure.axes) < 2:
         return None
-    figure.draw_without_rendering()
     scale, height = dpi / figure.dpi, figure.bbox.height
 
     def box(bounds) -> tuple[int, ...]:
@@ -42,19 +42,22 @@ def panels(figure: Figure, dpi: int) -> dict[str, Any] | None:
         end = max(end, right)
     if sum(any(a.get_label() != "<colorbar>" for a in own) for own in columns) < 2:
         return None
-    frames = [box(axes.bbox) for axes in columns[0]]
     return {
         "columns": [
-            (min(tight[a][0] for a in own), max(tight[a][1] for a in own), _has_labels(own))
+            {
+                "x": (min(tight[a][0] for a in own), max(tight[a][1] for a in own)),
+                "rows": sorted({box(axes.bbox)[2:] for axes in own}),
+                "labels": _has_labels(own),
+            }
             for own in columns
         ],
+        "labels": (
+            min(tight[axes][0] for axes in columns[0]),
+            min(box(axes.bbox)[0] for axes in columns[0]),
+        ),
         "band": (
             max(0, min(t[2] for t in tight.values()) - MARGIN),
             max(t[3] for t in tight.values()) + MARGIN,
-        ),
-        "labels": (
-            min(left for left, *_ in frames),
-            sorted({(top, bottom) for _, _, top, bottom in frames}),
         ),
     }
 
