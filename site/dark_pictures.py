@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 from scipy import ndimage
 from scipy.spatial import KDTree
-from stacked import stacked
+from stacked import panels_of, stacked
 
 PAPER = 0x13 / 255  # the theme's dark background is nearly gray
 INK = 0.88
@@ -82,10 +82,11 @@ def keep_pictures(app, docname, source) -> None:
 def _keep(app, name: str, png: bytes, scale: float) -> None:
     folder = _made(app)
     if not (folder / f"dark-{name}.png").exists():
-        if phone := stacked(png, scale):
-            (folder / f"phone-{name}.png").write_bytes(phone)
-            (folder / f"phone-dark-{name}.png").write_bytes(darkened(phone))
-        (folder / f"dark-{name}.png").write_bytes(darkened(png))
+        dark, found = darkened(png), panels_of(png)
+        for kind, picture in (("phone", png), ("phone-dark", dark)):
+            if phone := stacked(picture, found, scale):
+                (folder / f"{kind}-{name}.png").write_bytes(phone)
+        (folder / f"dark-{name}.png").write_bytes(dark)
 
 
 def _made(app) -> Path:

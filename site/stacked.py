@@ -11,35 +11,45 @@ PHONE = 360  # CSS pixels
 LEAST = 0.62  # a title that must be made smaller than that is better scrolled
 GAP = 12  # pixels
 EDGE = 6  # pixels that a label of the first or last row reaches beyond it
-PAPER = 255
 
 
-def stacked(png: bytes, scale: float) -> bytes | None:
+def panels_of(png: bytes) -> dict | None:
+    """Return the note in a figure's file of where its panels are, if there is one."""
+    return json.loads(Image.open(io.BytesIO(png)).info.get("Panels", "null"))
+
+
+def stacked(png: bytes, found: dict | None, scale: float) -> bytes | None:
     """Return a picture of a figure's panels below each other; None if it has none, or is narrow.
 
     Args:
-        png: of a figure, with a note of where its panels are.
+        png: of a figure, light or dark; its first pixel is paper.
+        found: where its panels are.
         scale: CSS pixels for each of its pixels.
     """
-    picture = Image.open(io.BytesIO(png))
-    found = json.loads(picture.info.get("Panels", "null"))
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
     room = round(PHONE / scale)
     if not found or picture.width <= 1.2 * room:
         return None
-    whole = np.asarray(picture.convert("RGB"))
+    whole = np.asarray(picture)
+    paper = whole[0, 0]
     top, bottom = found["band"]
     parts = [
-        _fitted(whole[:top], room),
-        *_panels(whole[top:bottom], found, room),
-        _fitted(whole[bottom:], room),
+        _fitted(part, room, paper)
+        for part in (
+            whole[:top],
+            *_panels(whole[top:bottom], found, room, paper),
+            whole[bottom:],
+        )
     ]
     if any(part is None for part in parts):
         return None
     pieces = [part for part in parts if part is not None and part.size]
-    return _below_each_other(pieces)
+    return _below_each_other(pieces, paper)
 
 
-def _panels(band: np.ndarray, found: dict, room: int) -> list[np.ndarray | None]:
+def _panels(
+    band: np.ndarray, found: dict, room: int, paper: np.ndarray
+) -> list[np.ndarray]:
     """Return as many columns together as a phone has room for, each group with the labels of its rows."""
     columns = found["columns"]
     between = [(one["x"][1] + next["x"][0]) // 2 for one, next in pairwise(columns)]
@@ -53,14 +63,14 @@ def _panels(band: np.ndarray, found: dict, room: int) -> list[np.ndarray | None]
         elif start == 0 or column["labels"]:
             groups.append([panel])
         else:
-            groups.append([_labels(band, found, column["rows"]), panel])
-    return [_fitted(np.concatenate(group, axis=1), room) for group in groups]
+            groups.append([_labels(band, found, column["rows"], paper), panel])
+    return [np.concatenate(group, axis=1) for group in groups]
 
 
-def _labels(band: np.ndarray, found: dict, rows: list) -> np.ndarray:
+def _labels(band: np.ndarray, found: dict, rows: list, paper: np.ndarray) -> np.ndarray:
     """Return the strip with the labels of the rows, and nothing of the titles above and below."""
     left, right = found["labels"]
-    strip = np.full((band.shape[0], right - left, 3), PAPER, np.uint8)
+    strip = np.full((band.shape[0], right - left, 3), paper, np.uint8)
     for top, bottom in rows:
         here = slice(
             max(top - found["band"][0] - EDGE, 0), bottom - found["band"][0] + EDGE
@@ -69,9 +79,9 @@ def _labels(band: np.ndarray, found: dict, rows: list) -> np.ndarray:
     return strip
 
 
-def _fitted(part: np.ndarray, room: int) -> np.ndarray | None:
+def _fitted(part: np.ndarray, room: int, paper: np.ndarray) -> np.ndarray | None:
     """Return what is drawn on a part, no wider than a phone; None if it would be too small to be read."""
-    drawn = part.min(axis=-1) < PAPER - 5
+    drawn = np.abs(part.astype(int) - paper).max(axis=-1) > 5
     if not drawn.any():
         return part[:0, :0]
     (y0, y1), (x0, x1) = ((np.flatnonzero(drawn.any(axis))[[0, -1]]) for axis in (1, 0))
@@ -85,14 +95,14 @@ def _fitted(part: np.ndarray, room: int) -> np.ndarray | None:
     return np.asarray(Image.fromarray(part).resize(size, Image.Resampling.LANCZOS))
 
 
-def _below_each_other(parts: list[np.ndarray]) -> bytes:
+def _below_each_other(parts: list[np.ndarray], paper: np.ndarray) -> bytes:
     width = max(part.shape[1] for part in parts) + 2 * GAP
     height = sum(part.shape[0] + GAP for part in parts) + GAP
-    paper = np.full((height, width, 3), PAPER, np.uint8)
+    page = np.full((height, width, 3), paper, np.uint8)
     y = GAP
     for part in parts:
-        paper[y : y + part.shape[0], GAP : GAP + part.shape[1]] = part
+        page[y : y + part.shape[0], GAP : GAP + part.shape[1]] = part
         y += part.shape[0] + GAP
     out = io.BytesIO()
-    Image.fromarray(paper).quantize(128).save(out, format="png", optimize=True)
+    Image.fromarray(page).quantize(128).save(out, format="png", optimize=True)
     return out.getvalue()

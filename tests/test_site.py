@@ -280,10 +280,9 @@ def four_heads(columns: int) -> bytes:
 
 
 def test_on_a_phone_panels_stand_below_each_other_with_the_labels_of_their_rows():
-    stacked = part_of_site("stacked").stacked
-    wide, scale = four_heads(4), 0.8
+    module, wide, scale = part_of_site("stacked"), four_heads(4), 0.8
     before = Image.open(io.BytesIO(wide))
-    after = Image.open(io.BytesIO(stacked(wide, scale)))
+    after = Image.open(io.BytesIO(module.stacked(wide, module.panels_of(wide), scale)))
     assert scale * before.width > 1000
     assert scale * after.width < 390 - 2 * 8
     assert after.height > 3 * before.height
@@ -297,9 +296,11 @@ def test_on_a_phone_panels_stand_below_each_other_with_the_labels_of_their_rows(
 
 
 def test_a_figure_that_a_phone_has_room_for_stays_as_it_is():
-    stacked = part_of_site("stacked").stacked
-    assert stacked(four_heads(1), 0.8) is None
-    assert stacked(png_of(np.zeros((10, 2000, 3), np.uint8)), 1) is None  # no panels
+    module = part_of_site("stacked")
+    for picture in four_heads(1), png_of(np.zeros((10, 2000, 3), np.uint8)):
+        assert module.panels_of(picture) is None
+    narrow = {"columns": [], "labels": (0, 0), "band": (0, 10)}
+    assert module.stacked(png_of(np.zeros((10, 400, 3), np.uint8)), narrow, 1) is None
 
 
 @pytest.mark.slow
