@@ -182,6 +182,26 @@ def test_on_a_phone_large_figures_keep_their_size_and_say_that_they_scroll(page,
     assert page.troubles == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_the_panels_of_a_figure_stand_below_each_other(page, site, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto((site / "notebooks/03_multi_head.html").as_uri(), wait_until="load")
+    figure = page.locator("picture img:visible").first
+    figure.scroll_into_view_if_needed()
+    shown = "e => e.complete && e.currentSrc.replace(/.*_images./, '')"
+    page.wait_for_function(f"e => ({shown})(e)", arg=figure.element_handle())
+    start = {"light": "phone-", "dark": "phone-dark-"}[scheme]
+    assert figure.evaluate(shown).startswith(start)
+    box = figure.bounding_box()
+    assert box["width"] <= 390 - 32 < box["height"]
+    page.set_viewport_size({"width": 1280, "height": 844})
+    page.wait_for_function(
+        f"e => !({shown})(e).startsWith('phone')", arg=figure.element_handle()
+    )
+    assert page.troubles == []
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_what_is_pressed_has_24_pixels(page, site, width):
     page.set_viewport_size({"width": width, "height": 844})
