@@ -21,6 +21,7 @@ answers = Answers(
         cross=["src.expand(-1, -1, L, -1)"],
         masks=["[encoder, decoder, cross]", "tuple(m.mT.contiguous().mT for m in _)"],
     ),
+    survivors=[dict(masks="order")],  # a tuple already
 )  # fmt: skip
 
 
