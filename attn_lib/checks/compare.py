@@ -173,8 +173,8 @@ def _clue(want: Tensor, got: Tensor) -> str:
     if not want.isfinite().all() or want.numel() < 2:
         return ""
 
-    def close(a: Tensor) -> bool:
-        return torch.allclose(a, got, rtol=1e-3, atol=1e-6)
+    def close(a: Tensor) -> bool:  # what it leaves is little of what it explains
+        return bool((a - got).abs().max() <= 0.01 * (want - got).abs().max())
 
     is_square = want.ndim >= 2 and want.shape[-1] == want.shape[-2]
     if is_square and close(want.mT) and not torch.allclose(want, want.mT):

@@ -143,7 +143,7 @@ def built(
             + (
                 f"It has: {', '.join(own)}."
                 if own
-                else "It has none. Is there a `self.` before it?"
+                else "It has none. Is there a `self.` before it, and does a Module or a Parameter stand there, not a list?"
             )
         )
     wanted = {id(own[name]) for name in parameters}  # a layer may have a second name

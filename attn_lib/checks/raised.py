@@ -305,8 +305,8 @@ QUESTIONS = (
     (
         "numpy-has-no-gradient",
         r"Can't call numpy\(\) on Tensor that requires grad",
-        "A gradient cannot go back through NumPy: `detach` would only hide that. Which function of PyTorch's does "
-        "the same to a tensor?",
+        "A gradient cannot go back through NumPy. Is one asked for here? If so, which function of PyTorch's does the "
+        "same to a tensor? If not, what takes a tensor out of the graph?",
     ),
     (
         "dtype-that-numpy-lacks",

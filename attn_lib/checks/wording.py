@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attn_lib.checks.case import Case
+from attn_lib.checks.case import Case, call
 from attn_lib.checks.compare import Difference, compare
 from attn_lib.checks.module_runs import MODULE_RUNS
 from attn_lib.checks.observe import Outcome, named_tensors
@@ -47,7 +47,7 @@ def is_harder(failure: Failure) -> tuple[bool, int]:
 def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Difference | None:
     """Say how an outcome differs from what was wanted, or return None."""
     if case.raises:
-        return _no_value_error(got)
+        return _no_value_error(case, got)
     if got.error is not None and got.error.is_wrong:
         return Difference(got.error.text)
     if got.error is not None:
@@ -74,11 +74,13 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
     return compare(want.values, got.values, task.returns, case.tolerance)
 
 
-def _no_value_error(got: Outcome) -> Difference | None:
+def _no_value_error(case: Case, got: Outcome) -> Difference | None:
     """Say what an answer did instead of raising a ValueError, or return None."""
     if got.error is None:
-        came = ", ".join(map(shown, got.values)) or "nothing"
-        return Difference(f"It should raise a ValueError here, but it returned {came}.")
+        text = "It should raise a ValueError here, but it returned"
+        if case.run is call:  # else the values are what `run` has made of them
+            text += f" {', '.join(map(shown, got.values)) or 'nothing'}"
+        return Difference(f"{text}.")
     if got.error.kind == "ValueError":
         return None
     if got.error.is_wrong:

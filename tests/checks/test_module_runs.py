@@ -121,7 +121,10 @@ def remembers(d_model, head_dim):
             OtherShape,
             "`q_proj.weight` should have shape (2, 3), for (3, 2), but has (3, 2).",
         ),
-        (NoParameters, "It has none. Is there a `self.` before it?"),
+        (
+            NoParameters,
+            "It has none. Is there a `self.` before it, and does a Module or a Parameter",
+        ),
         (no_class, "inherits from `nn.Module`; calling it with (3, 2) returned an int"),
     ],
 )

@@ -157,7 +157,6 @@ What should happen to a token at position 0, and at position 1? Do you count fro
 In which line do you use `positions`? In a chunk that begins at 7, what position has its first token
 in yours?
     positions-ignored  where = torch.arange(x.shape[-2])
-    positions-ignored  where = torch.arange(x.shape[-2]) + positions[0]
 A chunk begins at position 7, because 7 tokens are in a cache. At which position does yours begin?
     positions-restarted  where = _ - positions[0]
     positions-restarted  where = _ - positions.min()
@@ -192,4 +191,12 @@ Give it float16, then float64: which dtype comes out, and which one should?
     dtype-changed  output = placed.float()
     dtype-changed  output = placed
     dtype-changed  output = placed.to(torch.promote_types(x.dtype, torch.float32))
+Positions may have gaps, and come in any order, such as 3, 0, 7. Which ones are they in yours?
+    positions-counted-on  where = torch.arange(x.shape[-2]) + positions[0]
+    positions-counted-on  where = torch.arange(x.shape[-2]) + positions.min()
+    positions-counted-on  where = positions.sort().values
+Turn the pair (1, 0) by +90 degrees: it should become (0, 1). In its second number, which of the two meets the
+cosine, and which the sine?
+    members-exchanged  partner = torch.cat([-second, second], -1) ; source = torch.cat([first, first], -1)
+    members-exchanged  partner = torch.cat([-first, first], -1) ; source = torch.cat([second, second], -1)
 """)

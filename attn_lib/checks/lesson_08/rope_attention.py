@@ -88,6 +88,11 @@ def _(rng):
         "scores up to hundreds apart", 2, 3, 5, 4, scale=20.0, tolerance=1e-2, grad=False
     )
     yield case("float64", 2, 3, 5, 4, torch.float64)
+    # A word reads those that are whole turns away, so that each position shows in the result.
+    turns = torch.arange(300.0)[:, None] + torch.tensor([0.0, -torch.pi / 2])
+    qk, v = torch.tensor([2.0, 0.0]).expand(300, 2), 4 * turns.cos()
+    long = (x[None].bfloat16() for x in (qk, qk, v))
+    yield Case("bfloat16, 300 tokens", (*long, 1), grad=False, tolerance=0.1)
 
 
 # ------------------------------------------------------------------------------- mistakes
@@ -184,4 +189,9 @@ Three axes are asked for, (B, L, H·D). Who puts the heads side by side again?
     not-merged  merged = heads.sum(1)
 Give it float64: which dtype comes out, and which one should?
     dtype-changed  merged = _.float()
+Which whole numbers above 256 are there in bfloat16? Which dtype have your positions?
+    positions-rounded  positions = torch.arange(L).to(q.dtype)
+The angle of the slowest pair at the last token: with which base do you get it, and with which does `apply_rope`?
+    another-base  speeds = 10000.0 => 100.0
+    another-base  speeds = 10000.0 => 1000.0
 """)

@@ -152,4 +152,10 @@ How many columns should the table have, and how many has yours? What became of t
 Print the dtype of your result. Which dtype do embeddings have by default?
     dtype-changed  output = table
     dtype-changed  output = table.half()
+Your table has columns of zeros. Which columns does each of your two assignments fill?
+    overwritten  pairs = torch.stack([cosines, 0 * sines], -1)
+    overwritten  pairs = torch.stack([sines, 0 * cosines], -1)
+    overwritten  pairs = torch.stack([0 * cosines, cosines], -1)
+The cosine of 0 is 1. By how much must you shift a sine to get that, and to which side?
+    sine-shifted-back  cosines = (angles - math.pi / 2).sin()
 """)

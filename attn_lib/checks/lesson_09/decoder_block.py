@@ -125,6 +125,8 @@ def _(rng):
     empty[0, :, 1] = empty[1, :, 3] = False
     masks = dict(mask=empty, context_mask=real("x.x ..."))
     yield case(about, 2, 4, 3, 2, 3, 5, **masks, grad=True)
+    all_pads = dict(context_mask=real("... ..."))
+    yield case("every context is all padding", 2, 4, 3, 2, 3, 5, **all_pads)
     yield case("a mask for each head (H, L, L)", *sizes, mask=some(rng, 3, 5, 5))
     yield case("B = L, a mask (L, L)", 4, 4, 3, 2, 3, 5, mask=some(rng, 4, 4))
     yield case("L = S, no mask", 2, 4, 4, 2, 3, 5)
@@ -186,7 +188,6 @@ What does the second attention read: x, or the context? Change the context: does
     context-not-read  read = self.cross_attn(normed2, normed2)
     context-not-read  read = self.cross_attn(normed2, middle)
     context-not-read  later = middle
-    context-not-read  output = middle + fed
 The first attention is that of x with itself. What reads the context there?
     self-attention-reads-the-context  seen = self.self_attn(normed1, context)
     self-attention-reads-the-context  seen = self.self_attn(normed1, context, mask=None if context_mask is None else context_mask[:, None, None])
@@ -203,6 +204,7 @@ A part reads what the part before has said, and nothing else. What would the sum
 To which x is each result added? What has become of the parts before?
     earlier-parts-lost  later = x + read
     earlier-parts-lost  output = x + fed
+    earlier-parts-lost  output = middle + fed
     earlier-parts-lost  middle = x
 Which part of the block is not heard in your output?
     ff-left-out  output = later

@@ -68,6 +68,7 @@ def _(rng):
     yield case("a hundred numbers", 100, 24, 12)
     yield case("not contiguous", 12, 5, 2, step=2)
     yield case("float64, to its last digits", 12, 5, 2, dtype=torch.float64)
+    yield Case("whole numbers", (torch.arange(9) ** 2, 3, 2), grad=False)
 
 
 # ------------------------------------------------------------------------------- mistakes

@@ -162,4 +162,7 @@ becomes of a float16 that is divided by that?
     dtype-changed  mean = _.float()
     dtype-changed  cleared = h.float() * real.float() ; divisor = count.float().clamp(min=1)
     dtype-changed  cleared = h * real.float() ; divisor = count.float() + 1e-9
+What is 1e-9 in float16? Does it still keep you from dividing by 0?
+    tiny-in-float16  divisor = count.to(h.dtype).clamp(min=1e-9)
+    tiny-in-float16  divisor = count.to(h.dtype) + 1e-9
 """)

@@ -112,6 +112,7 @@ def _(rng):
     yield case("all sizes different", random(2, 3, 8, 6), 4)
     yield case("a window that does not divide the length", random(2, 3, 10, 6), 3)
     yield case("a long text, a small window", random(1, 2, 25, 5), 2)
+    yield case("a hundred tokens, a window of 40", random(1, 1, 100, 2), 40, grad=False)
     yield case("a window of all but one", random(2, 2, 7, 3), 6)
     yield case("the window is the length", random(1, 3, 6, 10), 6)
     yield case("the window is longer than the text", random(2, 1, 4, 6), 9)
@@ -259,6 +260,8 @@ One thing is asked for. What do you return beside it?
 The output has the shape of q. Which of your steps moves or joins axes that it should not?
     output-in-another-layout  output = (_).transpose(1, 2)
     output-in-another-layout  output = (_).transpose(1, 2).flatten(2)
+`unfold` puts the window last: (B, H, L, D, W). Does `reshape` make two axes change places?
+    reshaped-not-transposed  windows_k = padded_k.unfold(-2, window, 1).flatten(-2).unflatten(-1, (window, D)).mT ; windows_v = padded_v.unfold(-2, window, 1).flatten(-2).unflatten(-1, (window, D)).mT
 """)
 
 

@@ -150,6 +150,8 @@ def _(rng):
         yield damaged(about, _written(drawn, nested, sha256="".join(digits)))
     yield damaged("an empty hash", _written(drawn, nested, sha256=""))
     yield damaged("half of the hash", _written(drawn, nested, sha256=digest[:32]))
+    yield damaged("a digit behind the hash", _written(drawn, nested, sha256=digest + "0"))
+    yield damaged("a digit before the hash", _written(drawn, nested, sha256="0" + digest))
     yield damaged("no hash in the metadata", _written(drawn, nested, sha256=None))
     yield damaged("no config in the metadata", _written(drawn, nested, config=None))
     about = "no config in the metadata, and the hash that of an empty one"

@@ -171,8 +171,6 @@ Does your scale know of the 127? What should `q * scale` be?
 Symmetric means that 0 stays 0. What is subtracted or added in yours, and how should the one who reads it know?
     shifted  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 255 ; steps = (numbers - numbers.amin(1, keepdim=True)) / scale - 128 ; kept = rounded.clamp(-128, 127)
     shifted  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 254 ; steps = (numbers - numbers.amin(1, keepdim=True)) / scale - 127
-    shifted  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 255
-    shifted  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 254
     shifted  numbers = weight.float() - weight.float().mean(1, keepdim=True)
     shifted  kept = rounded + 128 ; q = kept.to(torch.uint8)
 What becomes of a negative number in yours?
@@ -214,4 +212,7 @@ Two things are asked for, q first. What do you return, and in which order?
     returned-otherwise  return = q * scale
     returned-otherwise  return = q, scale, torch.zeros_like(scale)
     returned-otherwise  return = q, scale.item() if len(scale) == 1 else scale.tolist()
+The largest absolute value of a row becomes 127. Which step does yours have for a row of 1 and 3?
+    range-for-the-largest  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 255
+    range-for-the-largest  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 254
 """)

@@ -399,8 +399,10 @@ CHANGED = "The given `module` is not the same after the call"
 def _what_changed(module: nn.Module, was: nn.Module, before: dict[str, tuple]) -> str:
     """Say what differs from a module that nobody changed, or lies elsewhere in memory; "" for nothing."""
     now, kept = _parts(module), was.state_dict(keep_vars=True)
-    if now.keys() != before.keys() or module.training != was.training:
+    if now.keys() != before.keys():
         return f"{CHANGED}."
+    if module.training != was.training:
+        return f"{CHANGED}: look at its `training`."
     for name, (tensor, *lies) in now.items():
         right = kept[name]
         same = {

@@ -109,7 +109,6 @@ Which eps do you use: the one of `__init__`, and as it is?
     eps-not-the-given-one  eps = 1e-5
     eps-not-the-given-one  eps = 1e-8
     eps-not-the-given-one  above_zero = mean + self.eps**2
-    eps-not-the-given-one  above_zero = mean.clamp(min=self.eps)
     eps-not-the-given-one  eps = torch.finfo(torch.float32).eps
     eps-not-the-given-one  above_zero = mean + torch.finfo(x.dtype).eps
 What is `0.0 or 1e-5` in Python? Which eps do you use if 0 is given?
@@ -197,6 +196,8 @@ Give it float16: which dtype comes out, and which one should?
     dtype-changed  rounded = normed ; output = rounded * self.weight
 Nobody asked to add x here. Who will do that later?
     residual-added  output = _ + x
+Is eps added to the mean, or does yours only stand in where the mean is smaller?
+    eps-as-a-floor  above_zero = mean.clamp(min=self.eps)
 """)
 
 
