@@ -68,15 +68,9 @@ CLUE = (
     "attn_lib/checks/compare.py",
     "_clue",
 )  # where a relation to what was expected is said
-CLOSE = "attn_lib/checks/compare.py", "_clue.close"
 # Another bound would do as well, and a number that is the bound itself does not come.
 HARMLESS |= dict.fromkeys(
     [
-        (
-            *CLOSE,
-            "torch.allclose(a, got, rtol=0.001, atol=1e-06) -> "
-            "torch.allclose(got, a, rtol=0.001, atol=1e-06)",
-        ),
         (*CLUE, "abs(factor) > 1e-06 -> abs(factor) >= 1e-06"),
         (*CLUE, "abs(factor - 1) > 0.001 -> abs(factor - 1) >= 0.001"),
         (
@@ -105,7 +99,6 @@ HARMLESS["attn_lib/checks/progress_table.py", "_as_text", "True -> False"] = "of
 
 # Numbers that could as well be a little larger or smaller: by module and place.
 BOUNDS: dict[tuple[str, str], tuple[int | float, ...]] = {
-    CLOSE: (0.001, 1e-06),
     CLUE: (0.001, 1e-06),
     ("attn_lib/checks/drill.py", ""): (100,),
     ("attn_lib/checks/judge.py", ""): (45.0,),
