@@ -24,7 +24,7 @@ from pathlib import Path
 from attn_lib.checks import Task, tasks
 from attn_lib.checks.mistakes import known
 from attn_lib.grading.grade import worth_points
-from tests.grading.hostile import HONEST, HOSTILE, KEEPS_IT
+from tests.grading.attacks import HONEST, HOSTILE
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = (
@@ -274,9 +274,9 @@ def strange(rng: random.Random) -> Iterator[Learner]:
 def hostile(rng: random.Random, port: int) -> Iterator[Learner]:
     """Each hostile notebook with one honest answer, worth a point."""
     while True:
-        for name, cells in HOSTILE.items():
-            honest = [*(c.replace("PORT", str(port)) for c in cells), HONEST]
-            least = 1 if name in KEEPS_IT else 0
+        for name, attack in HOSTILE.items():
+            honest = [attack.cell.replace("PORT", str(port)), HONEST]
+            least = 1 if attack.keeps else 0
             yield Learner(f"hostile: {name}", {"01.ipynb": packed(honest)}, 1, least, 1)
 
 

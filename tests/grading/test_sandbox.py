@@ -11,7 +11,7 @@ import pytest
 from attn_lib.grading import sandbox
 from attn_lib.grading.submission_judge import Judge
 from attn_lib.grading.visible_course import course_for
-from tests.grading.hostile import HONEST, HOSTILE
+from tests.grading.attacks import HONEST, HOSTILE
 
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 
@@ -243,7 +243,7 @@ def test_without_namespaces_each_submission_has_a_sandbox_of_its_own(together):
 )  # fmt: skip
 def test_without_namespaces_the_hostile_gain_nothing_either(name, together, monkeypatch):
     monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 2.5)
-    verdicts = judged(*HOSTILE[name], HONEST)
+    verdicts = judged(HOSTILE[name].cell, HONEST)
     earned = {task for task, verdict in verdicts.items() if verdict.points}
     assert earned <= {"attention_scores"}
     assert all(verdict.message for verdict in verdicts.values())

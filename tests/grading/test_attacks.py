@@ -12,10 +12,9 @@ import pytest
 from attn_lib.checks.task import find_task
 from attn_lib.grading import sandbox
 from attn_lib.grading.submission_judge import Judge
-from tests.grading.attacks import ATTACKS, CELLS, START, TOLD
-from tests.grading.hostile import HONEST, HOSTILE, KEEPS_IT
+from tests.grading.attacks import CELLS, HONEST, HOSTILE, SILENCED
 
-pytestmark = pytest.mark.usefixtures("sandbox_works")
+pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 
 
 @pytest.fixture
@@ -60,42 +59,48 @@ def heard(monkeypatch):
 
 
 def judged(attack, port, kept, *, unsafe=False):
-    """Return the verdicts by task, and all that the judge says of the attack."""
+    """Return the verdicts on an attack and on the honest answer behind it."""
     cell = attack.cell.replace("PORT", str(port)).replace("KEEP", repr(str(kept)))
     judge = Judge([cell, HONEST], 1, seed=11, unsafe=unsafe)
-    verdicts = {verdict.task: verdict for verdict in judge.verdicts()}
-    return verdicts, verdicts["stable_softmax"].evidence
+    return {verdict.task: verdict for verdict in judge.verdicts()}
 
 
-def hurry(monkeypatch, told):
-    """Wait less for what never ends; all else has its time, also on a busy machine."""
-    for name in ("CASE_SECONDS", "CELL_SECONDS"):
-        seconds = 2.5 if "too long" in told else 60.0
-        monkeypatch.setattr(f"attn_lib.grading.submission_judge.{name}", seconds)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_submission_earns_nothing_it_did_not_do(
     name, listener, kept, heard, monkeypatch
 ):
     monkeypatch.setenv("HOST_SECRET", "secret")
     attack, (port, arrived, _) = HOSTILE[name], listener
-    hurry(monkeypatch, attack.told)
+    # Wait less for what never ends; all else has its time, also on a busy machine.
+    for limit in ("CASE_SECONDS", "CELL_SECONDS"):
+        seconds = 2.5 if "too long" in attack.told else 60.0
+        monkeypatch.setattr(f"attn_lib.grading.submission_judge.{limit}", seconds)
     start = time.monotonic()
-    verdicts, said = judged(attack, port, kept)
-    assert time.monotonic() - start < 200  # it ends, also on a busy machine
+    verdicts = judged(attack, port, kept)
+    assert time.monotonic() - start < 200
+    said = verdicts["stable_softmax"].evidence
     assert re.search(attack.told, said), f"it did not take place: {said}"
     assert any(header.startswith(attack.forged) for header in heard), "it never arrived"
     earned = {task: verdict.points for task, verdict in verdicts.items() if verdict.points}
     assert set(earned) <= {"attention_scores"}, str(verdicts["stable_softmax"])
-    assert earned == {"attention_scores": 1} or name not in KEEPS_IT
+    assert earned or not attack.keeps
     assert all(verdict.message for verdict in verdicts.values())
     assert arrived == []
     assert kept.read_text() == "unharmed"
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("name", SILENCED)
+def test_a_rule_that_is_silenced_inside_holds_outside(name):
+    attack = SILENCED[name]
+    with Judge([attack.cell], attack.lesson, seed=11) as judge:
+        verdict = judge.verdict(find_task(attack.task))
+        assert (judge.broken, judge.fatal) == ({}, {})  # it was replaced
+    assert verdict.points == 0
+    assert verdict.status in ("wrong", "error") or "None" in attack.told
+    said = f"{verdict.mistake} {verdict.evidence} {verdict.question}"
+    assert re.search(attack.told, said), said
+
+
 def test_without_the_sandbox_the_same_attacks_do_harm(listener, kept):
     """So that the ones above are attacks, and what keeps them off is the sandbox."""
     port, arrived, thread = listener
@@ -106,46 +111,10 @@ def test_without_the_sandbox_the_same_attacks_do_harm(listener, kept):
     assert kept.read_text() == "stolen"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lesson", ATTACKS)
-def test_attacks_written_without_a_look_at_the_grader_gain_nothing(
-    lesson, listener, monkeypatch
-):
-    monkeypatch.setenv("ATTN_GRADING_SEED", "11")
-    port, arrived, _ = listener
-    cells = [text.replace("PORT", str(port)) for text in (START, *ATTACKS[lesson].values())]
-    for _ in range(2 if lesson == 10 else 1):  # there, they leave notes for who comes next
-        with Judge(cells, lesson, seed=11) as judge:
-            for name in ATTACKS[lesson]:
-                hurry(monkeypatch, TOLD[name])
-                verdict = judge.verdict(find_task(name))
-                assert verdict.points == 0, name
-                assert re.search(TOLD[name], verdict.evidence), (
-                    f"{name}: {verdict.evidence}"
-                )
-            assert (judge.broken, judge.fatal) == ({}, {})
-    assert arrived == []
-
-
-@pytest.mark.slow
-def test_hostile_cells_are_left_out_and_the_honest_one_counts(monkeypatch):
-    outside = Path("/tmp/attn-shell"), Path("/tmp/attn-bash")
-    cells = [cell for _, cell in CELLS.values()]
-    with Judge([*cells, HONEST], 1, seed=11) as judge:
+def test_cells_that_cannot_be_run_are_left_out_and_the_honest_one_counts():
+    with Judge([*CELLS, HONEST], 1, seed=11) as judge:
         assert judge.verdict(find_task("attention_scores")).points == 1
     assert judge.fatal == {}
-    for number, (raised, _) in enumerate(CELLS.values()):
+    for number, raised in enumerate(CELLS.values()):
         assert re.fullmatch(raised, judge.broken.get(number, "")), (number, judge.broken)
-    assert not any(path.exists() for path in outside)
-
-
-def test_there_are_enough_of_every_kind():
-    assert len(HOSTILE) >= 30
-    assert sum(map(len, ATTACKS.values())) + len(CELLS) >= 40
-
-
-def test_after_all_of_them_an_honest_submission_gets_its_point():
-    [verdict] = [
-        v for v in Judge([HONEST], 1, seed=11).verdicts() if v.task == "attention_scores"
-    ]
-    assert verdict.status == "passed"
+    assert not Path("/tmp/attn-shell").exists()
