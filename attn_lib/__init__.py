@@ -11,19 +11,9 @@ from attn_lib.cross_attention import CrossAttention, encoder_decoder_masks
 from attn_lib.decoding import greedy_decode, next_token_loss
 from attn_lib.efficient import chunked_attention, sliding_window_attention
 from attn_lib.grouped_query import GroupedQueryAttention, mean_pool_kv, repeat_kv
-from attn_lib.head_control import (
-    diversity_loss,
-    gated_heads,
-    head_importance,
-    masked_heads,
-)
+from attn_lib.head_control import diversity_loss, gated_heads, head_importance, masked_heads
 from attn_lib.kv_cache import KVCache, kv_cache_bytes
-from attn_lib.masks import (
-    causal_mask,
-    masked_softmax,
-    padding_mask,
-    sliding_window_mask,
-)
+from attn_lib.masks import causal_mask, masked_softmax, padding_mask, sliding_window_mask
 from attn_lib.memory_meter import MemoryMeter
 from attn_lib.models import (
     Forecaster,

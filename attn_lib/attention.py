@@ -22,13 +22,13 @@ from attn_lib.shapes import full_mask
 
 # (q, k, v, *, mask=None, is_causal=False, bias=None) -> (output, weights or None)
 Kernel = Callable[..., tuple[Tensor, Any]]
-# (q, k, start) -> (q, k, bias or None): what a scheme of `positions` does inside attention
+# (q, k, start) -> (q, k, bias or None): a scheme of `positions`, as attention calls it
 PositionScheme = Callable[..., tuple[Tensor, Tensor, Any]]
 
 
 @runtime_checkable
 class Cache(Protocol):
-    """What an attention module asks of a cache: see `KVCache`."""
+    """The part of `KVCache` that attention modules need."""
 
     length: int
 
@@ -53,7 +53,7 @@ def einsum_attention(
         v: values (..., S, Dv), or (B, Hkv, S, Dv).
         mask: boolean, broadcastable to (..., L, S), True where a query may attend.
         is_causal: also forbid every key that comes after the query (see `causal_mask`).
-        bias: added to the scores, broadcastable to (..., L, S): what some positions are made of.
+        bias: added to the scores, broadcastable to (..., L, S); some position schemes use it.
 
     Returns:
         The output (..., L, Dv) and the weights (..., L, S). Each row of weights sums to 1, or is

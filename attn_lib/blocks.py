@@ -1,4 +1,4 @@
-"""What stands around attention: a path that nothing bends, norms, and a network for each token."""
+"""Transformer blocks: attention and a feed-forward network, with norms and residual connections."""
 
 from collections.abc import Callable
 
@@ -74,7 +74,7 @@ class PreNormBlock(nn.Module):
 
 
 class PostNormBlock(PreNormBlock):
-    """The block of 2017: the norm comes after the addition, so it bends the path of x as well.
+    """The block of 2017: each norm comes after the addition, on the residual path itself.
 
     x = norm1(x + attn(x)),  x = norm2(x + ff(x))
 

@@ -1,4 +1,4 @@
-"""Models that predict the next token: how they are trained, and how they write."""
+"""Next-token prediction: the loss to train with, and greedy decoding."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from torch import Tensor
 def next_token_loss(
     logits: Float[Tensor, "b l v"], ids: Int[Tensor, "b l"], pad_id: int
 ) -> Float[Tensor, ""]:
-    """Return the cross-entropy of guesses at the next token, where there is a real one.
+    """Return the cross-entropy of predicting each next token, padding left out.
 
     The logits at place i are a guess at the token at i + 1: teacher forcing, every place at once.
 

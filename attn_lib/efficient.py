@@ -97,7 +97,7 @@ def sliding_window_attention(
 
 
 class _Sight(NamedTuple):
-    """Which keys the queries see, by their places alone, and in which blocks they are read."""
+    """The keys that each query may see by position, and the blocks they are read in."""
 
     q_len: int
     kv_len: int

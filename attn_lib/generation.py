@@ -1,4 +1,4 @@
-"""How a language model writes: a token is chosen and becomes the next input; caches hold the rest.
+"""Text generation: choose a token, feed it back to the model, repeat; caches hold what was read.
 
 A model is anything with `model(ids, caches=...)`, which returns logits (B, L, V), and with
 `model.new_caches(batch_size, max_len)`: see `LanguageModel` and `Llama`.
@@ -33,7 +33,7 @@ def generate(
     new = written = ids
     with (
         torch.inference_mode()
-    ):  # quicker than no_grad: a token is hundreds of small operations
+    ):  # quicker than no_grad, as a token is many small operations
         for _ in range(max_new_tokens):
             new = model(new, caches=caches)[:, -1].argmax(-1, keepdim=True)
             written = torch.cat([written, new], dim=1)
@@ -50,7 +50,7 @@ def stream(
     top_p: float = 1.0,
     generator: torch.Generator | None = None,
 ) -> Iterator[int]:
-    """Yield one token after another; who has enough stops asking.
+    """Yield tokens, each chosen from the model's logits, until the caller stops.
 
     Args:
         model: see above, here with `last=True` as in `Llama`.

@@ -3,12 +3,7 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attn_lib.attention import (
-    Kernel,
-    PositionScheme,
-    einsum_attention,
-    fused_attention,
-)
+from attn_lib.attention import Kernel, PositionScheme, einsum_attention, fused_attention
 from attn_lib.kv_cache import KVCache
 from attn_lib.multi_head import merge_heads, split_heads
 from attn_lib.shapes import check_widths

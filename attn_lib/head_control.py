@@ -56,7 +56,7 @@ def head_importance(
     *,
     device: torch.device | str | None = None,
 ) -> Float[Tensor, " h"]:
-    """How strongly the loss would react to a small change of each head: one forward, one backward.
+    """Return how strongly the loss reacts to a small change of each head, by one backward pass.
 
     importance_h = |d loss / d m_h|  at  m = (1, ..., 1)
 
@@ -147,7 +147,7 @@ def diversity_loss(weights: Float[Tensor, "b h l s"]) -> Float[Tensor, ""]:
 def _heads(
     attn: MultiHeadAttention, x: Tensor, mask: Tensor | None, is_causal: bool
 ) -> Tensor:
-    """What the heads say (B, H, L, D), before o_proj mixes them."""
+    """Return the outputs of the heads (B, H, L, D), before o_proj mixes them."""
     check_widths(attn.q_proj.in_features, x=x)
     layers = (attn.q_proj, attn.k_proj, attn.v_proj)
     q, k, v = (split_heads(layer(x), attn.num_heads) for layer in layers)

@@ -1,4 +1,4 @@
-"""How much memory a piece of code takes, and which operation takes it."""
+"""A meter of the memory that a piece of code takes, and of the operation that takes most."""
 
 import weakref
 from collections import Counter
@@ -43,10 +43,8 @@ class MemoryMeter(TorchDispatchMode):
         self.where = "nothing was made"
         # Of each memory that is alive, by the id of its storage.
         self._bytes: dict[int, int] = {}
-        self._rank = (
-            0,
-            0,
-        )  # of the largest: its size, and its bytes if that is another number
+        # Of the largest: its size, and its bytes if that is another number.
+        self._rank = (0, 0)
         self._ignored = {id(s): s for s in (t.untyped_storage() for t in ignore)}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None):

@@ -25,7 +25,7 @@ class MissingWeights(RuntimeError):
 
 
 class Attention(NamedTuple):
-    """What the encoder looked at: one label a token, and weights (layers, H, L, L)."""
+    """Attention weights of the encoder (layers, H, L, L), and one label a token."""
 
     tokens: list[str]
     weights: Float[Tensor, "layers h l l"]

@@ -1,4 +1,4 @@
-"""A learner's attention in a real model, with positions and a cache, though it knows of neither.
+"""An adapter that gives a learner's attention module positions and a cache.
 
 The module of exercise 04 has four projections and `forward(x, mask)`. Whatever a language model needs
 besides happens before: the projections that we put into it return queries and keys that are turned

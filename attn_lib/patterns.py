@@ -103,9 +103,7 @@ def weighted_value_norms(
     return weights * v.norm(dim=-1)[:, :, None]  # (B, H, 1, S): one length for each key
 
 
-def attention_rollout(
-    layers: Sequence[Float[Tensor, "b _ l l"]],
-) -> Float[Tensor, "b l l"]:
+def attention_rollout(layers: Sequence[Float[Tensor, "b _ l l"]]) -> Float[Tensor, "b l l"]:
     """Follow attention through all layers: how much of each input token reaches each output.
 
     R = A'_n ... A'_2 A'_1 with A' = (A + I) / 2, where A is the mean over heads and I stands for the

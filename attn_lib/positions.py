@@ -1,4 +1,4 @@
-"""Who tells a head the order of the words: five ways, and one argument that fits them all.
+"""Position schemes: sinusoidal, learned, RoPE, ALiBi and T5's buckets, with one interface.
 
 Without positions, attention sees a set. A scheme acts in one of two places: it adds something to the
 embeddings (`add`, once, at the bottom of a model), or it acts inside attention (`forward`: turns queries
@@ -162,17 +162,14 @@ def _relative(q_len: int, kv_len: int) -> Int[Tensor, "l s"]:
 
 
 class Positions(nn.Module):
-    """No positions at all: what every scheme does in the place where it does nothing."""
+    """The base class: no positions; each scheme overrides one of the two methods."""
 
     def add(self, x: Float[Tensor, "b l e"], start: int = 0) -> Float[Tensor, "b l e"]:
         """Add positions to embeddings (B, L, E), of which the first stands at `start`."""
         return x
 
     def forward(
-        self,
-        q: Float[Tensor, "b h l d"],
-        k: Float[Tensor, "b hkv l d"],
-        start: int = 0,
+        self, q: Float[Tensor, "b h l d"], k: Float[Tensor, "b hkv l d"], start: int = 0
     ) -> tuple[Tensor, Tensor, Float[Tensor, "h l s"] | None]:
         """Give positions to queries and keys inside attention, before the keys are cached.
 
@@ -237,10 +234,7 @@ class RoPE(Positions):
         self.base, self.squeeze = base, squeeze
 
     def forward(
-        self,
-        q: Float[Tensor, "b h l d"],
-        k: Float[Tensor, "b hkv l d"],
-        start: int = 0,
+        self, q: Float[Tensor, "b h l d"], k: Float[Tensor, "b hkv l d"], start: int = 0
     ) -> tuple[Tensor, Tensor, None]:
         """Turn queries and keys; see `Positions.forward`."""
         positions = torch.arange(start, start + q.shape[-2], device=q.device) / self.squeeze
@@ -255,10 +249,7 @@ class ALiBi(Positions):
     """A penalty for distance, added to the scores (see `alibi_bias`); nothing is learned."""
 
     def forward(
-        self,
-        q: Float[Tensor, "b h l d"],
-        k: Float[Tensor, "b hkv l d"],
-        start: int = 0,
+        self, q: Float[Tensor, "b h l d"], k: Float[Tensor, "b hkv l d"], start: int = 0
     ) -> tuple[Tensor, Tensor, Float[Tensor, "h l s"]]:
         """Return the bias beside queries and keys as they are; see `Positions.forward`."""
         heads, length = q.shape[1:3]
@@ -278,10 +269,7 @@ class T5Bias(Positions):
         self.max_distance = max_distance
 
     def forward(
-        self,
-        q: Float[Tensor, "b h l d"],
-        k: Float[Tensor, "b hkv l d"],
-        start: int = 0,
+        self, q: Float[Tensor, "b h l d"], k: Float[Tensor, "b hkv l d"], start: int = 0
     ) -> tuple[Tensor, Tensor, Float[Tensor, "h l s"]]:
         """Return the bias beside queries and keys as they are; see `Positions.forward`."""
         length = q.shape[2]

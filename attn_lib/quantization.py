@@ -1,4 +1,4 @@
-"""Weights as small whole numbers: one byte each instead of four, and one scale for each row."""
+"""Weights as small integers: one byte each instead of four, and one scale for each row."""
 
 import copy
 
@@ -63,7 +63,7 @@ def dequantize_int8(
 
 
 class Int8Linear(nn.Module):
-    """What an `nn.Linear` computes, with its weight in int8: y = x (q * scale)^T + b.
+    """An `nn.Linear` with its weight in int8: y = x (q * scale)^T + b.
 
     Only the weight is rounded. For one token, a kernel of PyTorch turns it back inside the product (x is
     rounded to bfloat16 there); for more, it is turned back first: that saves memory, not time.
@@ -107,7 +107,7 @@ class Int8Linear(nn.Module):
 
 
 class Float16Linear(nn.Module):
-    """What an `nn.Linear` computes, with its weight in float16 and all else in float32.
+    """An `nn.Linear` with its weight in float16 and all else in float32.
 
     The kernel (FBGEMM, for x86 processors) turns the weight back inside the product, at the speed of
     memory.

@@ -1,4 +1,4 @@
-"""What the attention functions check before they compute: shapes that fit, a mask that broadcasts."""
+"""Checks of the attention functions' arguments: shapes that fit, a mask that broadcasts."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Generate exercises/ from solutions/ with nbgrader: what `make exercises` does.
+"""Generate exercises/ from solutions/ with nbgrader (`make exercises`).
 
 A file in exercises/ that somebody has worked in is never overwritten: learners write their answers
 there. It counts as worked in when it is neither what git has at HEAD nor what this script wrote.

@@ -1,4 +1,4 @@
-"""Run notebooks and store what they print: what `make notebooks` does.
+"""Run notebooks and store their outputs (`make notebooks`).
 
 A notebook is written back only if every cell ran (cells tagged `raises-exception` may raise). What
 differs from run to run for no reason - times, widget states, versions - is not stored.

@@ -1,1 +1,1 @@
-"""What the lessons work on: the small example, and real data."""
+"""Data of the lessons: the small example, and real texts, series and pictures."""

@@ -1,4 +1,4 @@
-"""What the authors of Python's own modules say about their functions and classes, sorted by topic.
+"""Docstrings of Python's own modules, sorted by topic.
 
 The docstrings are read from the standard library of the Python that runs (PSF license); nothing is
 imported, and nothing is copied into this course. They differ a little from version to version, so no

@@ -83,7 +83,7 @@ class Ablation(Scene):
         """Measure all 2^H combinations with loss_fn(head_mask), head_mask (H,) of zeros and ones.
 
         Args:
-            loss_fn: what `head_importance` takes.
+            loss_fn: as in `head_importance`.
             num_heads: H, at most 8.
             options: names, largest_weights.
 

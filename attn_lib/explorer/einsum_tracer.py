@@ -1,4 +1,4 @@
-"""Scene 3: where one number of an einsum comes from, term by term."""
+"""Scene 3: one number of an einsum, computed term by term."""
 
 import re
 from typing import Any

@@ -8,13 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attn_lib.explorer.scene import Scene, check_scores, rounded
-from attn_lib.explorer.still import (
-    MASKED,
-    Still,
-    label_width,
-    score_color,
-    weight_color,
-)
+from attn_lib.explorer.still import MASKED, Still, label_width, score_color, weight_color
 from attn_lib.masks import causal_mask, masked_softmax, padding_mask, sliding_window_mask
 from attn_lib.plotting.labels import numbered
 

@@ -1,4 +1,4 @@
-"""Scene 1: what the divisor of the scores does to the softmax, from narrow to wide heads."""
+"""Scene 1: the effect of the scores' divisor on the softmax, from narrow to wide heads."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the scenes share: a figure that holds a picture, and a script that brings it to life."""
+"""Base class of the scenes: a figure with a picture, and a script that makes it interactive."""
 
 import hashlib
 import html

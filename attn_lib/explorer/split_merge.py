@@ -1,4 +1,4 @@
-"""Scene 4: where each number goes when heads are split off and merged again."""
+"""Scene 4: the path of each number when heads are split and merged again."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Small SVG pictures written by hand: what a scene shows where no script runs."""
+"""Small SVG pictures, which a scene shows where no script runs."""
 
 import html
 import math

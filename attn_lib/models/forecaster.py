@@ -12,7 +12,7 @@ from attn_lib.positions import RoPE
 def make_windows(
     series: Float[Tensor, " t"], context_len: int, horizon: int
 ) -> tuple[Float[Tensor, "n context"], Float[Tensor, "n horizon"]]:
-    """Cut every window out of a series: what was known, and what came right after it.
+    """Cut a series into windows of known values, each with the values that follow it.
 
     Args:
         series: (T,).
@@ -56,13 +56,7 @@ class Forecaster(nn.Module):
     """
 
     def __init__(
-        self,
-        horizon: int,
-        d_model: int,
-        num_heads: int,
-        num_layers: int,
-        *,
-        patch: int = 1,
+        self, horizon: int, d_model: int, num_heads: int, num_layers: int, *, patch: int = 1
     ):
         super().__init__()
         self.patch = patch

@@ -91,10 +91,7 @@ def test_half_precision_stays_near_float64():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda m, x, c: m(c, x),
-            r"context of shape \(B, length, 8\), got \(2, 5, 12\)",
-        ),
+        (lambda m, x, c: m(c, x), r"context of shape \(B, length, 8\), got \(2, 5, 12\)"),
         (
             lambda m, x, c: m(x, c, context_mask=torch.ones(2, 5).bool()),
             r"context_mask of shape \(2, 7\) \(B, S\), got \(2, 5\)",

@@ -1,13 +1,7 @@
 import pytest
 import torch
 
-from attn_lib.data.suitcase_sentences import (
-    CONTAINERS,
-    THINGS,
-    sentences,
-    text,
-    vocabulary,
-)
+from attn_lib.data.suitcase_sentences import CONTAINERS, THINGS, sentences, text, vocabulary
 
 
 def test_the_first_sentence_is_the_running_one():

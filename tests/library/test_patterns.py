@@ -284,8 +284,7 @@ def test_weights_that_are_not_square_raise_value_error(measure):
 
 
 @pytest.mark.parametrize(
-    "layers",
-    [[], [(1, 2, 3, 3), (1, 2, 4, 4)], [(1, 2, 3, 3), (2, 2, 3, 3)]],
+    "layers", [[], [(1, 2, 3, 3), (1, 2, 4, 4)], [(1, 2, 3, 3), (2, 2, 3, 3)]]
 )
 def test_layers_that_do_not_fit_raise_value_error(layers):
     with pytest.raises(ValueError, match="expected layers"):

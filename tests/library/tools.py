@@ -1,4 +1,4 @@
-"""What several tests of the library need."""
+"""Helpers that several tests of the library share."""
 
 import math
 
