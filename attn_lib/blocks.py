@@ -1,7 +1,5 @@
 """Transformer blocks: attention and a feed-forward network, with norms and residual connections."""
 
-from collections.abc import Callable
-
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -29,7 +27,6 @@ class PreNormBlock(nn.Module):
         d_ff: the width inside the feed-forward network, often 4 E.
         dropout: the share of numbers that training drops from what is added to x.
         positions: how the attention tells places apart.
-        norm: makes a norm of width E.
 
     Raises:
         ValueError: num_heads does not divide d_model.
@@ -46,12 +43,11 @@ class PreNormBlock(nn.Module):
         *,
         dropout: float = 0.0,
         positions: Positions | None = None,
-        norm: Callable[[int], nn.Module] = nn.LayerNorm,
     ):
         super().__init__()
-        self.norm1 = norm(d_model)
+        self.norm1 = nn.LayerNorm(d_model)
         self.attn = MultiHeadAttention(d_model, num_heads, positions=positions)
-        self.norm2 = norm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
         self.ff = feed_forward(d_model, d_ff)
         self.dropout = nn.Dropout(dropout)
 

@@ -10,6 +10,8 @@ INK, SOFT, LINE = "#1b1f24", "#57606a", "#d3d9e0"
 BLUE, ORANGE, PALE_BLUE, PALE_ORANGE = "#0b3c6f", "#b34700", "#cfe0f2", "#fbdcc2"
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
 MASKED, PANEL = "#dddddd", "#f3f5f8"
+DEFAULTS = {"fill": INK, "stroke": "none", "stroke-width": "1"}
+DEFAULTS |= {"text-anchor": "start", "font-size": "12"}
 # The relative luminance at which black and white text have the same contrast (WCAG).
 DARK = 0.179
 
@@ -38,17 +40,9 @@ class Still:
         turn: float = 0,
     ) -> None:
         """Write words whose middle line is at y; `turn` is in degrees."""
-        x_, y_ = _n(x), _n(y + 0.35 * size)
-        turned = f"rotate({turn:g} {_n(x)} {_n(y)})" if turn else ""
-        look = {
-            "x": (x_, ""),
-            "y": (y_, ""),
-            "text-anchor": (anchor, "start"),
-            "fill": (color, INK),
-            "font-size": (f"{size:g}", "12"),
-            "font-weight": ("600" if bold else "", ""),
-            "transform": (turned, ""),
-        }
+        look = {"x": _n(x), "y": _n(y + 0.35 * size), "text-anchor": anchor, "fill": color}
+        look |= {"font-size": f"{size:g}", "font-weight": "600" if bold else ""}
+        look["transform"] = f"rotate({turn:g} {_n(x)} {_n(y)})" if turn else ""
         self._add("text", look, html.escape(str(words), quote=False))
 
     def rect(
@@ -60,15 +54,13 @@ class Still:
         fill: str,
         stroke: str = "none",
     ) -> None:
-        self._add("path", {"d": (_box(x, y, width, height), ""), "fill": (fill, INK),
-                           "stroke": (stroke, "none")})  # fmt: skip
+        self._path(_box(x, y, width, height), fill, stroke)
 
     def line(
         self, points: Sequence[tuple[float, float]], color: str = SOFT, width: float = 1
     ) -> None:
         path = "M" + "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
-        self._add("path", {"d": (path, ""), "fill": ("none", INK), "stroke": (color, "none"),
-                           "stroke-width": (f"{width:g}", "1")})  # fmt: skip
+        self._path(path, "none", color, f"{width:g}")
 
     def grid(
         self,
@@ -79,23 +71,20 @@ class Still:
         words: Sequence[Sequence[str]] | None = None,
     ) -> None:
         """Draw cells in rows: a color each (MASKED is hatched), and perhaps words in them."""
-        places: dict[
-            str, list[tuple[float, float]]
-        ] = {}  # one path for each color is short
+        places: dict[str, list[tuple[float, float]]] = {}  # one path a color is short
         for i, row in enumerate(fills):
             for j, fill in enumerate(row):
                 places.setdefault(fill, []).append((x + j * size, y + i * size))
         for fill, corners in places.items():
             path = "".join(_box(left, top, size, size) for left, top in corners)
-            look = {"d": (path, ""), "fill": (fill, INK), "stroke": ("#fff", "none")}
-            self._add("path", look | {"stroke-width": ("1" if size >= 14 else "0.4", "1")})
+            self._path(path, fill, "#fff", "1" if size >= 14 else "0.4")
         hatch = "".join(
             f"M{_n(left)} {_n(top + t * size)}L{_n(left + t * size)} {_n(top)}"
             for left, top in places.get(MASKED, ())
             for t in (0.33, 0.67, 1.0)
         )
         if hatch:
-            self._add("path", {"d": (hatch, ""), "stroke": ("#8a8a8a", "none")})
+            self._path(hatch, stroke="#8a8a8a")
         for i, row in enumerate(words or ()):
             for j, word in enumerate(row):
                 ink = "#000" if _luminance(fills[i][j]) > DARK else "#fff"
@@ -103,18 +92,21 @@ class Still:
                 if word:
                     self.text(*middle, word, anchor="middle", color=ink, size=11)
 
-    def _add(
-        self, tag: str, attributes: dict[str, tuple[str, str]], content: str = ""
+    def _path(
+        self, path: str, fill: str = INK, stroke: str = "none", width: str = "1"
     ) -> None:
+        look = {"d": path, "fill": fill, "stroke": stroke, "stroke-width": width}
+        self._add("path", look)
+
+    def _add(self, tag: str, attributes: dict[str, str], content: str = "") -> None:
         """Add an element; an attribute that has its default value is left out."""
         given = "".join(
             f" {name}='{value}'"
-            for name, (value, default) in attributes.items()
-            if value != default
+            for name, value in attributes.items()
+            if value != DEFAULTS.get(name, "")
         )
-        self.parts.append(
-            f"<{tag}{given}>{content}</{tag}>" if content else f"<{tag}{given}/>"
-        )
+        end = f">{content}</{tag}>" if content else "/>"
+        self.parts.append(f"<{tag}{given}{end}")
 
     def heat_map(
         self,

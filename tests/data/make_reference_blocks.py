@@ -10,9 +10,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 from torch import nn
-from transformers import BertConfig, GPT2Config, LlamaConfig
-from transformers.models.bert.modeling_bert import BertLayer
-from transformers.models.gpt2.modeling_gpt2 import GPT2Block
+from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaAttention, LlamaRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
 
@@ -33,39 +31,17 @@ def drawn(module: nn.Module) -> nn.Module:
 
 def main() -> None:
     """Run each block once and write its parameters, input and output."""
-    found: dict[str, torch.Tensor] = {}
     x = torch.randn(2, 7, 24, generator=torch.Generator().manual_seed(1))
     causal = torch.full((7, 7), -torch.inf).triu(1)[None, None]
-
-    def keep(name: str, module: nn.Module, output: torch.Tensor) -> None:
-        found.update({f"{name}.{key}": value for key, value in module.state_dict().items()})
-        found[f"{name}.output"] = output.detach()
 
     config = LlamaConfig(
         hidden_size=24, num_attention_heads=6, num_key_value_heads=2, head_dim=4, **EAGER
     )
     llama = drawn(LlamaAttention(config, layer_idx=0))
     turns = LlamaRotaryEmbedding(config)(x, torch.arange(5, 12)[None])
-    keep("llama", llama, llama(x, position_embeddings=turns, attention_mask=causal)[0])
-
-    gpt2 = drawn(
-        GPT2Block(
-            GPT2Config(
-                n_embd=24, n_head=4, n_inner=40, activation_function="gelu", **EAGER
-            ),
-            layer_idx=0,
-        )
-    )
-    output = gpt2(x, attention_mask=causal)
-    keep("gpt2", gpt2, output[0] if isinstance(output, tuple) else output)
-
-    bert = drawn(
-        BertLayer(
-            BertConfig(hidden_size=24, num_attention_heads=4, intermediate_size=40, **EAGER)
-        )
-    )
-    output = bert(x)
-    keep("bert", bert, output[0] if isinstance(output, tuple) else output)
+    found = {f"llama.{key}": value for key, value in llama.state_dict().items()}
+    output, _ = llama(x, position_embeddings=turns, attention_mask=causal)
+    found["llama.output"] = output.detach()
 
     relative = torch.cat([torch.arange(-5000, 5000), torch.arange(-200, 201)])
     found["x"], found["t5.relative"] = x, relative.short()

@@ -5,16 +5,8 @@ import torch
 from torch import nn
 
 from attn_lib import DecoderBlock, KVCache, PostNormBlock, PreNormBlock, RoPE
-from tests.library.test_positions import REFERENCE, close
+from tests.library.test_positions import close
 from tests.library.tools import sharpen
-
-
-def fill(module, **sources):
-    """Copy tensors into the parameters of these names, `__` for a dot."""
-    with torch.no_grad():
-        for name, source in sources.items():
-            module.get_parameter(name.replace("__", ".")).copy_(source)
-    return module
 
 
 def torch_layer(kind, norm_first):
@@ -69,60 +61,15 @@ def test_decoder_block_equals_pytorchs_decoder_layer():
     close(block(x, context, context_mask=real), unmasked)
 
 
-def test_pre_norm_block_equals_that_of_gpt2():
-    """Reference values of transformers' GPT2Block; its layers store (in, out). See tests/data."""
-    theirs = {k.removeprefix("gpt2."): v for k, v in REFERENCE.items() if "gpt2" in k}
-    block = PreNormBlock(24, 4, 40)
-    weights = theirs["attn.c_attn.weight"].T.chunk(3)
-    biases = theirs["attn.c_attn.bias"].chunk(3)
-    for name, weight, bias in zip("qkv", weights, biases, strict=True):
-        fill(
-            block,
-            **{f"attn__{name}_proj__weight": weight, f"attn__{name}_proj__bias": bias},
-        )
-    pairs = {"attn__o_proj": "attn.c_proj", "ff__0": "mlp.c_fc", "ff__2": "mlp.c_proj"}
-    for ours, other in pairs.items():
-        fill(block, **{f"{ours}__weight": theirs[f"{other}.weight"].T})
-        fill(block, **{f"{ours}__bias": theirs[f"{other}.bias"]})
-    for number in (1, 2):
-        for part in ("weight", "bias"):
-            fill(block, **{f"norm{number}__{part}": theirs[f"ln_{number}.{part}"]})
-    close(block(REFERENCE["x"], is_causal=True), theirs["output"])
-
-
-def test_post_norm_block_equals_that_of_bert():
-    """Reference values of transformers' BertLayer; its norms have an eps of 1e-12. See tests/data."""
-    theirs = {k.removeprefix("bert."): v for k, v in REFERENCE.items() if "bert" in k}
-    block = PostNormBlock(24, 4, 40, norm=lambda width: nn.LayerNorm(width, eps=1e-12))
-    names = {
-        "attn__q_proj": "attention.self.query", "attn__k_proj": "attention.self.key",
-        "attn__v_proj": "attention.self.value", "attn__o_proj": "attention.output.dense",
-        "norm1": "attention.output.LayerNorm", "ff__0": "intermediate.dense",
-        "ff__2": "output.dense", "norm2": "output.LayerNorm",
-    }  # fmt: skip
-    for ours, other in names.items():
-        for part in ("weight", "bias"):
-            fill(block, **{f"{ours}__{part}": theirs[f"{other}.{part}"]})
-    close(block(REFERENCE["x"]), theirs["output"])
-
-
-@pytest.mark.parametrize("kind", [PreNormBlock, PostNormBlock])
+@pytest.mark.parametrize("kind", [PreNormBlock, PostNormBlock, DecoderBlock])
 def test_a_cached_block_equals_the_full_forward(kind):
     block = sharpen(kind(16, 4, 32, positions=RoPE())).eval()
     x, cache = torch.randn(2, 6, 16), KVCache(2, 4, 6, 4)
+    context = [torch.randn(2, 5, 16)] if kind is DecoderBlock else []
     with torch.no_grad():
-        chunks = [block(c, is_causal=True, cache=cache) for c in x.split((2, 3, 1), 1)]
-        close(torch.cat(chunks, 1), block(x, is_causal=True))
-
-
-def test_a_cached_decoder_block_equals_the_full_forward():
-    block = sharpen(DecoderBlock(16, 4, 32, positions=RoPE())).eval()
-    x, context, cache = torch.randn(2, 6, 16), torch.randn(2, 5, 16), KVCache(2, 4, 6, 4)
-    with torch.no_grad():
-        chunks = [
-            block(c, context, is_causal=True, cache=cache) for c in x.split((2, 3, 1), 1)
-        ]
-        close(torch.cat(chunks, 1), block(x, context, is_causal=True))
+        parts = x.split((2, 3, 1), 1)
+        chunks = [block(part, *context, is_causal=True, cache=cache) for part in parts]
+        close(torch.cat(chunks, 1), block(x, *context, is_causal=True))
 
 
 def test_feed_forward_acts_on_each_token_alone_and_attention_does_not():

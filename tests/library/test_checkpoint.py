@@ -1,5 +1,6 @@
 import hashlib
 import json
+import math
 import os
 import pickle
 import re
@@ -13,9 +14,10 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import nn
 
-from attn_lib import LanguageModel
 from attn_lib.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 
+HOLDS_ITSELF: dict = {}
+HOLDS_ITSELF["self"] = HOLDS_ITSELF
 CONFIG = {"sizes": [2, 3], "name": "é", "nested": {"rate": 0.1, "none": None}}
 quickly = settings(
     max_examples=60,
@@ -85,17 +87,6 @@ def test_what_was_saved_is_what_is_loaded(path):
     for name, tensor in module.state_dict().items():
         assert state[name].dtype == tensor.dtype
         assert torch.equal(state[name], tensor), name
-
-
-def test_a_model_is_built_anew_from_its_config(path):
-    config = dict(vocab_size=7, d_model=8, num_heads=2, num_layers=1)
-    model = LanguageModel(**config)
-    save_checkpoint(model, config, path)
-    state, config = load_checkpoint(path)
-    again = LanguageModel(**config)
-    again.load_state_dict(state)
-    ids = torch.arange(7)[None]
-    assert torch.equal(again(ids), model(ids))
 
 
 def test_tied_weights_are_still_tied_after_loading(path):
@@ -172,11 +163,6 @@ def test_bytes_behind_or_before_raise_a_value_error(path, small, more):
 def test_any_bytes_raise_a_value_error(tmp_path, data):
     assert refused(tmp_path / "bytes", data)
     assert refused(tmp_path / "bytes", len(data).to_bytes(8, "little") + data)
-
-
-@pytest.mark.parametrize("length", [2**64 - 1, 2**63, 2**32, 10**8, 0])
-def test_a_wrong_length_of_the_header_raises_a_value_error(path, small, length):
-    assert refused(path, length.to_bytes(8, "little") + small[8:])
 
 
 @pytest.mark.parametrize(
@@ -262,23 +248,16 @@ def test_a_pickle_is_never_run_and_raises_a_value_error(tmp_path, path):
 @pytest.mark.parametrize(
     "config",
     [
-        None, [1], {1: 2}, {"a": (1, 2)}, {"a": {1}}, {"a": float("nan")}, {"a": float("inf")},
-        {"a": torch.ones(1)}, {"a": b""}, {None: 1},
+        *(None, [1], {1: 2}, {None: 1}, HOLDS_ITSELF),
+        *({"a": value} for value in ((1, 2), {1}, math.nan, math.inf, torch.ones(1), b"")),
     ],
-)  # fmt: skip
+)
 def test_a_config_that_json_changes_raises_a_value_error_and_the_old_file_stays(
     path, small, config
 ):
     with pytest.raises(ValueError, match="expected a config that JSON"):
         save_checkpoint(nn.Linear(3, 3), config, path)
     assert path.read_bytes() == small
-
-
-def test_a_config_that_holds_itself_raises_a_value_error(path):
-    config = {}
-    config["self"] = config
-    with pytest.raises(ValueError, match="expected a config"):
-        save_checkpoint(nn.Linear(1, 1), config, path)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,11 @@ from attn_lib import (
     KVCache,
     MultiHeadAttention,
     causal_mask,
-    einsum_attention,
     mean_pool_kv,
-    padding_mask,
     repeat_kv,
     split_heads,
 )
-from tests.library.tools import TOLERANCE, gradients, sharpen
+from tests.library.tools import gradients, sharpen
 
 
 @pytest.fixture(autouse=True)
@@ -95,18 +93,6 @@ def test_cached_decode_equals_full_forward(chunks, num_kv_heads, room, show):
     assert cache.length == length
 
 
-def test_two_sentences_at_once_do_not_meet_in_their_caches():
-    module = sharpen(GroupedQueryAttention(16, 4, 2))
-    first, second = torch.randn(1, 5, 16), torch.randn(1, 5, 16)
-    caches = [KVCache(1, 2, 5, 4) for _ in range(2)]
-    outputs = [[], []]
-    for t in range(5):
-        for x, cache, output in zip((first, second), caches, outputs, strict=True):
-            output.append(module(x[:, t : t + 1], is_causal=True, cache=cache))
-    for x, output in zip((first, second), outputs, strict=True):
-        torch.testing.assert_close(torch.cat(output, 1), module(x, is_causal=True))
-
-
 def test_a_padded_prompt_decodes_as_the_bare_one():
     module = sharpen(GroupedQueryAttention(16, 4, 2))
     x = torch.randn(1, 5, 16)
@@ -116,28 +102,6 @@ def test_a_padded_prompt_decodes_as_the_bare_one():
     module(padded[:, :5], mask=real[..., :5], is_causal=True, cache=cache)
     output = module(padded[:, 5:], mask=real, is_causal=True, cache=cache)
     torch.testing.assert_close(output, module(x, is_causal=True)[:, 3:])
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("kernel", [None, einsum_attention])
-def test_a_sentence_of_nothing_but_padding_gives_zero(dtype, kernel):
-    options = {"kernel": kernel} if kernel else {}
-    module = sharpen(GroupedQueryAttention(16, 4, 2, **options)).to(dtype)
-    x = torch.randn(2, 5, 16, dtype=dtype, requires_grad=True)
-    output = module(x, mask=padding_mask(torch.tensor([3, 0]), 5))
-    assert (output[1] == 0).all()
-    assert output.dtype == dtype
-    assert all(g.isfinite().all() for g in gradients(output, x, *module.parameters()))
-
-
-@pytest.mark.parametrize("is_causal", [False, True])
-def test_the_compiled_module_gives_the_same_with_gradients(is_causal):
-    module = sharpen(GroupedQueryAttention(16, 4, 2))
-    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
-    x = torch.randn(2, 5, 16, requires_grad=True)
-    wanted, got = module(x, is_causal=is_causal), compiled(x, is_causal=is_causal)
-    torch.testing.assert_close(got, wanted)
-    torch.testing.assert_close(gradients(got, x), gradients(wanted, x))
 
 
 def test_the_compiled_module_decodes_with_a_cache():
@@ -156,12 +120,6 @@ def test_pooling_averages_neighboring_heads():
     assert mean_pool_kv(weight, 4, 1).flatten().tolist() == [3, 4]
 
 
-def test_pooling_undoes_repeating():
-    kv = torch.randn(1, 2, 3, 5)
-    weight = repeat_kv(kv, 8)[0].flatten(0, 1)
-    torch.testing.assert_close(mean_pool_kv(weight, 8, 2), kv[0].flatten(0, 1))
-
-
 def test_a_mask_of_keys_and_the_cache_must_fit():
     module, cache = GroupedQueryAttention(16, 4, 2), KVCache(1, 2, 4, 4)
     module(torch.zeros(1, 3, 16), cache=cache)
@@ -173,33 +131,15 @@ def test_a_mask_of_keys_and_the_cache_must_fit():
     ("call", "message"),
     [
         (
-            lambda: GroupedQueryAttention(16, 4, 3),
-            "num_kv_heads to divide num_heads, got d_model 16, num_heads 4, num_kv_heads 3",
-        ),
-        (
-            lambda: GroupedQueryAttention(16, 3, 1),
-            "num_heads to divide d_model, .* got d_model 16, num_heads 3",
-        ),
-        (
-            lambda: GroupedQueryAttention(16, 4, 2)(torch.zeros(5, 16)),
-            r"x of shape \(B, length, 16\), got \(5, 16\)",
-        ),
-        (
             lambda: repeat_kv(torch.zeros(1, 2, 3, 5), 3),
-            r"Hkv a divisor of 3, got \(1, 2, 3, 5\)",
+            r"divisor of 3, got \(1, 2, 3, 5\)",
         ),
         (
             lambda: repeat_kv(torch.zeros(2, 3, 5), 6),
             r"x \(B, Hkv, S, D\) .* got \(2, 3, 5\)",
         ),
-        (
-            lambda: mean_pool_kv(torch.zeros(10, 3), 4, 2),
-            r"\(H\*D, E\) of 4 heads, .* got \(10, 3\)",
-        ),
-        (
-            lambda: mean_pool_kv(torch.zeros(8, 3), 4, 3),
-            "num_kv_heads to divide 4, .* num_kv_heads 3",
-        ),
+        (lambda: mean_pool_kv(torch.zeros(10, 3), 4, 2), r"of 4 heads, .* got \(10, 3\)"),
+        (lambda: mean_pool_kv(torch.zeros(8, 3), 4, 3), "to divide 4, .* num_kv_heads 3"),
     ],
 )
 def test_value_error_names_expected_and_actual(call, message):

