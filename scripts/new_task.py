@@ -17,8 +17,7 @@ TASK = '''"""The task `{name}`: TODO in one line."""
 
 import torch
 
-from attn_lib.checks.case import Case
-from attn_lib.checks.task import task
+from attn_lib.checks.authoring import Case, task
 
 
 @task(
@@ -137,7 +136,7 @@ def write(lesson: int, name: str, arguments: str, root: Path = ROOT) -> list[Pat
         raise ValueError(
             f"expected a lesson, notebooks/{lesson:02}_*.ipynb, and found none"
         )
-    folder = root / "attn_lib" / "checks" / f"lesson_{lesson:02}"
+    folder = root / "attn_lib" / "tasks" / f"lesson_{lesson:02}"
     task, answers = folder / f"{name}.py", root / "tests/checks/answers" / f"{name}.py"
     for path in (task, answers):
         if path.exists():
@@ -157,13 +156,13 @@ def write(lesson: int, name: str, arguments: str, root: Path = ROOT) -> list[Pat
 
 def register(folder: Path, name: str, root: Path) -> list[Path]:
     """Import a task in its folder, and a new folder in the package; return the files changed."""
-    package, changed = root / "attn_lib" / "checks" / "__init__.py", []
+    package, changed = root / "attn_lib" / "tasks" / "__init__.py", []
     start = folder / "__init__.py"
     if not folder.exists():
         folder.mkdir()
         start.write_text(
             f'"""The tasks of lesson {folder.name[-2:]}, in the order of its exercise."""\n\n'
-            f"from attn_lib.checks.{folder.name} import (  # isort: skip\n)\n"
+            f"from attn_lib.tasks.{folder.name} import (  # isort: skip\n)\n"
         )
         text = package.read_text(encoding="utf-8")
         lessons = re.findall(r"^    lesson_\d\d,\n", text, flags=re.M)

@@ -32,18 +32,17 @@ LAYERS = (
     ),
     ("blocks",),
     ("models", "minilm", "llama", "smollm2", "generation", "own_attention"),
-    ("training", "checkpoint", "quantization", "writing"),
+    ("training", "checkpoint", "quantization"),
     # What looks at the library from outside: nothing above imports it, nor does `import attn_lib`.
     (
         "data",
         "plotting",
         "explorer",
         "checks",
-        "mutants",
+        "tasks",
         "grading",
-        "serve",
+        "programs",
         "chat",
-        "data_parallel",
     ),
 )
 LAYER = {name: number for number, layer in enumerate(LAYERS) for name in layer}

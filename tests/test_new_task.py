@@ -62,7 +62,7 @@ def test_the_first_task_of_a_lesson_brings_its_package_and_its_solution(clone):
     write(98, "first_one", "x", clone)
     package = (clone / "attn_lib/checks/__init__.py").read_text(encoding="utf-8")
     assert "    lesson_98,\n" in package
-    assert (clone / "attn_lib/checks/lesson_98/first_one.py").exists()
+    assert (clone / "attn_lib/tasks/lesson_98/first_one.py").exists()
     assert (clone / "solutions/98_later/98_later.ipynb").exists()
 
 

@@ -365,7 +365,8 @@ def _describe_error(error: BaseException) -> Raised:
 
 def _learner_frames(error: BaseException) -> list[traceback.FrameSummary]:
     """Return the frames of an error that belong to the learner's code, outermost first."""
-    ours = str(Path(__file__).parent)
+    package = Path(__file__).parents[1]
+    ours = str(package / "checks"), str(package / "tasks")
     return [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

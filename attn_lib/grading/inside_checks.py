@@ -53,9 +53,9 @@ def mine(name: str) -> Any:
     """
     from attn_lib.checks.task import find_task
 
-    for path in sorted(Path(__file__).parent.glob("lesson_*/*.py")):
+    for path in sorted(Path(__file__).parents[1].glob("tasks/lesson_*/*.py")):
         with contextlib.suppress(
             ImportError, AttributeError
         ):  # it needs what is asked for here
-            import_module(f"attn_lib.checks.{path.parent.name}.{path.stem}")
+            import_module(f"attn_lib.tasks.{path.parent.name}.{path.stem}")
     return find_task(name).reference

@@ -1,6 +1,12 @@
 """The part of the course that a learner's code may use while lesson N is graded.
 
-It is a copy without the answers of this and of later lessons: what is not there cannot be called.
+It is a copy without the answers of this and of later lessons: what is not there cannot be called. Rules
+decide what is in it, not tables:
+
+- a module of the library, if neither it nor what it imports answers a task of this or of a later lesson;
+- data and figures; no program;
+- of the checks, what `authoring` imports, and what observes an answer;
+- of the tasks, those of earlier lessons; of this lesson only `runs.py`, which calls an answer.
 """
 
 import ast
@@ -10,50 +16,84 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from attn_lib.checks import tasks
+
 PACKAGE = Path(__file__).resolve().parents[1]
+OBSERVERS = ("attn_lib.checks.authoring", "attn_lib.checks.observe")
 
-# The lesson whose exercise a module of the library answers. It is there from the next lesson on.
-TAUGHT = {
-    "masks": 2,
-    "shapes": 2,  # it imports masks
-    "attention": 2,
-    "single_head": 2,  # it imports attention
-    "multi_head": 3,
-    "grouped_query": 4,
-    "kv_cache": 4,
-    "cross_attention": 5,
-    "decoding": 5,
-    "patterns": 7,  # and 6: the last exercise that it answers counts
-    "head_control": 7,
-    "positions": 8,
-    "training": 8,
-    "blocks": 9,
-    "memory_meter": 10,  # it judges in lesson 11
-    "models": 10,
-    "efficient": 11,
-    "checkpoint": 13,
-    "quantization": 13,
-    "generation": 14,
-    "llama": 14,
-    "own_attention": 14,
-}
 
-# Never there: it reads weights that the sandbox does not have, holds answers, or is a program or a part of one.
-NEVER = ("minilm", "smollm2", "mutants", "serve", "chat", "writing", "data_parallel")
+@cache
+def imported(module: str) -> frozenset[str]:
+    """Return the modules of the course that a module imports, directly or through others, with itself."""
+    found, new = set(), {module}
+    while new:
+        found |= new
+        new = {name for m in new for name in _imports(m)} - found
+    return frozenset(found)
 
-# What observes an answer, and what the modules of earlier lessons import.
-ENGINE = (
-    "case.py",
-    "module_runs.py",
-    "observe.py",
-    "rows.py",
-    "say.py",
-    "served.py",
-    "task.py",
-)
 
-# What is shown of a lesson's checks while it is graded: how its cases call an answer.
-WITHOUT_ANSWERS = ("runs.py",)
+@cache
+def taught(module: str) -> int:
+    """Return the last lesson with a task that a module of the library, or one it imports, answers.
+
+    A module answers a task if it defines what stands in for an answer, or something of its name.
+    """
+    names, parts = set(), set()
+    for name in imported(module):
+        path = _path(name)
+        assert path is not None, name
+        names |= {getattr(node, "name", "") for node in ast.parse(path.read_bytes()).body}
+        parts.add(_part(name))
+    lessons = [
+        task.lesson
+        for task in tasks()
+        if task.name in names or _part(task.library.__module__) in parts
+        if not task.repairs
+    ]
+    return max(lessons, default=0)
+
+
+def library() -> list[str]:
+    """Return the names of the library's modules and packages: those that import no other part."""
+    files = {path.stem for path in PACKAGE.glob("[!_]*.py")} | {"models"}
+    inside = {f"attn_lib.{name}" for name in files}
+    return sorted(
+        name
+        for name in files
+        if {_part(module) for module in imported(f"attn_lib.{name}")} <= inside
+    )
+
+
+def visible(lesson: int) -> list[str]:
+    """Return the names of the library's modules that may be there while a lesson is graded."""
+    return [name for name in library() if taught(f"attn_lib.{name}") < lesson]
+
+
+def _part(module: str) -> str:
+    """Return the module or package directly under the course's own: "attn_lib.models"."""
+    return ".".join(module.split(".")[:2])
+
+
+@cache
+def _imports(module: str) -> frozenset[str]:
+    """Return the modules of the course that stand in a module's own import statements."""
+    path = _path(module)
+    assert path is not None, module
+    found = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name for name in names if _path(name)} or {node.module}
+    return frozenset(name for name in found if name.startswith("attn_lib.") and _path(name))
+
+
+def _path(module: str) -> Path | None:
+    """Return the file of a module of the course, or None if there is none."""
+    path = PACKAGE.joinpath(*module.split(".")[1:])
+    candidates = path.with_suffix(".py"), path / "__init__.py"
+    return next((file for file in candidates if file.is_file()), None)
 
 
 @cache
@@ -62,9 +102,9 @@ def course_for(lesson: int) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=f"attn-course-{lesson:02}-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     inside = folder / "attn_lib"
-    for part in ("checks", "grading"):
+    for part in ("checks", "grading", "tasks"):
         (inside / part).mkdir(parents=True)
-    modules = [name for name, taught in TAUGHT.items() if taught < lesson]
+    modules = visible(lesson)
     for name in modules:
         if (PACKAGE / name).is_dir():
             shutil.copytree(PACKAGE / name, inside / name, ignore=_no_caches)
@@ -73,24 +113,30 @@ def course_for(lesson: int) -> Path:
     for name in ("plotting", "data"):
         shutil.copytree(PACKAGE / name, inside / name, ignore=_no_caches)
     (inside / "__init__.py").write_bytes(exports(modules).encode())
-    for name in ENGINE:
-        shutil.copy(PACKAGE / "checks" / name, inside / "checks")
+    for module in engine():
+        shutil.copy(PACKAGE / "checks" / f"{module}.py", inside / "checks")
     shutil.copy(PACKAGE / "grading" / "inside_checks.py", inside / "checks" / "__init__.py")
     for name in ("__init__.py", "confine.py", "fork_server.py", "wire.py", "worker.py"):
         shutil.copy(PACKAGE / "grading" / name, inside / "grading")
-    for source in sorted((PACKAGE / "checks").glob("lesson_*")):
+    (inside / "tasks" / "__init__.py").touch()
+    for source in sorted((PACKAGE / "tasks").glob("lesson_*")):
+        copy = inside / "tasks" / source.name
         if int(source.name[-2:]) < lesson:
-            copy = inside / "checks" / source.name
             shutil.copytree(source, copy, ignore=_no_caches)
             (copy / "__init__.py").write_bytes(b"")
-    own = inside / "checks" / f"lesson_{lesson:02}"
-    own.mkdir()
-    (own / "__init__.py").touch()
-    for name in WITHOUT_ANSWERS:
-        source = PACKAGE / "checks" / own.name / name
-        if source.exists():
-            shutil.copy(source, own)
+        elif int(source.name[-2:]) == lesson:
+            copy.mkdir()
+            (copy / "__init__.py").touch()
+            if (source / "runs.py").exists():
+                shutil.copy(source / "runs.py", copy)
     return folder
+
+
+def engine() -> list[str]:
+    """Return the names of the checks' modules that are inside: what tasks import, and what observes."""
+    found = frozenset().union(*map(imported, OBSERVERS))
+    prefix = "attn_lib.checks."
+    return sorted(name.removeprefix(prefix) for name in found if name.startswith(prefix))
 
 
 _no_caches = shutil.ignore_patterns("__pycache__")

@@ -9,9 +9,9 @@ from torch import nn
 
 from attn_lib import checkpoint
 from attn_lib.checks import judge
-from attn_lib.checks.lesson_13 import runs
 from attn_lib.checks.task import find_task
 from attn_lib.checks.trial import trial_of
+from attn_lib.tasks.lesson_13 import runs
 from tests.test_scores import SOLUTIONS, cells_of, definitions
 
 

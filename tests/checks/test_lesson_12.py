@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib.checks import check, judge, progress, store
-from attn_lib.checks.lesson_12 import test_attention as scoring
-from attn_lib.checks.lesson_12.fixes import PLANTED, broken
-from attn_lib.checks.lesson_12.hidden import GROSS, KINDS, hidden
 from attn_lib.checks.task import find_task
+from attn_lib.tasks.lesson_12 import test_attention as scoring
+from attn_lib.tasks.lesson_12.fixes import PLANTED, broken
+from attn_lib.tasks.lesson_12.hidden import GROSS, KINDS, hidden
 from tests.checks.attacks_12 import HEAD, LOOK, REMEMBER
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,11 +5,11 @@ import torch
 
 from attn_lib.checks import judge
 from attn_lib.checks.case import Case, Wrong
-from attn_lib.checks.lesson_14.elsewhere import Elsewhere
-from attn_lib.checks.lesson_14.runs import Layers, Model, generated
 from attn_lib.checks.observe import observe
 from attn_lib.checks.served import calls
 from attn_lib.generation import generate
+from attn_lib.tasks.lesson_14.elsewhere import Elsewhere
+from attn_lib.tasks.lesson_14.runs import Layers, Model, generated
 
 PROMPT = torch.tensor([[3, 1, 4], [1, 5, 2]])
 

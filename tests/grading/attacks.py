@@ -479,7 +479,7 @@ import torch.nn.functional as F
 from torch import nn
 
 def replace(module, **functions):
-    module = importlib.import_module("attn_lib.checks." + module)
+    module = importlib.import_module("attn_lib." + module)
     for name, function in functions.items():
         getattr(module, name)  # what is to be replaced must be there
         setattr(module, name, function)
@@ -497,7 +497,7 @@ LOOKS = """
     raise ValueError(f"looked at {len(found)} things: {sorted(set(found))}")
 """
 NO_METER = (
-    'replace("lesson_11.runs", _within_limits=lambda answer, *args: (answer(*args), 0))'
+    'replace("tasks.lesson_11.runs", _within_limits=lambda answer, *args: (answer(*args), 0))'
 )
 
 SILENCED = {
@@ -506,7 +506,7 @@ SILENCED = {
         "changes-input",
         1,
         "stable_softmax",
-        'replace("observe", changed=lambda *args: [], _same=lambda *args: True)',
+        'replace("checks.observe", changed=lambda *args: [], _same=lambda *args: True)',
         """
         def stable_softmax(x, dim=-1):
             x.sub_(x.amax(dim, keepdim=True))
@@ -517,7 +517,7 @@ SILENCED = {
         "should get exactly 0",
         1,
         "stable_softmax",
-        'replace("lesson_01.runs", exact_zero=lambda result, *args: result)',
+        'replace("tasks.lesson_01.runs", exact_zero=lambda result, *args: result)',
         """
         def stable_softmax(x, dim=-1):
             right = x.softmax(dim).to(x.dtype)
@@ -530,7 +530,7 @@ SILENCED = {
         "encoder_decoder_masks",
         """
         expanded = lambda name, mask, shape: mask.bool().expand(shape)
-        replace("lesson_05.runs", _expanded=expanded)""",
+        replace("tasks.lesson_05.runs", _expanded=expanded)""",
         """
         def encoder_decoder_masks(src_ids, tgt_ids, pad_id):
             real = (src_ids != pad_id)[:, None, None].float()
@@ -544,8 +544,8 @@ SILENCED = {
         7,
         "masked_heads",
         """
-        replace("lesson_07.runs", _raise_if_changed=lambda *args: None)
-        replace("lesson_07.runs", unless_changed=lambda returned, *args: returned[0])
+        replace("tasks.lesson_07.runs", _raise_if_changed=lambda *args: None)
+        replace("tasks.lesson_07.runs", unless_changed=lambda returned, *args: returned[0])
         calls = []""",
         """
         def masked_heads(attn, x, head_mask):
@@ -563,7 +563,7 @@ SILENCED = {
         "`.grad` of the model's parameters is not what it was",
         7,
         "head_importance",
-        'replace("lesson_07.runs", importance=lambda returned, *args: returned[0])',
+        'replace("tasks.lesson_07.runs", importance=lambda returned, *args: returned[0])',
         """
         def head_importance(loss_fn, num_heads):
             m = torch.ones(num_heads, requires_grad=True)
@@ -575,7 +575,7 @@ SILENCED = {
         "called a second time",
         7,
         "head_importance",
-        'replace("lesson_07.runs", refuse=lambda *args: None)',
+        'replace("tasks.lesson_07.runs", refuse=lambda *args: None)',
         """
         def head_importance(loss_fn, num_heads):
             m = torch.ones(num_heads, requires_grad=True)
@@ -588,8 +588,8 @@ SILENCED = {
         5,
         "greedy_decode",
         """
-        replace("lesson_05.runs", with_step=lambda answer, *args: None, WrongIds=Exception)
-        replace("lesson_05.runs", decoded=lambda model, *args: model)""",
+        replace("tasks.lesson_05.runs", with_step=lambda answer, *args: None, WrongIds=Exception)
+        replace("tasks.lesson_05.runs", decoded=lambda model, *args: model)""",
         """
         def greedy_decode(step, batch_size, bos_id, eos_id, max_len):
             raise ValueError""",
@@ -653,10 +653,10 @@ SILENCED = {
         13,
         "save_checkpoint",
         """
-        runs = importlib.import_module("attn_lib.checks.lesson_13.runs")
+        runs = importlib.import_module("attn_lib.tasks.lesson_13.runs")
         def saved(answer, module, config, path):
             return runs._all_of_it(module.kept.state_dict(), config)
-        replace("lesson_13.runs", saved=saved)""",
+        replace("tasks.lesson_13.runs", saved=saved)""",
         """
         def save_checkpoint(module, config, path):
             pass""",

@@ -11,7 +11,7 @@ from attn_lib.checks import tasks
 from attn_lib.grading.carried import called_by, our_answer, with_ours
 from attn_lib.grading.grade import CARRIED, grade_submission
 from attn_lib.grading.nbgrader_plugin import write_verdict
-from attn_lib.grading.visible_course import TAUGHT, exports
+from attn_lib.grading.visible_course import exports, visible
 from tests.grading.simulated_class import answered, packed
 from tests.grading.test_nbgrader import check_cell
 
@@ -48,7 +48,7 @@ def test_our_answers_need_nothing_that_is_not_there_inside(task):
     later = [t for t in tasks() if t.points and t.lesson == task.lesson][-1]
     if task is later or task.name == NEVER_CALLED:
         return  # no later task can call it
-    there = exports([name for name, taught in TAUGHT.items() if taught < task.lesson])
+    there = exports(visible(task.lesson))
     tree = ast.parse(our_answer(task.name))
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     bound = {

@@ -80,18 +80,18 @@ def test_the_course_inside_holds_what_was_taught_and_no_more():
         "plotting/__init__.py",
         "data/__init__.py",
     } <= there
-    assert {"checks/lesson_03/merge_heads.py", "checks/lesson_04/runs.py"} <= there
-    assert {n for n in there if n.startswith("checks/lesson_04/")} <= {
-        "checks/lesson_04/__init__.py", "checks/lesson_04/runs.py",
+    assert {"tasks/lesson_03/merge_heads.py", "tasks/lesson_04/runs.py"} <= there
+    assert {n for n in there if n.startswith("tasks/lesson_04/")} <= {
+        "tasks/lesson_04/__init__.py", "tasks/lesson_04/runs.py",
     }  # fmt: skip
     assert not there & {"grouped_query.py", "kv_cache.py", "models", "checks/judge.py"}
     assert {n for n in there if n.startswith("grading/")} == {
         f"grading/{name}.py" for name in ("__init__", "confine", "fork_server", "wire", "worker")
     }  # fmt: skip
     assert not [name for name in there if "__pycache__" in name]
-    checks = course_for(4) / "attn_lib" / "checks"
-    assert "Say nothing" in (checks / "__init__.py").read_text()
-    assert {p.read_text() for p in checks.glob("lesson_*/__init__.py")} == {""}
+    inside = course_for(4) / "attn_lib"
+    assert "Say nothing" in (inside / "checks" / "__init__.py").read_text()
+    assert {p.read_text() for p in inside.glob("tasks/lesson_*/__init__.py")} == {""}
 
 
 def test_of_an_installed_course_only_the_package_is_hidden(tmp_path, monkeypatch):

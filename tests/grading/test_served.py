@@ -111,7 +111,7 @@ def test_attention(implementation):
         frame = frame.f_back
     names = {"softmax-twice", "scale-missing", "Hidden"}
     found.append(str(names & {type(o).__name__ for o in gc.get_objects()}))
-    found.append(str("attn_lib.checks.lesson_12.hidden" in sys.modules))
+    found.append(str("attn_lib.tasks.lesson_12.hidden" in sys.modules))
     seen.append(str(found))
     raise ValueError(seen[-1] if len(set(seen)) == 1 else "found a difference")
 """
@@ -123,7 +123,7 @@ def test_attention(implementation):
 
 
 def test_the_hidden_implementations_are_not_inside():
-    cell = "from attn_lib.checks.lesson_12 import hidden\n" + BEGIN + PARITY
+    cell = "from attn_lib.tasks.lesson_12 import hidden\n" + BEGIN + PARITY
     assert "ModuleNotFoundError" in str(verdict_on(cell)) or "ImportError" in str(
         verdict_on(cell)
     )

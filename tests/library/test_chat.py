@@ -14,9 +14,10 @@ from itertools import islice
 import pytest
 import torch
 
-from attn_lib import chat, smollm2
-from attn_lib.chat import Chat
+from attn_lib import smollm2
 from attn_lib.generation import generate
+from attn_lib.programs import chat
+from attn_lib.programs.chat import Chat
 from attn_lib.smollm2 import END, load_smollm2
 from tests.library.test_smollm2 import needs_weights
 

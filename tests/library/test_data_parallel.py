@@ -15,7 +15,7 @@ SUMS = "sum_of_sums", "distributed_sum_of_sums"
 
 def torchrun(processes):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += ["--nproc-per-node", str(processes), "-m", "attn_lib.data_parallel"]
+    command += ["--nproc-per-node", str(processes), "-m", "attn_lib.programs.data_parallel"]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
@@ -62,7 +62,7 @@ def test_on_uneven_parts_only_sums_over_all_tokens_are_right(tables):
 
 def test_without_torchrun_or_with_three_processes_it_says_how_to_start_it():
     alone = subprocess.run(
-        [sys.executable, "-m", "attn_lib.data_parallel"],
+        [sys.executable, "-m", "attn_lib.programs.data_parallel"],
         capture_output=True, text=True, timeout=60, env={"PATH": "", "WORLD_SIZE": "3"},
     )  # fmt: skip
     assert alone.returncode == 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import attn_lib
 from attn_lib.checks import judge
-from attn_lib.mutants import KINDS, LINES, RIGHT, WRONG, as_kernel, changed_lines
+from attn_lib.tasks.mutants import KINDS, LINES, RIGHT, WRONG, as_kernel, changed_lines
 
 
 def test_there_are_thirty_wrong_and_eight_right_ones_each_in_one_group():

@@ -15,8 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from attn_lib import LanguageModel, RoPE, serve
+from attn_lib import LanguageModel, RoPE
 from attn_lib.checkpoint import save_checkpoint
+from attn_lib.programs import serve
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +37,7 @@ class Program:
     """A running service; what it writes to stderr is kept."""
 
     def __init__(self, checkpoint, folder, *options, ignoring=""):
-        command = [sys.executable, "-m", "attn_lib.serve", "--port", "0"]
+        command = [sys.executable, "-m", "attn_lib.programs.serve", "--port", "0"]
         command += ["--checkpoint", str(checkpoint), *options]
         if ignoring:
             command = ["sh", "-c", f'trap "" {ignoring}; exec "$@"', "sh", *command]
@@ -373,7 +374,7 @@ def test_a_missing_package_is_named_with_the_command_that_brings_it(package):
     program = f"""
 import runpy, sys
 sys.modules["{package}"] = None
-runpy.run_module("attn_lib.serve", run_name="__main__")
+runpy.run_module("attn_lib.programs.serve", run_name="__main__")
 """
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attn_lib.checkpoint import save_checkpoint
-from attn_lib.writing import UNTRAINED, load_model, write
+from attn_lib.programs.writing import UNTRAINED, load_model, write
 
 
 def test_a_checkpoint_gives_back_its_model(tmp_path):

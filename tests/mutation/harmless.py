@@ -56,10 +56,14 @@ HARMLESS: dict[tuple[str, str, str], str] = {
         "MiniLM.attend",
         "torch.cat(layers).cpu() -> torch.cat(layers)",
     ): "seen on a GPU only",
-    ("attn_lib/data_parallel.py", "main", "2 -> 3"): "the example has another size",
-    ("attn_lib/serve.py", "", "16384 -> 16385"): "some bound",
     (
-        "attn_lib/serve.py",
+        "attn_lib/programs/data_parallel.py",
+        "main",
+        "2 -> 3",
+    ): "the example has another size",
+    ("attn_lib/programs/serve.py", "", "16384 -> 16385"): "some bound",
+    (
+        "attn_lib/programs/serve.py",
         "read_order",
         "16 * MAX_BYTES -> 16 / MAX_BYTES",
     ): "the rest is dropped sooner",

@@ -1,0 +1,35 @@
+"""The face of the checks for those who write tasks: all that a task may import of the engine."""
+
+from attn_lib.checks.case import Case, Result, Wrong, quicker
+from attn_lib.checks.module_runs import (
+    built,
+    run_module,
+    run_module_in_eval,
+    sharpened_parameters,
+)
+from attn_lib.checks.rows import Edits, Variants, table
+from attn_lib.checks.say import describe
+from attn_lib.checks.served import Reply, Served
+from attn_lib.checks.task import Mistake, Task, find_task, repair, task
+
+__all__ = [
+    "Case",
+    "Edits",
+    "Mistake",
+    "Reply",
+    "Result",
+    "Served",
+    "Task",
+    "Variants",
+    "Wrong",
+    "built",
+    "describe",
+    "find_task",
+    "quicker",
+    "repair",
+    "run_module",
+    "run_module_in_eval",
+    "sharpened_parameters",
+    "table",
+    "task",
+]

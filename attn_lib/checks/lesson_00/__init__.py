@@ -1,3 +1,0 @@
-"""The practice task of lesson 00."""
-
-from attn_lib.checks.lesson_00 import mixture

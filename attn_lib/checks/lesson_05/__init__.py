@@ -1,8 +1,0 @@
-"""The tasks of lesson 05, in the order of its exercise."""
-
-from attn_lib.checks.lesson_05 import (  # isort: skip
-    cross_attention,
-    encoder_decoder_masks,
-    next_token_loss,
-    greedy_decode,
-)

@@ -1,7 +1,0 @@
-"""The tasks of lesson 11, in the order of its exercise."""
-
-from attn_lib.checks.lesson_11 import (  # isort: skip
-    online_softmax_step,
-    chunked_attention,
-    sliding_window_attention,
-)

@@ -1,0 +1,1 @@
+"""Programs to run: a chat, a small HTTP service, data-parallel training."""

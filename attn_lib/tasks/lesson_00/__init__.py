@@ -1,0 +1,3 @@
+"""The practice task of lesson 00."""
+
+from attn_lib.tasks.lesson_00 import mixture

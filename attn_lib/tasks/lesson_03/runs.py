@@ -1,0 +1,200 @@
+"""How the cases of this lesson call an answer, where it is more than one plain call.
+
+Nothing here is an answer: this file goes into the sandbox with a learner's code.
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import nn
+
+from attn_lib.checks.authoring import Result, Wrong, describe, quicker
+
+LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj")
+WANTED = [f"{layer}.{kind}" for layer in LAYERS for kind in ("weight", "bias")]
+SETTINGS = ("training", "batch_first", "num_heads", "embed_dim", "head_dim", "dropout")
+
+
+# A mistake is recognized by the kind of its errors too: so each kind has a class.
+class MhaChanged(Wrong):
+    """Raised if `mha` is not as it was."""
+
+
+class SharesMemory(Wrong):
+    """Raised for a parameter that lies in the memory of one of `mha`'s."""
+
+
+class SameModule(Wrong):
+    """Raised for a module that came back from an earlier call too."""
+
+
+class OfPyTorch(Wrong):
+    """Raised if PyTorch's own module comes back."""
+
+
+class NoModule(Wrong):
+    """Raised if no module comes back."""
+
+
+class NotYours(Wrong):
+    """Raised for a module that lacks one of the eight parameters."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The parameters of PyTorch's module. An object of its own, so that no verdict lists them."""
+
+    num_heads: int
+    tensors: dict[str, torch.Tensor]
+
+    @property
+    def embed_dim(self):
+        """The width of all heads together."""
+        return len(self.tensors["out_proj.bias"])
+
+    def by_hand(self):
+        """What a learner writes to make the module, and the parameters it has then."""
+        sizes = f"{self.embed_dim}, {self.num_heads}"
+        return f"nn.MultiheadAttention({sizes}, batch_first=True)", self.tensors
+
+    @cached_property
+    def kept(self):
+        """One of PyTorch's modules with these parameters, for those who do not change it."""
+        return self.made()
+
+    def made(self):
+        """A new one of PyTorch's modules, with these parameters."""
+        return deepcopy(self._first)
+
+    @cached_property
+    def _first(self):  # no random number is drawn: an answer may draw some
+        sizes = self.embed_dim, self.num_heads
+        mha = nn.utils.skip_init(nn.MultiheadAttention, *sizes, batch_first=True)
+        mha.load_state_dict(self.tensors)
+        return mha
+
+
+def carry_over_once(answer, weights, inputs):
+    """Convert a module of PyTorch's with a known answer, and run what came back."""
+    mha = weights.kept
+    try:
+        module = _converted(answer, mha, weights)
+        with torch.no_grad():
+            outputs, parameters = _outputs(module, inputs)
+        returned = *outputs, *_state(mha, weights)
+        unless_changed(returned, weights, inputs)
+        return Result(returned, parameters)
+    except Exception:
+        vars(weights).pop("kept")  # it may be changed: those who come after get a new one
+        raise
+
+
+@quicker(carry_over_once)
+def carry_over(answer, weights, inputs):
+    """Convert a module of PyTorch's, then another one, and run what came back first."""
+    mha, another = weights.made(), weights.made()
+    module = _converted(answer, mha, weights)
+    with torch.no_grad():
+        for parameter in another.parameters():
+            parameter.neg_()
+    if answer(another) is module:
+        raise SameModule(
+            "Two calls with two different `mha` gave one and the same module. Make a new one inside "
+            "the function, in every call."
+        )
+    outputs, parameters = _outputs(module, inputs)
+    return Result((*outputs, *_state(mha, weights)), parameters)
+
+
+def _converted(answer, mha, weights):
+    """Return what an answer makes of a module, if it is a new one, and the given one is as it was."""
+    given = dict(mha.named_parameters())  # kept alive, so that no memory is used again
+    module = answer(mha)
+    _raise_unless_usable(module, mha)
+    _raise_if_shared(module, given)
+    return module
+
+
+def _outputs(module, inputs):
+    x, context, mask = inputs["x"], inputs["context"], inputs["mask"]
+    was = module.training
+    module.eval()  # a dropout may be in it, and must do nothing
+    outputs = (module(x), module(x, context), module(x, context, mask=mask))
+    module.train(was)
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    # The softmax does not notice a bias of the keys: it adds one number to all scores of a row.
+    unseen = parameters["k_proj.bias"].detach().clone()
+    return Result((*outputs, unseen), {name: parameters[name] for name in WANTED})
+
+
+def _raise_if_shared(module, given):
+    """Raise `Wrong` if a change of one of the module's parameters would change a given one."""
+    theirs = {p.untyped_storage().data_ptr(): name for name, p in given.items()}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        shared = theirs.get(parameter.untyped_storage().data_ptr())
+        if shared is not None:
+            raise SharesMemory(
+                f"`{name}` of the returned module and `{shared}` of the given `mha` are in one place "
+                "in memory: a training step on one would change the other."
+            )
+
+
+def _state(mha, weights):
+    """Return what a module holds after a call: parameters, names of others, of those trained, settings."""
+    now = dict(mha.named_parameters())
+    tensors = [now[name].detach() if name in now else 0 for name in weights.tensors]
+    added = [name for name in now if name not in weights.tensors]
+    trained = [name for name, p in now.items() if p.requires_grad]
+    names = (" ".join(some) for some in (added, trained))
+    return *tensors, *names, *(getattr(mha, name, "") for name in SETTINGS)
+
+
+def unless_changed(returned, weights, inputs):
+    """Return the outputs, if the module that was given came back as it was; else name what differs."""
+    outputs, after = returned[:4], list(returned[4:])
+    now = {name: after.pop(0) for name in weights.tensors}
+    added, trained, *settings = after
+
+    def is_kept(name, was):
+        p = now[name]
+        is_same = isinstance(p, torch.Tensor) and p.dtype == was.dtype and p.equal(was)
+        return is_same and name in trained.split()
+
+    changed = [name for name, was in weights.tensors.items() if not is_kept(name, was)]
+    changed += added.split()
+    E, H = weights.embed_dim, weights.num_heads
+    were = (True, True, H, E, E // H, 0.0)
+    pairs = zip(SETTINGS, settings, were, strict=True)
+    changed += [name for name, now, was in pairs if now != was]
+    if changed:
+        raise MhaChanged(
+            f"The given `mha` is not the same after the call: look at its `{changed[0]}`. "
+            "It should only be read."
+        )
+    return outputs
+
+
+def _raise_unless_usable(module, mha):
+    if module is None or module is Ellipsis:
+        raise NotImplementedError
+    if isinstance(module, nn.MultiheadAttention):
+        its = ("the", " that it was given") if module is mha else ("an", "")
+        raise OfPyTorch(
+            f"It returned {its[0]} `nn.MultiheadAttention`{its[1]}. It should return one of your own "
+            "`MultiHeadAttention`, with the same weights."
+        )
+    if not isinstance(module, nn.Module):
+        extra = " without parentheses" if isinstance(module, type) else ""
+        raise NoModule(
+            f"It should return a module, one of your own `MultiHeadAttention`, but it returned "
+            f"{describe(module)}{extra}."
+        )
+    own = dict(module.named_parameters(remove_duplicate=False))
+    for name in WANTED:
+        if name not in own:
+            raise NotYours(
+                f"What came back has no parameter `{name}`: is it one of your own "
+                f"`MultiHeadAttention`? It has: {', '.join(own) or 'none'}."
+            )

@@ -1,0 +1,160 @@
+"""The task `sinusoidal_positions`: a code for each position, of waves that are slower and slower."""
+
+import torch
+
+import attn_lib
+from attn_lib.checks.authoring import Case, task
+
+
+@task(
+    lesson=8,
+    points=2,
+    library=attn_lib.sinusoidal_positions,
+    hints=[
+        "Each pair of columns has one speed, and there are E/2 pairs. Write down the speeds of all pairs "
+        "for E = 4: two numbers.",
+        "Positions as a column (L, 1), times speeds as a row (E/2,): that gives all angles, (L, E/2). "
+        "Where do their sines go, and where their cosines?",
+        "`table[:, 0::2]` are the even columns of an empty table (L, E), `table[:, 1::2]` the odd ones. "
+        "Before that, check the angles: position 0 has zeros only, and column 0 counts 0, 1, 2, ...",
+    ],
+)
+def sinusoidal_positions(length, d_model):
+    positions = torch.arange(length, dtype=torch.float64)
+    i = torch.arange(d_model // 2, dtype=torch.float64)  # the number of each pair
+    exponents = 2 * i / d_model
+    base = 10000.0
+    frequencies = base**-exponents
+    angles = positions[:, None] * frequencies  # (L, E/2)
+    sines = angles.sin()
+    cosines = angles.cos()
+    pairs = torch.stack([sines, cosines], -1)  # (L, E/2, 2)
+    table = pairs.flatten(1)
+    output = table.float()
+    return output
+
+
+@sinusoidal_positions.cases
+def _(rng):
+    def case(about, length, d_model, **kwargs):
+        return Case(about, (length, d_model), grad=False, **kwargs)
+
+    yield case("two positions, two pairs", 2, 4)
+    yield case("three positions, one pair", 3, 2)
+    yield case("three positions, two pairs", 3, 4)
+    yield case("three positions, three pairs", 3, 6)
+    yield case("five positions, four pairs", 5, 8)
+    yield case("L = E", 6, 6)
+    yield case("L = E/2", 4, 8)
+    yield case("position 0 alone", 1, 6)
+    yield case("more positions than columns", 11, 4)
+    yield case("a width that is no power of two", 7, 20)
+    yield case("a wide table", 5, 128)
+    length, pairs = torch.randint(12, 40, (2,), generator=rng).tolist()
+    yield case("sizes drawn at random", length, 2 * pairs)
+    # An angle near 2100 has an error of 1e-4 in float32, and of 1 in float16.
+    yield case("two thousand positions", 2100, 8, tolerance=1e-3)
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+sinusoidal_positions.rows("""
+Columns 0 and 1 are the sine and the cosine of one and the same angle. Does each column have a speed
+of its own in yours?
+    per-column-frequency  cosines = torch.cos(positions[:, None] * base ** -((2 * i + 1) / d_model))
+    per-column-frequency  exponents = 2 * _ ; cosines = torch.cos(positions[:, None] * base ** -((4 * i + 2) / d_model))
+    per-column-frequency  cosines = torch.cos(positions[:, None] * base ** -((2 * i + 2) / d_model))
+With E = 4 there are two pairs, with the exponents 0 and 1/2. Which exponents does your code use? Is your
+i the number of a pair?
+    exponent-halved  exponents = i / d_model
+With E = 4 there are two pairs, with the exponents 0 and 1/2. Which exponents does your code use? Does
+your i go in steps of one or of two?
+    exponent-doubled  exponents = 2 * _
+Print your exponents. In which order does Python compute `a / b // c`, and what does `//` make of
+numbers below 1? Do all your columns turn at one speed?
+    one-speed-for-all  exponents = 0 * i
+    one-speed-for-all  angles = positions[:, None] + 0 * frequencies
+Print your factor. In which order does Python compute `a / b // c`, and what does `//` make of -2.3?
+    rounded-to-whole-numbers  frequencies = torch.exp(2 * i * (-math.log(base) / d_model // 2))
+    rounded-to-whole-numbers  frequencies = torch.exp(2 * i * (-math.log(base) // d_model))
+What does Python take first in `10000 ** 2 * i / d_model`: the power or the product?
+    power-before-product  frequencies = 1 / (base ** 2 * i / d_model)
+    power-before-product  frequencies = base ** -2 * i / d_model
+What is the angle of pair 0 at position 0 in yours? Which number is raised to a power: 10000, or
+position / 10000?
+    quotient-to-the-power  angles = (positions[:, None] / base) ** exponents
+Does the code of position 3 change when the text gets longer? Which size do you divide by?
+    divided-by-the-length  exponents = 2 * i / len(positions)
+Does the code of position 3 change when the text gets longer? By what do you divide positions?
+    positions-divided-by-the-length  positions = _ / length
+    positions-divided-by-the-length  positions = _ / max(length - 1, 1)
+What is the sine of the first position, and which number should the first position have?
+    from-one  positions = _ + 1
+The first pair turns by 1 for each step. What is 10000 to the power 0, and which power has your
+first pair?
+    pairs-from-one  i = _ + 1
+Is the last exponent 1 in yours? For E = 4 it should be 1/2. By what do you divide?
+    last-exponent-one  exponents = i / max(d_model // 2 - 1, 1)
+    last-exponent-one  exponents = 2 * i / max(d_model - 1, 1)
+How large is the step from one number to the next in float16, near 2100? And in bfloat16?
+    half-precision  positions = _.half() ; i = _.half()
+    half-precision  positions = _.bfloat16()
+    half-precision  positions = _.bfloat16() ; i = _.bfloat16()
+    half-precision  angles = _.half()
+    half-precision  angles = _.bfloat16()
+In which column is the cosine of the first angle: right after its sine, or after all the sines?
+    concatenated  table = pairs.mT.flatten(1)
+A reshape moves no number. With sines and cosines in one tensor, which axis must come last, so that each
+sine has its cosine beside it?
+    stacked-along-the-wrong-axis  table = torch.stack([sines, cosines]).reshape(length, d_model)
+Pair i has the columns 2i and 2i + 1. Which ones do you fill for i = 1?
+    pairs-overlap  table = torch.cat([sines, cosines[:, -1:], 0 * sines[:, 1:]], 1)
+Are all your rows alike? Each position has a row of its own.
+    one-row-for-all  positions = torch.full_like(_, length)
+    one-row-for-all  positions = torch.full_like(_, length - 1)
+What is the sine of 0? Which columns are 0 at position 0: the even or the odd ones?
+    sine-and-cosine-swapped  pairs = torch.stack([cosines, sines], -1)
+Print your table at position 0. A sine is 0 there: which columns should be 1, and of which function?
+    one-function-only  cosines = angles.sin()
+    one-function-only  sines = angles.cos()
+What decides between sine and cosine: whether the column is even, or whether the position is?
+    by-the-parity-of-the-position  pairs = torch.where((positions % 2 == 0)[:, None, None], sines[..., None], cosines[..., None]).expand(-1, -1, 2)
+Should the last pair turn faster than the first, or slower? Do you multiply by the power of 10000, or
+divide?
+    faster-and-faster  frequencies = base ** exponents.float() ; angles = positions.float()[:, None] * frequencies
+The first pair turns fastest, the last slowest. In which order are your speeds?
+    speeds-reversed  frequencies = _.flip(0)
+The speeds go from 1 down towards 1/10000. Which number do you raise to a power?
+    another-base  base = 1000.0
+    another-base  base = 100000.0
+exp(x · log a) is a to the power x. Of which base must that logarithm be?
+    another-logarithm  frequencies = torch.exp(-exponents * math.log10(base))
+    another-logarithm  frequencies = torch.exp(-exponents * math.log2(base))
+    another-logarithm  frequencies = 2.0 ** (-exponents * math.log(base))
+`sin` takes radians, and the formula gives it position times speed. Which factor stands beside that
+in yours?
+    turns-or-degrees  angles = 2 * math.pi * _
+    turns-or-degrees  angles = torch.deg2rad(_)
+Each position has a row, each column a pair's sine or cosine. Which size stands first in your shape?
+    transposed  table = _.T
+    sizes-swapped  positions = torch.arange(d_model, dtype=torch.float64) ; i = torch.arange(length // 2, dtype=torch.float64)
+You need an angle for each position and pair, (L, E/2). Which of the two must stand upright, as a column?
+    positions-not-a-column  angles = positions * frequencies
+You return a list. Which function makes a tensor of it?
+    list-returned  output = table.tolist()
+Two axes are asked for, (L, E). Who adds the axis of the batch, if it is needed?
+    extra-axis  output = _[None]
+    extra-axis  output = _[:, None]
+How many columns should the table have, and how many has yours? What became of the other half?
+    half-of-the-columns  table = sines
+    half-of-the-columns  table = pairs
+Print the dtype of your result. Which dtype do embeddings have by default?
+    dtype-changed  output = table
+    dtype-changed  output = table.half()
+Your table has columns of zeros. Which columns does each of your two assignments fill?
+    overwritten  pairs = torch.stack([cosines, 0 * sines], -1)
+    overwritten  pairs = torch.stack([sines, 0 * cosines], -1)
+    overwritten  pairs = torch.stack([0 * cosines, cosines], -1)
+The cosine of 0 is 1. By how much must you shift a sine to get that, and to which side?
+    sine-shifted-back  cosines = (angles - math.pi / 2).sin()
+""")

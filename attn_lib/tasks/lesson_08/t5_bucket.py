@@ -1,0 +1,186 @@
+"""The task `t5_bucket`: near distances one by one, far ones together."""
+
+import math
+
+import torch
+
+import attn_lib
+from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_08.runs import any_int
+
+
+@task(
+    lesson=8,
+    points=2,
+    library=attn_lib.t5_bucket,
+    hints=[
+        "Three questions for each number: which side is the key on? Is it near? If it is far, how far? "
+        "Answer each with a line of its own, for the whole tensor.",
+        "Each side has num_buckets / 2 buckets. The near half of these counts 0, 1, 2, ...; the far half "
+        "shares out the way from there to max_distance. `torch.where` puts near and far together.",
+        "For a far distance: how many times `exact` is it, and what is the logarithm of that, as a share of "
+        "the logarithm of the whole way? Times the number of far buckets, rounded down. And beyond the end?",
+    ],
+)
+def t5_bucket(relative_position, num_buckets, max_distance):
+    half = num_buckets // 2  # for each side
+    exact = half // 2
+    ahead = relative_position > 0
+    distance = relative_position.abs()
+    near = distance < exact
+    ratio = distance.clamp(min=1) / exact
+    whole = math.log(max_distance / exact)
+    share = ratio.log() / whole
+    steps = share * (half - exact)
+    far = exact + steps.floor().long()
+    capped = far.clamp(max=half - 1)
+    bucket = torch.where(near, distance, capped)
+    start = half * ahead
+    result = bucket + start
+    return result
+
+
+@t5_bucket.cases
+def _(rng):
+    def case(about, positions, num_buckets, max_distance):
+        # Where a border falls on a whole number, rounding decides: such distances are left out.
+        exact, sizes = num_buckets // 4, positions.abs().clamp(min=1)
+        steps = (sizes / exact).log() / math.log(max_distance / exact) * exact
+        on_border = (steps - steps.round()).abs() < 1e-3
+        on_border &= (sizes > exact) & (sizes < max_distance)
+        if positions.ndim == 1:
+            positions = positions[~on_border]
+        else:
+            assert not on_border.any()
+        return Case(
+            about, (positions, num_buckets, max_distance), grad=False, finish=any_int
+        )
+
+    yield case("near keys", torch.tensor([-2, -1, 0, 1, 2]), 8, 20)
+    yield case("near and far keys", torch.tensor([-9, -5, -1, 0, 1, 6, 7]), 8, 20)
+    yield case("keys before the query", torch.arange(-12, 1), 12, 30)
+    yield case("keys after the query", torch.arange(13), 12, 30)
+    yield case(
+        "keys beyond max_distance",
+        torch.tensor([-(10**7), -500, -31, 31, 500, 10**7]),
+        12,
+        30,
+    )
+    yield case(
+        "all keys of four queries", torch.arange(4) - torch.arange(4)[:, None], 8, 20
+    )
+    yield case("as T5 has it: 32 buckets up to 128", torch.arange(-300, 301), 32, 128)
+    yield case("all distances, 20 buckets", torch.arange(-70, 71), 20, 50)
+    yield case("more buckets than near distances", torch.arange(-90, 91), 64, 50)
+    yield case("four buckets", torch.arange(-15, 16), 4, 10)
+    yield case("a long way", torch.arange(-3000, 3001, 7), 64, 2500)
+    both = torch.arange(9) - torch.arange(9)[:, None]
+    yield case("seven queries, nine keys", both[2:], 12, 30)
+    yield case("not contiguous", both[2:].T, 20, 50)
+    yield case("for each sample and head", both.expand(2, 3, 9, 9)[..., :4], 8, 20)
+    drawn = torch.randint(-150, 150, (60,), generator=rng)
+    size = 4 * int(torch.randint(3, 12, (), generator=rng))
+    yield case("drawn at random", drawn, size, int(drawn.abs().max()) - 10)
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+t5_bucket.rows("""
+`relative_position` is key minus query. Is a key with a positive number before the query or after it, and
+which side has the upper half of the buckets?
+    sides-swapped  ahead = relative_position < 0
+    sides-swapped  ahead = relative_position <= 0
+    sides-swapped  start = half * ~ahead
+Distance 0 is the token itself. Does it belong to the keys after the query? Only those have the upper
+half of the buckets.
+    zero-on-the-wrong-side  ahead = relative_position >= 0
+Can a key one step back and one a step ahead end in the same bucket? What are the two halves of the
+buckets for?
+    sides-not-told-apart  start = 0 * ahead
+    sides-not-told-apart  half = num_buckets ; start = 0 * ahead
+Which buckets do keys after the query get from you? T5's decoder has none for them; here they have the
+upper half.
+    for-a-decoder  half = num_buckets ; distance = (-relative_position).clamp(min=0) ; start = 0 * ahead
+    for-a-decoder  half = num_buckets ; distance = relative_position.clamp(min=0) ; start = 0 * ahead
+    for-a-decoder  distance = (-relative_position).clamp(min=0)
+    for-a-decoder  distance = (-relative_position).clamp(min=0) ; start = 0 * ahead
+Each side has half of the buckets. How many does yours use for one side, and where does the other
+side begin?
+    a-side-too-large  half = num_buckets ; start = num_buckets // 2 * ahead
+    a-side-too-large  half = num_buckets
+Is a distance ever negative? Which keys are near in yours: those of small distance, or all that come
+before?
+    no-absolute-value  distance = relative_position
+    no-absolute-value  distance = -relative_position
+    no-absolute-value  near = relative_position < exact
+Of which numbers do you take the logarithm twice? Both must have the same base.
+    another-logarithm  share = torch.log2(ratio) / whole
+    another-logarithm  share = torch.log10(ratio) / whole
+    another-logarithm  whole = math.log2(max_distance / exact)
+    another-logarithm  whole = math.log10(max_distance / exact)
+What is your share at distance max_distance? It should be 1 there. What do you divide the logarithm by?
+    share-not-divided  whole = 1.0
+    share-not-divided  whole = math.log(max_distance)
+    share-not-divided  whole = math.log(half / exact)
+    share-not-divided  whole = math.log(max_distance - exact)
+Where the near distances end, the share should be 0. What is the logarithm of your number there?
+    share-does-not-begin-at-zero  ratio = distance.clamp(min=1)
+    share-does-not-begin-at-zero  ratio = (distance + 1) / exact
+    share-does-not-begin-at-zero  ratio = (distance - exact).clamp(min=0) + 1.0
+Far buckets grow: each is wider than the one before. Are yours all of one width?
+    no-logarithm  share = (distance - exact) / (max_distance - exact)
+    no-logarithm  share = ratio / (max_distance / exact)
+A share lies between 0 and 1. What does `//` make of it, and what does `.long()`, before you multiply?
+    share-rounded-first  share = _.floor()
+    share-rounded-first  share = ratio.log().floor() / whole
+What is 7 // 2? Do distances 6 and 7 have the same share in yours?
+    ratio-rounded  ratio = distance.clamp(min=1) // exact
+Is a key in the middle of a far bucket rounded down, or to the next bucket?
+    rounded-up  far = floor => round
+    rounded-up  far = floor => ceil
+How many buckets are left for the far distances of one side?
+    as-many-far-buckets-as-a-side-has  steps = share * half
+    as-many-far-buckets-as-a-side-has  steps = share * num_buckets
+    far-buckets-too-few  steps = share * (half - exact - 1)
+Which is the first far bucket? The near ones have the numbers 0 to exact - 1.
+    far-buckets-from-another-number  far = steps.floor().long()
+    far-buckets-from-another-number  far = _ + 1
+    far-buckets-from-another-number  far = half + steps.floor().long()
+What is the largest bucket of one side? In which one does a key far beyond max_distance end?
+    not-capped  capped = far
+    capped-too-late  capped = far.clamp(max=half)
+    capped-too-late  capped = far.clamp(max=num_buckets - 1)
+    capped-too-late  capped = far ; result = (_).clamp(max=num_buckets - 1)
+    capped-too-early  capped = far.clamp(max=half - 2)
+Which distances have a bucket of their own? How many of them are there on one side?
+    too-many-near-ones  near = distance < half
+    too-few-near-ones  exact = half // 2 - 1 if half > 2 else 1
+    too-few-near-ones  exact = half // 4 if half > 3 else 1
+    too-few-near-ones  bucket = capped
+Which buckets do distances get that are far away? Do all near ones stay as they are, and do you ever ask
+for the logarithm?
+    near-and-far-swapped  bucket = torch.where(near, capped, distance)
+    never-far  bucket = distance.clamp(max=half - 1)
+Does your result change with `max_distance`, and with `num_buckets`?
+    max-distance-ignored  whole = max_distance => 128
+    num-buckets-ignored  half = 16
+Do the keys after the query begin at the middle number, or does every other bucket belong to them?
+    sides-in-turns  result = 2 * bucket + ahead
+    sides-in-turns  result = bucket * torch.where(ahead, 1, -1) + half
+    sides-in-turns  result = bucket * torch.where(ahead, 1, -1)
+Does a near key after the query get a bucket of the upper half, too?
+    near-ones-without-a-side  result = torch.where(near, distance, capped + start)
+Which bucket does the nearest later key get: the first of its half, or one before or after it?
+    upper-half-moved  start = (half - 1) * ahead
+    upper-half-moved  start = (half + 1) * ahead
+    upper-half-moved  start = exact * ahead
+`if` asks whether a whole tensor is true. What chooses between two tensors, number by number?
+    whole-tensor-as-truth-value  bucket = distance if near else capped
+`math.log` takes one number. What takes the logarithm of every number in a tensor?
+    math-on-a-tensor  share = math.log(ratio) / whole
+A bucket is a number of a row in a table. Can a row have the number 2.0?
+    not-whole-numbers  result = _.float()
+    not-whole-numbers  result = _.double()
+    not-whole-numbers  far = exact + steps
+    not-whole-numbers  far = exact + steps.floor()
+""")

@@ -1,0 +1,259 @@
+"""The task `DecoderBlock`: a block that also reads another sequence."""
+
+import torch
+from torch import nn
+
+import attn_lib
+from attn_lib.checks.authoring import Case, task
+from attn_lib.checks.authoring import run_module_in_eval as run
+from attn_lib.tasks.lesson_09.parts import (
+    around_minus_two,
+    by_hand,
+    nearly_constant,
+    slips,
+    some,
+    strided,
+    trained,
+    uneven,
+)
+
+
+class DecoderBlock(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(d_model)
+        self.self_attn = attn_lib.MultiHeadAttention(d_model, num_heads)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.cross_attn = attn_lib.CrossAttention(d_model, d_model, num_heads)
+        self.norm3 = nn.LayerNorm(d_model)
+        self.ff = nn.Sequential(
+            nn.Linear(d_model, d_ff), nn.GELU(), nn.Linear(d_ff, d_model)
+        )
+
+    def forward(self, x, context, mask=None, context_mask=None):
+        normed1 = self.norm1(x)
+        seen = self.self_attn(normed1, mask=mask)
+        middle = x + seen
+        normed2 = self.norm2(middle)
+        read = self.cross_attn(normed2, context, context_mask=context_mask)
+        later = middle + read
+        normed3 = self.norm3(later)
+        fed = self.ff(normed3)
+        output = later + fed
+        return output
+
+
+decoder_block = task(
+    lesson=9,
+    points=4,
+    library=attn_lib.DecoderBlock,
+    hints=[
+        "Take your `PreNormBlock` and open it between attention and feed-forward. What stands there now, what "
+        "does it read of x, and what of the context?",
+        "Three parts, three norms, three sums, in the order of their numbers. Only the stream of x is "
+        "normalized. The context comes from an encoder, which has a norm of its own at its end.",
+        "Two masks for two attentions: `mask` says which words of x a word of x may see, `context_mask`, (B, S), "
+        "which words of the context are real. Which attention gets which, by which name?",
+    ],
+)(DecoderBlock)
+
+
+@decoder_block.cases
+def _(rng):
+    def real(text):
+        """A mask (B, S) that is drawn: a word for each sentence, x = may be read."""
+        return torch.tensor([[c == "x" for c in row] for row in text.split()])
+
+    def case(about, *sizes, change=None, dtype=torch.float32, **more):
+        B, L, S, H, D, d_ff = sizes
+        init = (H * D, H, d_ff)
+        parameters = trained(DecoderBlock(*init), rng)
+        # A context as it comes: not of mean 0 and length 1, so that a norm of it shows.
+        x, context = (torch.randn(B, n, H * D, generator=rng) for n in (L, S))
+        context = context * 1.3 + 0.4
+        x = change(parameters, x) if change else x
+        parameters = {name: p.to(dtype) for name, p in parameters.items()}
+        masks = {name: more.pop(name) for name in ("mask", "context_mask") if name in more}
+        args = (
+            init,
+            parameters,
+            x.to(dtype),
+            context.to(dtype),
+            *([masks] if masks else []),
+        )
+        return Case(about, args, run, **{"grad": False} | more)
+
+    # A LayerNorm of width 2 makes 1 and -1 of any two numbers.
+    tiny = by_hand(
+        norm1=[[1, 2], [0, 1]],
+        self_attn__q_proj=[[1, 0], [0, 1], [0, 0]],
+        self_attn__k_proj=[[1, 0], [0, 1], [0, 1]],
+        self_attn__v_proj=[[1, 0], [0, 2], [0, 1]],
+        self_attn__o_proj=[[1, 1], [0, 1], [1, 0]],
+        norm2=[[2, 1], [1, 0]],
+        cross_attn__q_proj=[[0, 1], [1, 0], [1, 0]],
+        cross_attn__k_proj=[[1, 1], [1, 0], [0, 0]],
+        cross_attn__v_proj=[[2, 0], [0, 1], [0, 0]],
+        cross_attn__o_proj=[[1, 0], [1, 1], [0, 1]],
+        norm3=[[1, 1], [0, 2]],
+        ff__0=[[1, 0], [0, 1], [1, 1], [0, 1, 0]],
+        ff__2=[[1, 0, 2], [0, 1, 0], [0, -1]],
+    )
+    x, context = torch.tensor([[[5.0, 1.0]]]), torch.tensor([[[3.0, 2.0], [1.0, 0.0]]])
+    yield Case("one word, a context of one", ((2, 1, 3), tiny, x, context[:, :1]), run)
+    yield Case("one word, a context of two", ((2, 1, 3), tiny, x, context), run)
+    about, last = "the same, the last word of the context is a pad", real("x.")
+    args = (2, 1, 3), tiny, x, context, {"context_mask": last}
+    yield Case(about, args, run)
+
+    sizes, causal = (2, 5, 7, 3, 2, 10), attn_lib.causal_mask(5, 5)
+    yield case("all sizes different, no mask", *sizes, grad=True)
+    yield case("a causal mask (L, L)", *sizes, mask=causal)
+    pads = real("xxxxxxx xx..x..")
+    yield case("a context mask", *sizes, context_mask=pads, grad=True)
+    yield case("a causal mask, a context mask", *sizes, mask=causal, context_mask=pads)
+    both = attn_lib.padding_mask(torch.tensor([5, 2]), 5) & causal
+    about = "padding and causal (B, 1, L, L), a context mask"
+    yield case(about, *sizes, mask=both, context_mask=pads, grad=True)
+    heads = some(rng, 2, 3, 5, 5)
+    yield case("a mask for each head (B, H, L, L)", *sizes, mask=heads, context_mask=pads)
+    about, empty = (
+        "some words may see nothing, a context is all padding",
+        some(rng, 2, 1, 4, 4),
+    )
+    empty[0, :, 1] = empty[1, :, 3] = False
+    masks = dict(mask=empty, context_mask=real("x.x ..."))
+    yield case(about, 2, 4, 3, 2, 3, 5, **masks, grad=True)
+    all_pads = dict(context_mask=real("... ..."))
+    yield case("every context is all padding", 2, 4, 3, 2, 3, 5, **all_pads)
+    yield case("a mask for each head (H, L, L)", *sizes, mask=some(rng, 3, 5, 5))
+    yield case("B = L, a mask (L, L)", 4, 4, 3, 2, 3, 5, mask=some(rng, 4, 4))
+    yield case("L = S, no mask", 2, 4, 4, 2, 3, 5)
+    square = dict(mask=attn_lib.causal_mask(4, 4), context_mask=real("xxxx x..."))
+    yield case("L = S, both masks", 2, 4, 4, 2, 3, 5, **square)
+    third = dict(mask=some(rng, 3, 1, 1, 3), context_mask=real("x.x .xx x.."))
+    yield case("B = L = S = H = D", 3, 3, 3, 3, 3, 9, **third)
+    yield case("L = S = d_model = d_ff", 2, 4, 4, 2, 2, 4)
+    yield case("one word each, one head", 3, 1, 2, 1, 5, 6)
+    yield case("the context is one word", 2, 4, 1, 2, 3, 1)
+
+    yield case("tokens of very different lengths", 2, 4, 3, 2, 3, 7, change=uneven)
+    yield case("tokens that are nearly constant", 2, 3, 4, 2, 3, 7, change=nearly_constant)
+    about = "the feed-forward network is near -2 before its GELU"
+    yield case(about, 2, 3, 4, 2, 2, 40, change=around_minus_two)
+    yield case("not contiguous", 2, 4, 3, 3, 2, 5, change=strided)
+    # Larger than the others, which are shown first: who forgot a mask should not look for a dtype.
+    large = 3, 5, 7, 3, 2, 12
+    masks = dict(mask=some(rng, 5, 5), context_mask=real("xx..... x.x...x xxxxxxx"))
+    yield case("float64", *large, **masks, dtype=torch.float64, grad=True)
+    yield case("bfloat16", *large, **masks, dtype=torch.bfloat16, tolerance=6e-2)
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+decoder_block.rows(
+    slips(
+        ["x", "middle", "later"],
+        ["seen", "read", "fed"],
+        dict(
+            self_attn="attn_lib.MultiHeadAttention(d_model, num_heads",
+            cross_attn="attn_lib.CrossAttention(d_model, d_model, num_heads",
+        ),
+    )
+)
+decoder_block.rows("""
+Which part comes first, which second, which last? Follow the lines.
+    parts-in-another-order  seen = self.cross_attn(normed1, context, context_mask=context_mask) ; read = self.self_attn(normed2, mask=mask)
+    parts-in-another-order  normed1 = self.norm2(x) ; seen = self.cross_attn(normed1, context, context_mask=context_mask) ; normed2 = self.norm1(middle) ; read = self.self_attn(normed2, mask=mask)
+    parts-in-another-order  read = self.ff(normed2) ; fed = self.cross_attn(normed3, context, context_mask=context_mask)
+    parts-in-another-order  normed2 = self.norm3(middle) ; read = self.ff(normed2) ; normed3 = self.norm2(later) ; fed = self.cross_attn(normed3, context, context_mask=context_mask)
+Which norm stands before which part? Follow the numbers.
+    norms-swapped  normed2 = self.norm3(middle) ; normed3 = self.norm2(later)
+    norms-swapped  normed1 = self.norm3(x) ; normed3 = self.norm1(later)
+Every part has a norm with numbers of its own. Which parameters of yours get no gradient?
+    one-norm-for-all  normed3 = self.norm2(later)
+    one-norm-for-all  normed2 = self.norm1(middle)
+    one-norm-for-all  normed3 = self.norm1(later)
+The context is read as it comes. Which of your norms does it meet, and whose numbers are in that norm?
+    context-normalized  read = self.cross_attn(normed2, self.norm2(context), context_mask=context_mask)
+    context-normalized  read = self.cross_attn(normed2, self.norm1(context), context_mask=context_mask)
+    context-normalized  read = self.cross_attn(middle, self.norm2(context), context_mask=context_mask)
+    context-normalized  read = self.cross_attn(normed2, F.layer_norm(context, context.shape[-1:]), context_mask=context_mask)
+Who asks, and who is read? The block has one vector for each word of x, as many as come in.
+    queries-from-the-context  read = self.cross_attn(context, normed2, context_mask=context_mask)
+    queries-from-the-context  read = self.cross_attn(context, normed2)
+    queries-from-the-context  read = self.cross_attn.attend(context, *self.cross_attn.keys_values(normed2))
+What does the second attention read: x, or the context? Change the context: does the output move?
+    context-not-read  read = self.cross_attn(normed2, normed2)
+    context-not-read  read = self.cross_attn(normed2, middle)
+    context-not-read  later = middle
+The first attention is that of x with itself. What reads the context there?
+    self-attention-reads-the-context  seen = self.self_attn(normed1, context)
+    self-attention-reads-the-context  seen = self.self_attn(normed1, context, mask=None if context_mask is None else context_mask[:, None, None])
+Which x does each norm read: the one that came in, or the one that the part before has added to?
+    sum-not-carried-on  normed2 = self.norm2(x)
+    sum-not-carried-on  normed3 = self.norm3(middle)
+    sum-not-carried-on  read = self.cross_attn(normed1, context, context_mask=context_mask)
+    sum-not-carried-on  fed = self.ff(normed2)
+    sum-not-carried-on  normed2 = self.norm2(x) ; normed3 = self.norm3(x)
+A part reads what the part before has said, and nothing else. What would the sum be good for?
+    the-last-part-only  normed2 = self.norm2(seen)
+    the-last-part-only  normed3 = self.norm3(read)
+    the-last-part-only  normed2 = self.norm2(seen) ; normed3 = self.norm3(read)
+To which x is each result added? What has become of the parts before?
+    earlier-parts-lost  later = x + read
+    earlier-parts-lost  output = x + fed
+    earlier-parts-lost  output = middle + fed
+    earlier-parts-lost  middle = x
+Which part of the block is not heard in your output?
+    ff-left-out  output = later
+    ff-left-out  fed = normed3
+Two masks come in, for two attentions. Change one entry of each: does the output move each time?
+    mask-not-passed-on  seen = self.self_attn(normed1)
+    mask-not-passed-on  seen = self.self_attn(normed1) ; read = self.cross_attn(normed2, context)
+    context-mask-not-passed-on  read = self.cross_attn(normed2, context)
+With both masks yours is right, with one alone it is not. Does each mask have an `if` of its own?
+    both-masks-or-none  seen = self.self_attn(normed1, mask=None if context_mask is None else mask) ; read = self.cross_attn(normed2, context, context_mask=None if mask is None else context_mask)
+By which name does a `CrossAttention` take its mask? `help(attn_lib.CrossAttention.forward)` knows.
+    context-mask-by-another-name  read = self.cross_attn(normed2, context, mask=context_mask)
+    context-mask-by-another-name  read = self.cross_attn(normed2, context, context_mask)
+Which parameters do your two attentions share, and which should they share?
+    one-attention-for-both  read = self.self_attn(normed2, context, mask=None if context_mask is None else context_mask[:, None, None])
+    one-attention-for-both  cross_attn = self.self_attn ; read = self.cross_attn(normed2, context, mask=None if context_mask is None else context_mask[:, None, None])
+Whose words does each of the two masks describe? Which attention reads those words?
+    masks-in-the-wrong-place  seen = self.self_attn(normed1, mask=None if context_mask is None else context_mask[:, None, None])
+    masks-in-the-wrong-place  seen = self.self_attn(normed1, mask=None if context_mask is None else context_mask[:, None, None]) ; read = self.cross_attn(normed2, context)
+    masks-in-the-wrong-place  seen = self.self_attn(normed1, mask=mask if context_mask is None else context_mask[:, None, None] if mask is None else mask & context_mask[:, None, None])
+    masks-in-the-wrong-place  cross_attn = attn_lib.MultiHeadAttention(d_model, num_heads) ; read = self.cross_attn(normed2, context, mask=mask)
+    masks-in-the-wrong-place  read = self.cross_attn(normed2, context, context_mask=mask)
+    masks-in-the-wrong-place  cross_attn = attn_lib.tasks.lesson_03.multi_head_attention.MultiHeadAttention(d_model, num_heads) ; read = self.cross_attn(normed2, context, mask=mask)
+    masks-in-the-wrong-place  seen = self.self_attn(normed1, mask=context_mask) ; read = self.cross_attn(normed2, context, context_mask=mask)
+    masks-in-the-wrong-place  self_attn = attn_lib.tasks.lesson_03.multi_head_attention.MultiHeadAttention(d_model, num_heads) ; cross_attn = attn_lib.tasks.lesson_05.cross_attention.CrossAttention(d_model, d_model, num_heads) ; seen = self.self_attn(normed1, mask=context_mask) ; read = self.cross_attn(normed2, context, context_mask=mask)
+Where may pads stand: only at the end? Does your line look at each word, or count how many are real?
+    pads-assumed-at-the-end  read = self.cross_attn(normed2, context, context_mask=None if context_mask is None else torch.arange(context.shape[1]) < context_mask.sum(1, keepdim=True))
+A vector of zeros still gets a key and a value from the biases. Which score does it get?
+    context-zeroed-instead  read = self.cross_attn(normed2, context if context_mask is None else context * context_mask[..., None])
+Your attention takes True for 'may look', as this task does. Who turns a mask round in between?
+    mask-inverted  seen = self.self_attn(normed1, mask=None if mask is None else ~mask)
+    context-mask-inverted  read = self.cross_attn(normed2, context, context_mask=None if context_mask is None else ~context_mask)
+Line `context_mask` up from the right with the scores, (B, H, L, S). Which axis does its B meet?
+    context-mask-without-axes  cross_attn = attn_lib.MultiHeadAttention(d_model, num_heads) ; read = self.cross_attn(normed2, context, mask=context_mask)
+    context-mask-without-axes  cross_attn = attn_lib.tasks.lesson_03.multi_head_attention.MultiHeadAttention(d_model, num_heads) ; read = self.cross_attn(normed2, context, mask=context_mask)
+Python's `if`, `not`, `and` and `or` ask whether the whole mask is true. What asks whether there is one?
+    mask-as-truth-value  seen = self.self_attn(normed1, mask=mask if mask else None)
+    mask-as-truth-value  read = self.cross_attn(normed2, context, context_mask=context_mask if context_mask else None)
+`mask` and `context_mask` may be None. What does your line make of None?
+    none-not-handled  seen = self.self_attn(normed1, mask=~~mask)
+    none-not-handled  seen = self.self_attn(normed1, mask=mask[:])
+    none-not-handled  read = self.cross_attn(normed2, context, context_mask=context_mask[:])
+    none-not-handled  read = self.cross_attn(normed2, context, context_mask=~~context_mask)
+Nobody asked for a causal mask: only the mask that is given counts. Who else hides words in your code?
+    causal-always  seen = self.self_attn(normed1, mask=mask, is_causal=True)
+    causal-always  seen = self.self_attn(normed1, mask=attn_lib.causal_mask(x.shape[1], x.shape[1]) if mask is None else mask)
+    causal-always  cross_attn = attn_lib.MultiHeadAttention(d_model, num_heads) ; read = self.cross_attn(normed2, context, mask=None if context_mask is None else context_mask[:, None, None], is_causal=True)
+Second comes the context in `MultiHeadAttention(...)(x, context, mask)`. By which name do you pass the mask?
+    mask-as-context  seen = self.self_attn(normed1, mask)
+    mask-as-context  seen = _ if mask is None else self.self_attn.k_proj(mask)
+One tensor is asked for. What do you return beside it?
+    two-returned  return = _, context
+""")

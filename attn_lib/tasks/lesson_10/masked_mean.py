@@ -1,0 +1,167 @@
+"""The task `masked_mean`: one vector for a text, of its real tokens only."""
+
+import torch
+
+import attn_lib
+from attn_lib.checks.authoring import Case, task
+
+
+@task(
+    lesson=10,
+    points=2,
+    library=attn_lib.masked_mean,
+    hints=[
+        "A mean is a sum divided by a count. Which of the two must the mask change, and how?",
+        "h is (B, L, E), the mask (B, L): give it an axis of size 1, where the channels are, so that they meet. "
+        "The count is one number for each text, not one for the batch.",
+        "What is the count of a text of nothing but padding, and what do you divide by then? Which smallest "
+        "divisor changes nothing for all other texts?",
+    ],
+)
+def masked_mean(h, mask):
+    real = mask[..., None]  # (B, L, 1)
+    cleared = h.masked_fill(~real, 0.0)
+    total = cleared.sum(1)
+    count = mask.sum(1, keepdim=True)
+    divisor = count.clamp(min=1)
+    mean = total / divisor
+    return mean
+
+
+@masked_mean.cases
+def _(rng):
+    def drawn(about, E, text, *, dtype=torch.float32, change=lambda h, mask: h, **options):
+        """A case with a mask that is drawn: a group of x (real) and . (pad) for each text."""
+        mask = torch.tensor([[c == "x" for c in row] for row in text.split()])
+        h = torch.randn(*mask.shape, E, generator=rng) + 0.5
+        return Case(about, (change(h, mask).to(dtype), mask), **options)
+
+    def given(about, h, mask):
+        return Case(about, (torch.tensor(h), torch.tensor(mask)))
+
+    yes, no = True, False
+    words = [[2.0, 4.0], [6.0, -2.0], [1.0, 7.0]]
+    yield given("three tokens, the last one is a pad", [words], [[yes, yes, no]])
+    yield given("three tokens, the first one is a pad", [words], [[no, yes, yes]])
+    about = "two texts, of two tokens and of one"
+    two = [[[2.0, 4.0], [6.0, -2.0]], [[1.0, 3.0], [5.0, 5.0]]]
+    yield given(about, two, [[yes, yes], [yes, no]])
+    yield given("nothing but padding", [words], [[no, no, no]])
+    zero = [[0.0, 0.0], *words[1:]]
+    yield given("a real token of zeros", [zero], [[yes, yes, no]])
+    yield drawn("all sizes different", 4, "xxxxx xx... xxx..")
+    yield drawn("pads anywhere", 4, "..xxx x.x.x .x...")
+    yield drawn("no padding", 4, "xxxxx xxxxx xxxxx")
+    yield drawn("one text", 4, "xxx..", grad=False)
+    yield drawn("B = L", 5, "xxx x.. .xx", grad=False)
+    yield drawn("B = E", 3, "xxxxx xx... .xxx.", grad=False)
+    yield drawn("L = E", 4, "xxx. x... ", grad=False)
+    yield drawn("B = L = E", 3, "xxx x.. .xx", grad=False)
+    yield drawn("one token each", 4, "x . x", grad=False)
+    yield drawn("one channel", 1, "xxx. x..x", grad=False)
+    yield drawn("nothing but padding beside real tokens", 3, "xx.. .... xxx.")
+    zeros = lambda h, mask: h * (torch.arange(h.shape[1]) % 2)[:, None]  # noqa: E731
+    yield drawn("real tokens of zeros", 3, "xxxx xxx.", change=zeros, grad=False)
+    ahead = lambda h, mask: -h.abs() - 1  # noqa: E731
+    yield drawn("all numbers negative", 3, "xxxx. xx...", change=ahead, grad=False)
+    huge = lambda h, mask: h.masked_fill(~mask[..., None], 1e30)  # noqa: E731
+    yield drawn("pads hold 1e30", 3, "xxx.. x.x.. .....", change=huge)
+    strided = lambda h, mask: h.mT.contiguous().mT  # noqa: E731
+    yield drawn("not contiguous", 3, "xxx. x.x.", change=strided, grad=False)
+    about, text = "float64, to its last digits", "xxx. x... ...."
+    yield drawn(about, 3, text, dtype=torch.float64, grad=False, tolerance=1e-6)
+    for dtype in (torch.float16, torch.bfloat16):
+        about = str(dtype).removeprefix("torch.")
+        yield drawn(about, 3, text, dtype=dtype, grad=False)
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+masked_mean.rows("""
+Change a pad of yours: does the mean move? Which of its two halves, sum and count, do you keep clear of pads?
+    pads-averaged  mean = h.mean(1)
+    pads-added-up  cleared = h
+    pads-counted  divisor = h.shape[1]
+    pads-counted  count = h.new_full((len(h), 1), h.shape[1])
+No softmax follows here. What must a pad add to a sum, so that it adds nothing?
+    pads-far-below-zero  cleared = h.masked_fill(~real, -1e9)
+    pads-far-below-zero  cleared = h.masked_fill(~real, -torch.inf)
+Whose length is `mask.sum()`? Which texts should share a count?
+    one-count-for-all  count = mask.sum()
+    one-count-for-all  count = mask.sum(1).max()
+    one-count-for-all  count = mask.sum(1).float().mean()
+Each text has a vector of its own. Over the tokens of how many texts is your mean?
+    one-mean-for-all  mean = h[mask].mean(0)
+    one-mean-for-all  mean = h[mask].mean(0).expand(len(h), -1)
+    one-mean-for-all  mean = total.sum(0) / count.sum()
+Write every token of a text twice: should its vector double? What is missing after the sum?
+    sum-not-mean  mean = total
+What grows with the length of a text in yours? Divide the sum of n equal tokens, and see what is left.
+    divided-by-the-root  divisor = count.clamp(min=1).sqrt()
+By which number do you divide, and how many real tokens are there? Take a text of one token.
+    count-off-by-one  divisor = count + 1
+    count-off-by-one  divisor = (count - 1).clamp(min=1)
+Can the vector of a real token be zero, or that of a pad be something else? Who knows which tokens are real?
+    zeros-taken-for-pads  real = (h != 0).any(-1, keepdim=True) ; count = (h != 0).any(-1).sum(1, keepdim=True)
+    zeros-taken-for-pads  count = (cleared != 0).any(-1).sum(1, keepdim=True)
+    zeros-taken-for-pads  cleared = h ; count = (h != 0).any(-1).sum(1, keepdim=True)
+    zeros-taken-for-pads  cleared = h ; count = (h != 0).sum(1)
+    zeros-taken-for-pads  count = (cleared != 0).sum(1)
+Which number of all tokens do you keep? The mean of 2 and 6 is 4.
+    maximum  mean = cleared.amax(1)
+    maximum  mean = h.masked_fill(~real, -torch.inf).amax(1)
+    maximum  mean = h.amax(1)
+Do you take one token for all? Change another one.
+    one-word-for-all  mean = h[:, 0]
+    one-word-for-all  mean = h[:, -1]
+    one-word-for-all  mean = h[torch.arange(len(h)), mask.sum(1) - 1]
+How many real tokens has a text, and how many numbers are in them?
+    channels-counted  count = mask.sum(1, keepdim=True) * h.shape[-1]
+A text of nothing but padding is a text. How many rows has your result, and which one is missing?
+    nothing-left-out  mean = _[mask.any(1)]
+A text of nothing but padding: which tokens does your mean have there, and which should it have?
+    nothing-becomes-everything  real = (mask | ~mask.any(1, keepdim=True))[..., None] ; count = real.sum(1)
+What is 0 / 0, and which text has no real token?
+    nan-for-nothing  divisor = count
+    nan-for-nothing  mean = torch.stack([one[real_one].mean(0) for one, real_one in zip(h, mask)])
+    nan-for-nothing  mean = h.masked_fill(~real, torch.nan).nanmean(1)
+How many pads has a text, and where do they stand? Put one in front: which token does yours leave out?
+    pads-assumed-at-the-end  real = mask.long().cumprod(1).bool()[..., None] ; count = mask.long().cumprod(1).sum(1, keepdim=True)
+    pads-assumed-at-the-end  real = (torch.arange(h.shape[1]) < mask.sum(1, keepdim=True))[..., None]
+You add the pads and take them away again. How much is left of 1 in float32, after 1e30 was added?
+    pads-subtracted  total = h.sum(1) - (h * ~real).sum(1)
+    pads-subtracted  total = h.sum(1) - h.masked_fill(real, 0.0).sum(1)
+What does True promise in this mask: a real token, or a pad? And which cells does `masked_fill` change?
+    inverted  cleared = ~real => real
+    inverted  cleared = ~real => real ; count = (~mask).sum(1, keepdim=True)
+    inverted  count = (~mask).sum(1, keepdim=True)
+The result is (B, E): which of the three axes of h must go?
+    wrong-axis  total = cleared.sum(0)
+    wrong-axis  total = cleared.sum(-1)
+    wrong-axis  mean = cleared.sum(0) / mask.sum(0)[:, None].clamp(min=1)
+    wrong-axis  mean = h.masked_fill(~real, 0.0).sum((0, 1)) / mask.sum().clamp(min=1)
+A sum with `keepdim` leaves an axis of size 1. What meets what when you divide, and which shape comes out?
+    axis-left-over  total = cleared.sum(1, keepdim=True)
+    axis-left-over  mean = _[:, None]
+Line the count up with (B, E) from the right. Which axis does its B meet?
+    count-along-the-channels  count = mask.sum(1)
+    count-along-the-channels  count = mask.sum(0)
+    count-along-the-channels  count = mask.sum(0, keepdim=True)
+Line the mask up with (B, L, E) from the right. Which axis does its L meet?
+    mask-without-an-axis  real = mask
+    mask-without-an-axis  real = mask[:, None]
+    mask-without-an-axis  cleared = h * mask
+    mask-without-an-axis  cleared = h * mask[:, None]
+With one text, or one channel, how many axes has your result? What does `squeeze` take away?
+    squeezed  mean = _.squeeze()
+Which dtype goes in, and which comes out? A count is float32 after `.float()`, or with a tiny number in it: what
+becomes of a float16 that is divided by that?
+    dtype-changed  divisor = count.float().clamp(min=1)
+    dtype-changed  divisor = count + 1e-9
+    dtype-changed  mean = _.float()
+    dtype-changed  cleared = h.float() * real.float() ; divisor = count.float().clamp(min=1)
+    dtype-changed  cleared = h * real.float() ; divisor = count.float() + 1e-9
+What is 1e-9 in float16? Does it still keep you from dividing by 0?
+    tiny-in-float16  divisor = count.to(h.dtype).clamp(min=1e-9)
+    tiny-in-float16  divisor = count.to(h.dtype) + 1e-9
+""")

@@ -1,0 +1,157 @@
+"""How the cases of this lesson call an answer, where it is more than one plain call.
+
+Nothing here is an answer: this file goes into the sandbox with a learner's code.
+"""
+
+import tracemalloc
+
+import torch
+
+from attn_lib.checks.authoring import Wrong, describe
+from attn_lib.memory_meter import MemoryMeter
+
+
+class FullMatrix(Wrong):
+    """A tensor has a number for each pair of a query and a key."""
+
+
+class FullMask(Wrong):
+    """It is a True or a False for each pair."""
+
+
+class KeptBlocks(Wrong):
+    """Each tensor is small, but together they have a number for each pair."""
+
+
+class GrowsFaster(Wrong):
+    """All together are smaller than the matrix, but they grow as it does."""
+
+
+class OutOfSight(Wrong):
+    """What was returned was not made by PyTorch, in this thread."""
+
+
+class NumberMeter(MemoryMeter):
+    """Count numbers, whatever their dtype: the mask of a block has as many as its scores."""
+
+    def _size(self, tensor):
+        return super()._size(tensor) // tensor.element_size()
+
+
+def metered(answer, q, k, v, *options):
+    """Run a case of one head under a meter of its numbers.
+
+    No tensor may have L · S of them, and all that are alive at one time must have less than half as many.
+    """
+    return _within_limits(answer, q, k, v, *options)[0]
+
+
+def metered_twice(answer, q, k, v, *options):
+    """Run `metered`, then half the text: the whole may not take three times its memory.
+
+    What grows with the length takes twice as much, and what grows with its square four times.
+    """
+    result, more = _within_limits(answer, q, k, v, *options)
+    if not isinstance(result, torch.Tensor):
+        return result
+    L = q.shape[-2]
+    less = _measured(answer, *(x[..., : L // 2, :] for x in (q, k, v)), *options)[1].peak
+    if more >= 3 * less:
+        raise GrowsFaster(
+            "Twice the text takes more than twice the memory.\n"
+            f"With {L // 2} tokens, {less:,} numbers are alive at one time, and {more:,} with {L}: "
+            f"{more / less:.1f} times as many. Here it must be less than 3 times."
+        )
+    return result
+
+
+def _measured(answer, q, k, v, *options):
+    """Return what an answer returns, and the meter that it ran under."""
+    with NumberMeter(ignore=(q, k, v)) as meter:
+        result = answer(q, k, v, *options)
+        if isinstance(result, torch.Tensor):
+            result = result.clone()  # the meter may not have seen it made
+    return result, meter
+
+
+def _within_limits(answer, q, k, v, *options):
+    """Return what an answer returns, and the most numbers that were alive at one time."""
+    result, meter = _measured(answer, q, k, v, *options)
+    if not isinstance(result, torch.Tensor):
+        return result, meter.peak
+    L, S = q.shape[-2], k.shape[-2]
+    limit = f"L · S = {L} · {S} = {L * S:,}"
+    if meter.largest >= L * S:
+        kind = FullMask if meter.where.endswith("bool") else FullMatrix
+        raise kind(
+            "A tensor, or an array, is too large.\n"
+            f"It has {meter.largest:,} numbers: {meter.where}. Here none may have {limit} or more."
+        )
+    if 2 * meter.peak >= L * S:
+        raise KeptBlocks(
+            "Each tensor is small enough, but too many are alive at one time.\n"
+            f"Together they have {meter.peak:,} numbers; the largest has {meter.largest:,}: "
+            f"{meter.where}. Here all together may not have half of {limit}."
+        )
+    # Positions and masks may come from numpy or a list. Floats can be scores: of how many, nobody knows.
+    floats = sum(n for dtype, n in meter.unseen.items() if dtype.is_floating_point)
+    if floats >= L:
+        raise OutOfSight(
+            "The memory of your answer cannot be measured.\n"
+            f"{floats:,} floats came from where the meter does not see how they were made."
+        )
+    if meter.unseen.total() >= L and (held := _held(answer, q, k, v, *options)) >= L * S:
+        raise FullMask(
+            "A tensor, or an array, is too large.\n"
+            f"numpy and lists hold {held:,} bytes at one time. Here they may not hold {limit}."
+        )
+    return result, meter.peak
+
+
+def _held(answer, *args):
+    """Return the most bytes that numpy and Python hold at one time while an answer runs."""
+    tracemalloc.start()
+    try:
+        answer(*args)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def whole_rows(answer, m, l, acc, scores, values, sizes):  # noqa: E741
+    """Give an answer one block of keys after the other; `sizes` says how many keys each has.
+
+    The gradient is that of acc / l, where a maximum plays no part: it may be cut off, or not.
+    """
+    start = 0
+    for block, size in enumerate(sizes, start=1):
+        keys = slice(start, start + size)
+        start += size
+        result = answer(m, l, acc, scores[..., keys], values[..., keys, :])
+        if result is None or result is Ellipsis:
+            return result
+        m, l, acc = checked_state(result, (m, l, acc), block)  # noqa: E741
+    empty = l.detach() == 0
+    total = l.masked_fill(empty, 1.0)
+    return m.detach(), l.detach(), acc / total * total.detach()
+
+
+def checked_state(result, state, block):
+    """Take apart what `online_softmax_step` returned for its block number `block`, counted from 1."""
+    three = "It should return three tensors, m, l and acc, but it returned "
+    if not isinstance(result, tuple | list):
+        raise Wrong(f"{three}{describe(result)}.")
+    if len(result) != 3:
+        raise Wrong(f"{three}{len(result)}.")
+    for name, old, new in zip(("m", "l", "acc"), state, result, strict=True):
+        if not isinstance(new, torch.Tensor):
+            raise Wrong(f"After block {block}, {name} is {describe(new)}, not a tensor.")
+        for what, asked, got in (
+            ("shape", tuple(old.shape), tuple(new.shape)),
+            ("dtype", old.dtype, new.dtype),
+        ):
+            if asked != got:
+                raise Wrong(
+                    f"After block {block}, {name} should have the {what} {asked}, but it has {got}."
+                )
+    return result

@@ -1,0 +1,279 @@
+"""The task `sliding_window_attention`: W keys for each query, and memory for no more, measured.
+
+The last case is long, and runs under the memory meter.
+"""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_11.runs import metered_twice
+
+
+@task(
+    lesson=11,
+    points=4,
+    # There is no mask for each head; and what is "added-keys-seen".
+    without=("one-mask-for-all-heads", "forbidden-scores-set-to-zero"),
+    hints=[
+        "How many scores has a query? So which shape has the tensor of all scores, if nothing is in it that "
+        "nobody needs?",
+        "Query i needs the keys i - W + 1 to i. `F.pad(k, (0, 0, W - 1, 0))` puts W - 1 rows in front, and "
+        "then `.unfold(-2, W, 1)` shows every window of W rows: a view, which costs nothing. A loop over "
+        "blocks of queries does as well: which keys does a block need?",
+        "The first queries have fewer than W keys. A key that is not there gets the score -inf before the "
+        "softmax: is it i - W + 1 + c < 0, for column c?",
+    ],
+)
+def sliding_window_attention(q, k, v, window):
+    D = q.shape[-1]
+    L = q.shape[-2]
+    before = window - 1
+    keys = torch.arange(L)[:, None] - before + torch.arange(window)
+    padded_k = F.pad(k, (0, 0, before, 0))
+    padded_v = F.pad(v, (0, 0, before, 0))
+    windows_k = padded_k.unfold(-2, window, 1)  # (B, H, L, D, W)
+    windows_v = padded_v.unfold(-2, window, 1)
+    products = (q[..., None, :] @ windows_k).squeeze(-2)  # (B, H, L, W)
+    scores = products / math.sqrt(D)
+    forbidden = keys < 0
+    hidden = scores.masked_fill(forbidden, -torch.inf)
+    weights = hidden.softmax(-1)
+    output = (windows_v @ weights[..., None]).squeeze(-1)
+    return output
+
+
+@sliding_window_attention.other
+def by_blocks(q, k, v, window):
+    D = q.shape[-1]
+    L = q.shape[-2]
+    parts = []
+    for start in range(0, L, window):
+        stop = min(start + window, L)
+        first = max(0, start - window + 1)
+        block_q = q[..., start:stop, :]
+        block_k = k[..., first:stop, :]
+        block_v = v[..., first:stop, :]
+        products = block_q @ block_k.mT
+        scores = products / math.sqrt(D)
+        behind = torch.arange(start, stop)[:, None] - torch.arange(first, stop)
+        future = behind < 0
+        too_old = behind >= window
+        hidden = scores.masked_fill(future | too_old, -torch.inf)
+        weights = hidden.softmax(-1)
+        part = weights @ block_v
+        parts.append(part)
+    output = torch.cat(parts, -2)
+    return output
+
+
+@sliding_window_attention.other
+def by_queries(q, k, v, window):
+    D = q.shape[-1]
+    L = q.shape[-2]
+    rows = []
+    for i in range(L):
+        oldest = max(0, i - window + 1)
+        end = i + 1
+        query = q[..., i : i + 1, :]
+        seen_k = k[..., oldest:end, :]
+        seen_v = v[..., oldest:end, :]
+        products = query @ seen_k.mT
+        scores = products / math.sqrt(D)
+        weights = scores.softmax(-1)
+        row = weights @ seen_v
+        rows.append(row)
+    output = torch.cat(rows, -2)
+    return output
+
+
+@sliding_window_attention.cases
+def _(rng):
+    def random(*shape, scale=1.4, dtype=torch.float32):
+        q, k = (torch.randn(*shape, generator=rng) * scale for _ in range(2))
+        return tuple(t.to(dtype) for t in (q, k, torch.randn(*shape, generator=rng)))
+
+    def case(about, inputs, window, **kwargs):
+        return Case(about, (*inputs, window), **kwargs)
+
+    qkv = [[[1.0], [1.0], [2.0]], [[0.0], [1.0], [2.0]], [[1.0], [5.0], [8.0]]]
+    yield case(
+        "three tokens, each sees itself and the one before",
+        torch.tensor(qkv)[:, None, None],
+        2,
+    )
+    yield case("one token", random(1, 1, 1, 1), 1)
+    yield case("one token in a window of 3", random(1, 2, 1, 4), 3)
+    yield case("every token sees itself only", random(2, 3, 5, 6), 1)
+    yield case("all sizes different", random(2, 3, 8, 6), 4)
+    yield case("a window that does not divide the length", random(2, 3, 10, 6), 3)
+    yield case("a long text, a small window", random(1, 2, 25, 5), 2)
+    yield case("a hundred tokens, a window of 40", random(1, 1, 100, 2), 40, grad=False)
+    yield case("a window of all but one", random(2, 2, 7, 3), 6)
+    yield case("the window is the length", random(1, 3, 6, 10), 6)
+    yield case("the window is longer than the text", random(2, 1, 4, 6), 9)
+    yield case("L = H = D, W = B", random(3, 5, 5, 5), 3)
+    yield case("B = H = L = D = W", random(4, 4, 4, 4), 4)
+    yield case("one number in each token", random(2, 1, 9, 1), 4)
+    q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 7, 6))
+    yield case("not contiguous, fresh from the split", (q, k, v), 3)
+    q, k, v = random(1, 2, 8, 6, scale=120.0)
+    q[:, 0], k[:, 0] = -q[:, 0].abs(), k[:, 0].abs()  # all far below 0 in this head
+    yield case("scores up to thousands apart", (q, k, v), 3, tolerance=1e-2)
+    for dtype in (torch.float64, torch.float16, torch.bfloat16):
+        about = f"{dtype}".removeprefix("torch.")
+        yield case(about, random(2, 3, 7, 6, dtype=dtype), 3, grad=False)
+    yield case(
+        "the memory of a long text",
+        random(1, 1, 512, 2),
+        16,
+        run=metered_twice,
+        grad=False,
+        is_slow=True,
+    )
+
+
+@sliding_window_attention.measured
+def _(rng):
+    qkv = (torch.randn(1, 1, 12_288, 2, generator=rng) for _ in range(3))
+    return Case("the memory of a very long text", (*qkv, 16))
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+sliding_window_attention.rows("""
+Which of your tensors has a number for every pair of a query and a key? How many of these pairs are in
+no window?
+    full-matrix  products = (q @ padded_k.mT).gather(-1, (torch.arange(L)[:, None] + torch.arange(window)).expand(*q.shape[:-1], window))
+    full-matrix  products = (q @ k.mT)[..., start:stop, first:stop] ; part = _
+    full-matrix  products = (q @ k.mT)[..., i:end, oldest:end] ; row = _
+Your scores need little memory. And the mask: how many True and False does it hold for each query, and
+how many does a query need?
+    full-mask  forbidden = _ | torch.ones(L, L + before, dtype=torch.bool).tril(-1).gather(-1, torch.arange(L)[:, None] + torch.arange(window))
+    full-mask  future = torch.ones(L, L, dtype=torch.bool).triu(1)[start:stop, first:stop]
+    full-mask  too_old = torch.ones(L, L, dtype=torch.bool).tril(-window)[start:stop, first:stop]
+No tensor is large, and yet all together are as large as the matrix. What still holds a block, or a
+whole row, when the next one is made? A list, perhaps?
+    kept-blocks  weights = (held := [*locals().get("held", []), F.pad(_, (first, L - stop))])[-1][..., first:stop] ; part = _
+    kept-blocks  weights = (held := [*locals().get("held", []), F.pad(_, (oldest, L - end))])[-1][..., oldest:end] ; row = _
+How many keys does a query see if window is 3: how many before its own, and how many with it?
+    window-one-off  before = window
+    window-one-off  before = window ; windows_k = padded_k.unfold(-2, window + 1, 1) ; windows_v = padded_v.unfold(-2, window + 1, 1) ; keys = torch.arange(L)[:, None] - before + torch.arange(window + 1)
+    window-one-off  before = window - 2 ; windows_k = padded_k.unfold(-2, window - 1, 1) ; windows_v = padded_v.unfold(-2, window - 1, 1) ; keys = torch.arange(L)[:, None] - before + torch.arange(window - 1)
+    window-one-off  too_old = behind > window ; first = max(0, start - window)
+    window-one-off  too_old = behind > window
+    window-one-off  too_old = behind >= window - 1
+    window-one-off  oldest = max(0, i - window)
+    window-one-off  oldest = max(0, i - window + 2)
+May a query see its own key?
+    own-key-hidden  future = behind <= 0
+    own-key-hidden  end = i
+    own-key-hidden  oldest = max(0, i - window) ; end = max(1, i)
+    own-key-hidden  oldest = max(0, i - window) ; end = i
+    own-key-hidden  padded_k = F.pad(k, (0, 0, window, 0))[..., :-1, :] ; padded_v = F.pad(v, (0, 0, window, 0))[..., :-1, :] ; keys = _ - 1
+May a query see the next key? Change the last token: do earlier outputs move?
+    future-seen  future = behind < -1
+    future-seen  future = torch.zeros_like(behind, dtype=torch.bool)
+    future-seen  padded_k = F.pad(k, (0, 0, 0, before)) ; padded_v = F.pad(v, (0, 0, 0, before)) ; keys = torch.arange(L)[:, None] + torch.arange(window) ; forbidden = keys >= L
+    future-seen  padded_k = F.pad(k, (0, 0, 0, before)) ; padded_v = F.pad(v, (0, 0, 0, before))
+    future-seen  end = i + window
+    future-seen  end = i + 2
+    future-seen  padded_k = F.pad(k, (0, 0, before - before // 2, before // 2)) ; padded_v = F.pad(v, (0, 0, before - before // 2, before // 2)) ; forbidden = (keys + before // 2 < 0) | (keys + before // 2 >= L)
+    future-seen  oldest = max(0, i - window // 2) ; end = i + window // 2 + 1
+    future-seen  oldest = max(0, i - window + 1) ; end = i + window
+    future-seen  too_old = behind.abs() >= window ; future = torch.zeros_like(too_old)
+Query 0 has no key before its own. Which score do the rows get that you put in front, and which share?
+    added-keys-seen  hidden = scores
+    added-keys-seen  hidden = scores.masked_fill(forbidden, 0.0)
+    added-keys-seen  hidden = scores * ~forbidden
+    added-keys-seen  hidden = scores.masked_fill(forbidden, -1e-9)
+    added-keys-seen  before = min(window, L) - 1 ; windows_k = padded_k.unfold(-2, before + 1, 1) ; windows_v = padded_v.unfold(-2, before + 1, 1) ; hidden = scores
+Query 0 has no key before its own, so yours sees the first key again. How often does that key count?
+    first-key-many-times  windows_k = k[:, :, keys.clamp(min=0)].mT ; windows_v = v[:, :, keys.clamp(min=0)].mT ; hidden = scores
+What do the weights of a query add up to after you have hidden some?
+    mask-after-the-softmax  windows_k = k[:, :, keys.clamp(min=0)].mT ; windows_v = v[:, :, keys.clamp(min=0)].mT ; hidden = scores ; weights = scores.softmax(-1).masked_fill(forbidden, 0.0)
+    mask-after-the-softmax  keys = _[:, -L:] ; windows_k = k[:, :, keys.clamp(min=0)].mT ; windows_v = v[:, :, keys.clamp(min=0)].mT ; hidden = scores ; weights = scores.softmax(-1).masked_fill(forbidden, 0.0)
+    mask-after-the-softmax  hidden = scores ; weights = scores.softmax(-1).masked_fill(future | too_old, 0.0) ; part = _
+How low can a score be that is not hidden? Is what you fill in lower?
+    fill-not-low-enough  hidden = scores.masked_fill(forbidden, -10000.0)
+    fill-not-low-enough  hidden = scores.masked_fill(forbidden, -100.0)
+    fill-not-low-enough  hidden = scores.masked_fill(future | too_old, -10000.0) ; part = _
+    fill-not-low-enough  hidden = scores.masked_fill(forbidden, -1000.0)
+    fill-not-low-enough  hidden = scores.masked_fill(future | too_old, -1000.0) ; part = _
+Is a key older than the window hidden from a query in the middle of a long text?
+    window-ignored  too_old = torch.zeros_like(future) ; first = 0
+    window-ignored  oldest = 0
+A block of queries sees keys from the block before it, too. Are all of them in the window of each of
+its queries?
+    old-keys-in-a-block  too_old = torch.zeros_like(future)
+    old-keys-in-a-block  too_old = torch.zeros_like(future) ; first = max(0, start - window)
+The first query of your second block: which keys are in its window? Which of them do you give it?
+    own-block-only  first = start
+    own-block-only  first = max(0, start - 1)
+The first queries have fewer keys than the window. Do they see none, or those that there are?
+    first-queries-left-out  output = F.pad(_[..., min(before, L - 1) :, :], (0, 0, min(before, L - 1), 0))
+What does a negative start of a slice mean in Python? And which keys has query 0?
+    negative-start  oldest = i - window + 1
+    negative-start  first = start - window + 1
+Which key comes before the first one? Is it the last?
+    wrapped-around  windows_k = k[:, :, keys % L].mT ; windows_v = v[:, :, keys % L].mT ; hidden = scores
+Column c of your scores belongs to a key. To which value does column c of the weights belong?
+    values-in-another-order  windows_v = _.flip(-1)
+    values-in-another-order  padded_v = F.pad(v, (0, 0, 0, before))
+    values-in-another-order  output = (windows_v @ weights.flip(-1)[..., None]).squeeze(-1)
+    values-in-another-order  block_v = v[..., : stop - first, :]
+    values-in-another-order  seen_v = v[..., : end - oldest, :]
+A query has the number it has in the whole text. Which number has the first query of your second block?
+    index-restarts  behind = torch.arange(stop - start)[:, None] - torch.arange(stop - first)
+On which side of the query are its keys? Print your mask for a small block: which entries are hidden?
+    mask-inverted  future = behind > 0
+    mask-inverted  forbidden = keys >= 0
+    mask-inverted  forbidden = (torch.arange(window) < window - L) | (torch.arange(window) - max(0, window - L) > torch.arange(L)[:, None])
+A window is ahead and behind: which of the two conditions must a key meet, or is it both?
+    and-for-or  hidden = scores.masked_fill(future & too_old, -torch.inf) ; part = _
+Should more keys in the window change how similar a query and a key are?
+    scale-by-the-window  scores = products / math.sqrt(window)
+    scale-by-the-window  scores = products / window
+Change the query. Does its output change?
+    queries-not-used  hidden = (scores * 0).masked_fill(forbidden, -torch.inf)
+The outputs of your parts: along which axis do they stand one after the other?
+    parts-joined-otherwise  output = torch.cat(parts, 1)
+    parts-joined-otherwise  output = torch.cat(parts, -1)
+    parts-joined-otherwise  output = torch.cat(parts)
+    parts-joined-otherwise  output = torch.stack(parts, 2)
+    parts-joined-otherwise  output = torch.cat(rows, 1)
+    parts-joined-otherwise  output = torch.cat(rows, -1)
+    parts-joined-otherwise  output = torch.cat(rows)
+    parts-joined-otherwise  output = torch.stack(rows, 2)
+    parts-joined-otherwise  output = sum(parts)
+    parts-joined-otherwise  output = row
+    parts-joined-otherwise  output = part
+One axis too many: which of your matrices had a 1 in its shape?
+    axis-left-over  output = windows_v @ weights[..., None]
+    axis-left-over  products = q[..., None, :] @ windows_k
+One thing is asked for. What do you return beside it?
+    more-than-the-output  return = output, weights
+The output has the shape of q. Which of your steps moves or joins axes that it should not?
+    output-in-another-layout  output = (_).transpose(1, 2)
+    output-in-another-layout  output = (_).transpose(1, 2).flatten(2)
+`unfold` puts the window last: (B, H, L, D, W). Does `reshape` make two axes change places?
+    reshaped-not-transposed  windows_k = padded_k.unfold(-2, window, 1).flatten(-2).unflatten(-1, (window, D)).mT ; windows_v = padded_v.unfold(-2, window, 1).flatten(-2).unflatten(-1, (window, D)).mT
+""")
+
+
+@sliding_window_attention.mistake(
+    "made-out-of-sight",
+    "Which line leaves PyTorch, or this thread, as `.numpy()` does? How could its memory be measured here, and "
+    "how would a gradient come back?",
+)
+def _(q, k, v, window):
+    q, k, v = (x.detach().numpy() for x in (q, k, v))
+    scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
+    behind = np.arange(q.shape[-2])[:, None] - np.arange(q.shape[-2])
+    scores = np.where((behind >= 0) & (behind < window), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    output = weights @ v / weights.sum(-1, keepdims=True)
+    return torch.from_numpy(output.astype(q.dtype))

@@ -1,0 +1,300 @@
+"""The task `numerical_gradient`: the slope of a function, from its values alone."""
+
+import torch
+
+from attn_lib.checks.authoring import Case, Served, task
+from attn_lib.tasks.lesson_12.runs import differentiated, refusal
+
+
+@task(
+    lesson=12,
+    points=2,
+    hints=[
+        "Take one number of x. Make it a little larger, ask `fn`; make it a little smaller, ask `fn`. How far "
+        "apart are the two places, and how far the two values?",
+        "One number after the other: all others stay as they are. How do you walk over all numbers of a tensor "
+        "of any shape, and where does each result go?",
+        "`x.clone()` is a tensor that you may write into, and `torch.zeros_like(x)` has room for the result. "
+        "`np.ndindex(*x.shape)` of numpy gives every index in turn.",
+    ],
+)
+def numerical_gradient(fn, x, eps):
+    step = eps
+    around = x
+    slopes = []
+    for i in range(x.numel()):
+        one = torch.zeros(x.numel(), dtype=torch.float64)
+        where = torch.arange(x.numel()) == i
+        moved = one.masked_fill(where, step).reshape(x.shape)
+        above = fn(around + moved)
+        below = fn(around - moved)
+        difference = above - below
+        width = 2 * eps
+        slope = difference / width
+        slopes.append(slope)
+    joined = torch.stack(slopes)
+    gradient = joined.reshape(x.shape)
+    return gradient
+
+
+# What `fn` may compute: of x, with weights like x.
+
+
+def cubes(x, weights):
+    """The cubes of all numbers, each times its weight: the slope of a large step shows."""
+    return (weights * x**3).sum()
+
+
+def products(x, weights):
+    """Each number times the next one, and a sine: no number's slope is that of it alone."""
+    flat = x.flatten()
+    return (flat * flat.roll(1) * weights.flatten()).sum() + (x * weights).sin().sum()
+
+
+def corners(x, weights):
+    """A function with corners, far above zero."""
+    return (weights * x.abs()).sum() + 3.0
+
+
+def line(x, weights):
+    """A straight line: its slope is the same for every step."""
+    return (weights * x).sum()
+
+
+def mixed(x, weights):
+    """A softmax, as in attention, and what it mixes."""
+    return (x.softmax(-1) * weights).sum()
+
+
+FORMULAS = {f.__name__: f for f in (cubes, products, corners, line, mixed)}
+
+
+def slope(formula, weights, *, knows_x):
+    """Serve `fn`: a formula of its argument, or of that less what x is then."""
+
+    def function(point, x):
+        for given in (point, x):
+            if given.shape != weights.shape or given.dtype != weights.dtype:
+                text = f"shape {tuple(given.shape)}, dtype {given.dtype}"
+                raise refusal(weights, text)
+        with torch.no_grad():
+            return FORMULAS[formula](point - x if knows_x else point, weights)
+
+    return Served(function)
+
+
+@numerical_gradient.cases
+def _(rng):
+    def draw(*shape):
+        return torch.randn(shape, generator=rng, dtype=torch.float64)
+
+    def case(about, formula, x, eps, weights=None, *, knows_x=False, **kwargs):
+        weights = draw(*x.shape) if weights is None else weights
+        options = {"tolerance": 1e-6, "serves": slope(formula, weights, knows_x=knows_x)}
+        args = (None, x, eps)
+        return Case(about, args, differentiated, grad=False, **options | kwargs)
+
+    two = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    yield case("fn = 3 x0 + 5 x1", "line", two, 0.5, torch.tensor([3.0, 5.0]).double())
+    ones = torch.ones(2, dtype=torch.float64)
+    yield case("fn = x0^3 + x1^3, a step of 1", "cubes", two, 1.0, ones)
+    yield case(
+        "fn = |x0| + |x1| + 3", "corners", torch.tensor([0.25, -2.0]).double(), 0.5, ones
+    )
+    assert set(FORMULAS) == {"line", "cubes", "corners", "products", "mixed"}
+    for formula in FORMULAS:
+        yield case(f"{formula}, seven numbers, a small step", formula, draw(7), 1e-4)
+        yield case(f"{formula}, a matrix, a large step", formula, draw(3, 4), 0.3)
+    yield case("a step of 1e-6", "mixed", draw(2, 5), 1e-6, tolerance=1e-5)
+    yield case("three axes", "products", draw(2, 3, 4), 0.01)
+    yield case("four axes", "mixed", draw(2, 1, 3, 2), 0.1)
+    yield case("square", "products", draw(3, 3), 0.1)
+    yield case("a single number in two axes", "cubes", draw(1, 1), 0.2)
+    yield case("no axes at all", "cubes", draw(), 0.2)
+    yield case("not contiguous", "products", draw(4, 3).T, 0.05)
+    yield case("not contiguous, three axes", "cubes", draw(3, 2, 4).transpose(0, 2), 0.2)
+    yield case("numbers near 1000", "cubes", draw(4) + 1000, 0.5)
+    yield case("tiny numbers", "mixed", draw(5) * 1e-5, 1e-3)
+    # A number that was moved there and back is no longer what it was.
+    yield case("a step of 1e13", "products", draw(3, 5), 1e13)
+    yield case("fn takes away x itself", "line", draw(2, 5), 0.2, knows_x=True)
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+numerical_gradient.rows("""
+Is your slope that of the line through f(x) and f(x + eps), or through a point on either side of x?
+Which of the two errors shrinks with eps squared?
+    one-sided  below = fn(around) ; width = eps
+    one-sided  above = fn(around) ; width = eps
+Only one of your two points moved away from x. How far apart are they, and by what do you divide?
+    one-sided-over-two-steps  below = fn(around)
+    one-sided-over-two-steps  above = fn(around)
+By what do you divide, and is it the way between the two points?
+    divided-by-something-else  width = eps
+    divided-by-something-else  width = eps / 2
+    divided-by-something-else  width = 2 * eps**2
+    divided-by-something-else  slope = difference
+    divided-by-something-else  width = 2
+    divided-by-something-else  slope = difference * 2 * eps
+    divided-by-something-else  width = 2 + eps
+What is 6 / 2 * 3 in Python? By what should you divide, all of it?
+    multiplied-by-eps  slope = difference / 2 * eps
+In which direction does the slope go if f grows?
+    sign-turned  difference = below - above
+    sign-turned  slope = -_
+The caller chose a step. Which one do you take? With a large one the result is less exact, on purpose.
+    eps-not-used  step = 1e-6 ; width = 2e-6
+    eps-not-used  step = 1e-5 ; width = 2e-5
+    eps-not-used  step = 1e-4 ; width = 2e-4
+    eps-not-used  step = 1e-3 ; width = 2e-3
+    eps-not-used  step = 1e-6
+    eps-not-used  step = 1e-4
+    eps-not-used  step = 1e-3
+Your step and what you divide by: are they of the same eps?
+    step-halved  step = eps / 2
+    step-halved  step = eps / 2 ; width = eps
+    step-doubled  step = 2 * eps
+How many digits has a float32? Take away two numbers that agree in most of them: what is left?
+    single-precision  around = x.float() ; one = torch.zeros(x.numel())
+    single-precision  difference = above.float() - below.float()
+    single-precision  difference = (above.float() - below.float()).double()
+    single-precision  gradient = _.float()
+    single-precision  moved = _.float() ; around = x.float()
+In the result, entry i is the slope by x[i] alone. What stays where it is while x[i] moves?
+    all-moved-together  where = torch.ones(x.numel(), dtype=torch.bool)
+    all-moved-together  where = torch.arange(x.numel()) <= i
+    all-moved-together  where = torch.arange(x.numel()) >= i
+    all-moved-together  gradient = (fn(x + eps) - fn(x - eps)) / width
+    all-moved-together  gradient = (fn(x + eps) - fn(x)) / eps
+Which index does your loop move, and to which does the slope belong?
+    another-index-moved  where = torch.arange(x.numel()) == x.numel() - 1 - i
+    another-index-moved  where = torch.arange(x.numel()) == (i + 1) % x.numel()
+    another-index-moved  where = torch.arange(x.numel()) == 0
+    another-index-moved  gradient = joined.reshape(tuple(reversed(x.shape))).permute(*range(x.ndim - 1, -1, -1))
+How many numbers is `x[i]` if x is a matrix? And if x has no axes, or three? What gives the index of each
+single number?
+    several-at-once  where = torch.arange(x.numel()) // (n := x.numel() // (x.shape or [1])[0]) == i // n
+    several-at-once  where = torch.arange(x.numel()) // (n := x.numel() // len(x)) == i // n
+    several-at-once  where = torch.arange(x.numel()) // (n := x.numel() // (x.shape[0] * x.shape[1])) == i // n
+Your result is 0 everywhere. Do you ask autograd? It cannot look into `fn`. Or do you write into a copy?
+    all-zeros  gradient = torch.zeros_like(x)
+Which shape has x, and which has your result?
+    flat-result  gradient = joined
+    flat-result  gradient = joined.reshape(1, -1)
+How much does f change with x[0] alone, and how much with x[1]? How many slopes are there?
+    a-single-number  gradient = joined.sum()
+    a-single-number  gradient = joined.norm()
+`fn` knows x in its own shape. Which shape do you give it?
+    flat-argument  above = fn((around + moved).flatten()) ; below = fn((around - moved).flatten())
+One number of x moves. Does `fn` need that number, or all of x?
+    a-number-instead-of-x  above = fn((around + moved).flatten()[i]) ; below = fn((around - moved).flatten()[i])
+Does your step depend on how large x is? The caller's eps is the step.
+    relative-step  moved = _ * x.abs()
+    relative-step  moved = _ * x
+    relative-step  around = x * (1 + eps) ; width = 2 * eps
+    relative-step  moved = _ * x.abs() ; width = _ * x.flatten()[i].abs()
+    relative-step  moved = _ * x.abs().clamp(min=1) ; width = _ * x.flatten()[i].abs().clamp(min=1)
+    relative-step  moved = _ * (1 + x.abs()) ; width = _ * (1 + x.flatten()[i].abs())
+A slope can be negative. Which sign has yours?
+    absolute  slope = _.abs()
+`fn` cannot be followed by autograd: it gives values. How do values alone tell a slope?
+    autograd-asked  slope = torch.autograd.grad(fn(around.detach().requires_grad_()), around)[0]
+The function is called twice for each number. Which of its values do you return?
+    values-returned  slope = above
+    values-returned  slope = (above + below) / width
+You return a list. What makes one tensor of its numbers?
+    a-list-of-numbers  gradient = _.tolist()
+    a-list-of-numbers  gradient = slopes
+""")
+
+
+NOT_PUT_BACK = (
+    "not-put-back",
+    "You move one number, ask, and go on to the next. Where is the first one by then? Put each back where "
+    "it was: to the bit, so keep it in a variable.",
+)
+
+
+@numerical_gradient.mistake(*NOT_PUT_BACK)
+def _(fn, x, eps):
+    flat, slopes = x.clone().reshape(-1), []
+    for i in range(len(flat)):
+        flat[i] += eps
+        above = fn(flat.reshape(x.shape))
+        flat[i] -= 2 * eps
+        slopes.append((above - fn(flat.reshape(x.shape))) / (2 * eps))
+    return torch.stack(slopes).reshape(x.shape)
+
+
+@numerical_gradient.mistake(*NOT_PUT_BACK)
+def _(fn, x, eps):
+    flat, slopes = x.clone().reshape(-1), []
+    for i in range(len(flat)):
+        flat[i] += eps
+        above = fn(flat.reshape(x.shape))
+        flat[i] -= 2 * eps
+        slopes.append((above - fn(flat.reshape(x.shape))) / (2 * eps))
+        flat[i] += eps
+    return torch.stack(slopes).reshape(x.shape)
+
+
+@numerical_gradient.mistake(
+    "kept-as-a-view",
+    "What you keep of a tensor, `old = flat[i]`, is a view into it: what does it hold after you have written there? "
+    "Try `.item()` or `.clone()`.",
+)
+def _(fn, x, eps):
+    flat, slopes = x.clone().reshape(-1), []
+    for i in range(len(flat)):
+        old = flat[i]
+        flat[i] = old + eps
+        above = fn(flat.reshape(x.shape))
+        flat[i] = old - eps
+        slopes.append((above - fn(flat.reshape(x.shape))) / (2 * eps))
+    return torch.stack(slopes).reshape(x.shape)
+
+
+@numerical_gradient.mistake(
+    "moved-in-x-itself",
+    "You put each number back, but `fn` may know x too: what does it see meanwhile? In what else can you move it?",
+)
+def _(fn, x, eps):
+    slopes = []
+    for i in range(x.numel()):
+        where = (torch.arange(x.numel()) == i).reshape(x.shape)
+        before = x[where].clone()
+        x[where] = before + eps
+        above = fn(x)
+        x[where] = before - eps
+        slopes.append((above - fn(x)) / (2 * eps))
+        x[where] = before
+    return torch.stack(slopes).reshape(x.shape)
+
+
+@numerical_gradient.mistake(
+    "view-of-what-is-not-contiguous",
+    "x may be a transposed matrix, and `zeros_like(x)` is one then, too: `view` refuses that. Which indices "
+    "reach every number of a tensor without making it flat?",
+)
+def _(fn, x, eps):
+    gradient = torch.zeros_like(x)
+    for i in range(x.numel()):
+        step = torch.zeros_like(x)
+        step.view(-1)[i] = eps
+        gradient.view(-1)[i] = (fn(x + step) - fn(x - step)) / (2 * eps)
+    return gradient
+
+
+@numerical_gradient.mistake(
+    "written-into-a-copy",
+    "Of a tensor that is not contiguous, `reshape` and `flatten` give a copy, and x may be a transposed matrix. "
+    "Into what do you write?",
+)
+def _(fn, x, eps):
+    gradient = torch.zeros_like(x)
+    for i in range(x.numel()):
+        step = torch.zeros(x.shape, dtype=x.dtype)
+        step.reshape(-1)[i] = eps
+        gradient.reshape(-1)[i] = (fn(x + step) - fn(x - step)) / (2 * eps)
+    return gradient

@@ -1,0 +1,134 @@
+"""The task `dequantize_int8`: what the bytes stand for."""
+
+import torch
+
+from attn_lib.checks.authoring import Case, task
+from attn_lib.quantization import dequantize_int8 as of_the_library
+
+
+@task(
+    lesson=13,
+    points=1,
+    library=of_the_library,
+    hints=[
+        "`scale` is the length of one step, and `q` counts steps. How far is that?",
+        "q is (out, in), `scale` (out, 1): line them up from the right. Does every number meet the step of its own row?",
+        "In int8, 127 is the largest number there is. In which dtype should the product be?",
+    ],
+)
+def dequantize_int8(q, scale):
+    steps = q.float()
+    weight = steps * scale
+    return weight
+
+
+@dequantize_int8.cases
+def _(rng):
+    def given(about, q, scale):
+        q = torch.tensor(q, dtype=torch.int8)
+        return Case(about, (q, torch.tensor(scale)), grad=False)
+
+    def case(about, rows, columns, *, change=lambda q, scale: (q, scale)):
+        q = torch.randint(-127, 128, (rows, columns), generator=rng).to(torch.int8)
+        scale = 10 ** (3 * torch.rand(rows, 1, generator=rng) - 2)
+        return Case(about, change(q, scale), grad=False)
+
+    yield given("one row", [[20, -127, 5]], [[0.02]])
+    yield given("two rows", [[20, -127, 5], [0, 100, 127]], [[0.5], [3.0]])
+    yield case("all sizes different", 3, 5)
+    yield case("more rows than columns", 6, 4)
+    yield case("square", 4, 4)
+    yield case("one column", 3, 1)
+    yield case("one row of many", 1, 7)
+    yield case("one number", 1, 1)
+    yield case(
+        "a row of zeros",
+        2,
+        3,
+        change=lambda q, s: (q * torch.tensor([[0], [1]], dtype=torch.int8), s),
+    )
+    yield case("large steps", 3, 4, change=lambda q, s: (q, 1000 * s))
+    yield case("small steps", 3, 4, change=lambda q, s: (q, s / 1e5))
+    yield case("steps of whole numbers", 3, 4, change=lambda q, s: (q, 2 + s.round()))
+    yield case("not contiguous", 4, 6, change=lambda q, s: (q.mT.contiguous().mT, s))
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+dequantize_int8.rows("""
+How far is 20 steps, if one step is 0.02 long? Where do you use `scale`?
+    scale-forgotten  weight = steps
+    scale-divided  weight = steps / scale
+    scale-divided  weight = scale / steps
+What is a product, and what a sum? Three steps of 0.02 are how far?
+    scale-added  weight = steps + scale
+    scale-added  weight = steps - scale
+int8 holds whole numbers up to 127. What is left of a scale of 0.02 in it, and of 100 * 3?
+    multiplied-in-int8  weight = (q * scale.to(torch.int8)).float()
+    multiplied-in-int8  weight = (q * scale.round().to(torch.int8)).float()
+    multiplied-in-int8  weight = (q * scale.int()).float()
+    multiplied-in-int8  weight = steps * scale.long()
+    multiplied-in-int8  weight = torch.zeros_like(q).copy_(steps * scale).float()
+`q *= scale` writes into `q` itself. What can int8 hold, and whose is `q`?
+    multiplied-in-int8  weight = q.clone().mul_(scale)
+Each row has its own step. Which step does the first row take in yours, and which the second?
+    steps-of-other-rows  weight = steps * scale.mT
+    steps-of-other-rows  weight = steps * scale.squeeze()
+    steps-of-other-rows  weight = steps * scale[:, 0]
+    steps-of-other-rows  weight = (steps.mT * scale).mT
+    steps-of-other-rows  weight = steps.mT * scale
+    steps-of-other-rows  weight = steps * scale.flip(0)
+    steps-of-other-rows  weight = steps @ torch.diag(scale[:, 0])
+How many steps are in `scale`, and how many of them do you use?
+    one-scale-for-all  weight = steps * scale[0]
+    one-scale-for-all  weight = steps * scale.amax()
+    one-scale-for-all  weight = steps * scale.mean()
+    one-scale-for-all  weight = steps * scale[0, 0]
+    one-scale-for-all  weight = steps * scale.sum()
+`steps @ scale` adds up. Should each number stay by itself?
+    matrix-product  weight = steps @ scale
+    matrix-product  weight = scale.mT @ steps
+    matrix-product  weight = steps.mT @ scale
+    matrix-product  weight = (steps * scale).sum(1, keepdim=True)
+The scale is the length of one step already. What is the 127 for?
+    divided-by-127  weight = steps * scale / 127
+    divided-by-127  weight = steps * scale * 127
+    divided-by-127  weight = steps * scale / 128
+    divided-by-127  weight = steps / 127
+    divided-by-127  weight = steps / 127 / scale
+    divided-by-127  weight = steps * scale / 255
+What stands for 0 in q? Is there a zero point?
+    shifted  steps = q.float() - 128
+    shifted  steps = q.float() + 128
+    shifted  steps = q.float() - 127
+    shifted  steps = q.to(torch.uint8).float() - 128
+What does -1 become in a type without a sign?
+    read-without-a-sign  steps = q.to(torch.uint8).float()
+    read-without-a-sign  steps = q.view(torch.uint8).float()
+    read-without-a-sign  steps = q.float().abs()
+    read-without-a-sign  steps = q.float().clamp(min=0)
+    read-without-a-sign  steps = q.abs()
+You round what is real again. Must a weight be a whole number?
+    rounded-again  weight = (steps * scale).round()
+Which dtype should the weights have, and which one has your result?
+    another-dtype  steps = q.double()
+    another-dtype  weight = (steps * scale).to(torch.int8)
+    another-dtype  weight = (steps * scale).int()
+    another-dtype  weight = (steps * scale).half()
+    another-dtype  weight = steps.half() * scale.half()
+    another-dtype  weight = (steps * scale).bfloat16()
+    another-dtype  weight = steps.bfloat16() * scale.bfloat16()
+In which dtype is your product before it becomes float32, and how many digits does that keep?
+    low-precision  weight = (steps.bfloat16() * scale.bfloat16()).float()
+    low-precision  weight = (steps.half() * scale.half()).float()
+    low-precision  weight = (steps * scale).bfloat16().float()
+    low-precision  weight = (steps * scale).half().float()
+The result is (out, in), as q is. What did you do to its axes?
+    axes-changed  weight = (steps * scale).mT
+    axes-changed  weight = (steps * scale).flatten()
+    axes-changed  weight = (steps * scale).squeeze()
+    axes-changed  weight = (steps * scale)[None]
+    axes-changed  weight = (steps * scale).tolist()
+One matrix is asked for. What do you return beside it?
+    more-returned  return = _, scale
+""")

@@ -1,0 +1,390 @@
+"""The task `load_checkpoint`: read data, believe nothing, run nothing."""
+
+import io
+import json
+import pickle
+
+import torch
+from safetensors.torch import save
+
+from attn_lib.checkpoint import load_checkpoint as of_the_library
+from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_13.runs import TRACE, File, fingerprint, loaded
+
+
+@task(
+    lesson=13,
+    points=3,
+    library=of_the_library,
+    hints=[
+        '`safe_open(path, "pt")`, in a `with`, gives `keys()`, `get_tensor(name)` and `metadata()`. What does it '
+        "raise for a file that is cut off? Catch that, and raise what is asked for.",
+        "The metadata may be None, and either of its entries may be missing. Then take the fingerprint of what you "
+        "have read, and of the text as it stands in the file. With what do you compare it?",
+        "Which function makes a dict of JSON, and which one would run whatever stands there? And when may you call it: "
+        "before or after you know that the file is whole?",
+    ],
+)
+def load_checkpoint(path):
+    import json
+
+    from safetensors import SafetensorError, safe_open
+
+    from attn_lib.tasks.lesson_13.runs import fingerprint
+
+    damage = SafetensorError
+    refusal = ValueError
+    try:
+        with safe_open(path, "pt") as file:
+            names = file.keys()
+            tensors = {name: file.get_tensor(name) for name in names}
+            metadata = file.metadata()
+    except damage as error:
+        raise refusal(f"{path} is no whole safetensors file: {error}") from error
+    entries = metadata or {}
+    is_complete = {"config", "sha256"} <= entries.keys()
+    if not is_complete:
+        raise refusal(f"{path} has no config or no hash")
+    text = entries["config"]
+    expected = entries["sha256"]
+    actual = fingerprint(tensors, text)
+    is_whole = actual == expected
+    alarm = ValueError
+    if not is_whole:
+        raise alarm(f"{path} is not what was written")
+    config = json.loads(text)
+    return tensors, config
+
+
+class _Payload:
+    """What runs when it is unpickled. Here it leaves a trace only."""
+
+    def __reduce__(self):
+        return exec, (f"open({TRACE!r}, 'w').close()",)
+
+
+def _written(tensors, of=None, /, *, text=None, **changed):
+    """Return the bytes of a checkpoint; `changed` replaces entries of its metadata, None leaves one out."""
+    text = json.dumps(of) if text is None else text
+    metadata = {"config": text, "sha256": fingerprint(tensors, text)} | changed
+    return save(
+        tensors, {name: value for name, value in metadata.items() if value is not None}
+    )
+
+
+def _replaced(data, old, new):
+    """Return bytes in which something is replaced, by as many others."""
+    assert data.count(old) == 1
+    assert len(old) == len(new)
+    return data.replace(old, new)
+
+
+def _flipped(data, place, bit=1):
+    """Return bytes with one bit turned around."""
+    changed = bytearray(data)
+    changed[place] ^= bit
+    return bytes(changed)
+
+
+@load_checkpoint.cases
+def _(rng):
+    def randn(*shape):
+        return torch.randn(*shape, generator=rng)
+
+    def case(about, data, name="model.safetensors", raises=False, is_text=True):
+        file = File(name, torch.frombuffer(bytearray(data), dtype=torch.uint8), is_text)
+        return Case(about, (file,), loaded, grad=False, raises=raises)
+
+    def damaged(about, data, name="model.safetensors"):
+        return case(about, data, name, raises=True)
+
+    small = {"weight": torch.tensor([[1.0, 2.0], [3.0, 4.0]]), "bias": torch.zeros(2)}
+    yield case("a whole file, with two tensors", _written(small, {"d_model": 2}))
+    nested = {
+        "name": 'Größe → 大 "klein"',
+        "layers": [{"num_heads": 4, "dropout": 0.1}, {"num_heads": 2, "dropout": None}],
+        "is_causal": True,
+        "d_model": 64,
+    }
+    drawn = {f"{x}_proj.weight": randn(2, 3) for x in "qk"} | {"q_proj.bias": randn(2)}
+    data = _written(drawn, nested)
+    yield case("a whole file, with a nested config", data)
+    yield case("a whole file, its path a `Path`", data, is_text=False)
+    yield case("a whole file, its name without an ending", data, "model")
+    yield case("a whole file, with an empty config", _written(drawn, {}))
+    in_lines = json.dumps(nested, indent=2, ensure_ascii=False, sort_keys=True)
+    yield case("a whole file, the config in lines", _written(drawn, text=in_lines))
+    yield case("a whole file, with more metadata", _written(drawn, nested, format="pt"))
+    kinds = {
+        "bfloat16": randn(3).bfloat16(), "float16": randn(2, 3).half(), "float64": randn(4).double(),
+        "int64": torch.tensor([2**53 + 1, -5]), "int8": torch.tensor([[-127, 3]], dtype=torch.int8),
+        "bool": torch.tensor([True, False, True]), "number": torch.tensor(2.5), "nothing": torch.zeros(0, 3),
+    }  # fmt: skip
+    yield case("a whole file, with tensors of every kind", _written(kinds, nested))
+
+    yield damaged("one bit of the last number is flipped", _flipped(data, -4))
+    start = 8 + int.from_bytes(data[:8], "little")
+    yield damaged("one bit of the first number is flipped", _flipped(data, start))
+    yield damaged("the sign of one number is flipped", _flipped(data, start + 11, 128))
+    yield damaged("one digit of the config is another", _replaced(data, b": 64", b": 46"))
+    yield damaged(
+        "one letter of a name is another", _replaced(data, b"q_proj.b", b"v_proj.b")
+    )
+    swapped = _replaced(data, b"q_proj.w", b"x_proj.w")
+    swapped = _replaced(swapped, b"k_proj.w", b"q_proj.w")
+    swapped = _replaced(swapped, b"x_proj.w", b"k_proj.w")
+    yield damaged("two names have changed places", swapped)
+    turned = _written(small, nested)
+    turned = _replaced(turned, b"[2,2]", b"[4,1]")
+    yield damaged("another shape of as many numbers", turned)
+    yield damaged(
+        "another dtype of as many bytes",
+        _replaced(_written({"w": randn(3)}, nested), b"F32", b"I32"),
+    )
+    digest = fingerprint(drawn, json.dumps(nested))
+    for place, what in ((0, "first"), (-1, "last")):
+        digits = list(digest)
+        digits[place] = "0" if digits[place] != "0" else "1"
+        about = f"the {what} digit of the hash is another"
+        yield damaged(about, _written(drawn, nested, sha256="".join(digits)))
+    yield damaged("an empty hash", _written(drawn, nested, sha256=""))
+    yield damaged("half of the hash", _written(drawn, nested, sha256=digest[:32]))
+    yield damaged("a digit behind the hash", _written(drawn, nested, sha256=digest + "0"))
+    yield damaged("a digit before the hash", _written(drawn, nested, sha256="0" + digest))
+    yield damaged("no hash in the metadata", _written(drawn, nested, sha256=None))
+    yield damaged("no config in the metadata", _written(drawn, nested, config=None))
+    about = "no config in the metadata, and the hash that of an empty one"
+    yield damaged(about, _written(drawn, {}, config=None))
+    yield damaged("no metadata at all", save(drawn))
+    yield damaged("cut off by one byte", data[:-1])
+    yield damaged("cut off in the middle", data[: len(data) // 2])
+    yield damaged("cut off in the header", data[:40])
+    yield damaged("cut off after five bytes", data[:5])
+    yield damaged("one byte too many", data + b"\0")
+    yield damaged("its header as long as a disk", (2**60).to_bytes(8, "little") + data[8:])
+    yield damaged("a file of text", b"These are not the numbers you are looking for.\n")
+    yield damaged("a config of Python, no JSON", _written(drawn, text="{'d_model': 2}"))
+    code = f"open({TRACE!r}, 'w').close() or {{}}"
+    yield damaged("a config that is code, no JSON", _written(drawn, text=code))
+    yield damaged("a pickle, with code in it", pickle.dumps(_Payload()), "model.pt")
+    zipped = io.BytesIO()
+    torch.save({"weight": small["weight"], "config": _Payload()}, zipped)
+    yield damaged("a file of `torch.save`, with code in it", zipped.getvalue(), "model.pt")
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+load_checkpoint.rows("""
+One bit is flipped, and the file still opens. Which two texts of 64 digits must be the same, and where do you compare them?
+    hash-not-checked  is_whole = True
+    hash-not-checked  is_whole = True ; is_complete = "config" in entries ; expected = None
+    hash-not-checked  is_whole = len(actual) == len(expected)
+    hash-not-checked  is_whole = bool(expected)
+Is a file without a hash a whole one? Who could have taken it out?
+    missing-hash-accepted  is_whole = not expected or actual == expected
+    missing-hash-accepted  is_complete = "config" in entries ; expected = entries.get("sha256") ; is_whole = expected in (None, actual)
+Is a file without a config a whole one? Who can build the module?
+    missing-config-accepted  is_complete = "sha256" in entries ; text = entries.get("config", "{}")
+Is it right if both are the same, or if they differ?
+    upside-down  is_whole = actual != expected
+    upside-down  is_complete = not {"config", "sha256"} <= entries.keys()
+Do you compare all 64 digits?
+    part-of-the-hash  is_whole = actual[:8] == expected[:8]
+    part-of-the-hash  is_whole = actual[-8:] == expected[-8:]
+    part-of-the-hash  is_whole = actual[:1] == expected[:1]
+    part-of-the-hash  is_whole = actual.startswith(expected)
+    part-of-the-hash  is_whole = expected in actual
+The hash is that of the text in the file, to the letter. Which text do you give to `fingerprint`?
+    another-text  actual = fingerprint(tensors, json.dumps(json.loads(text)))
+    another-text  actual = fingerprint(tensors, json.dumps(json.loads(text), sort_keys=True))
+Is what you give to `fingerprint` what was written: the tensors as they are, and the text?
+    another-hash  actual = fingerprint(tensors, "")
+    another-hash  actual = fingerprint({}, text)
+    another-hash  actual = fingerprint(tensors, str(json.loads(text)))
+    another-hash  actual = __import__("hashlib").sha256(text.encode()).hexdigest()
+    another-hash  actual = __import__("hashlib").sha256(open(path, "rb").read()).hexdigest()
+    another-hash  actual = __import__("hashlib").sha256(str(tensors).encode()).hexdigest()
+    another-hash  actual = str(hash(text))
+    another-hash  tensors = .get_tensor(name) => .get_tensor(name).float()
+    another-hash  actual = fingerprint({name: tensor.float() for name, tensor in tensors.items()}, text)
+`fingerprint` takes a dict of tensors, then a text. What is it that you give?
+    arguments-of-fingerprint  actual = fingerprint(tensors, json.loads(text))
+    arguments-of-fingerprint  actual = fingerprint(text, tensors)
+    arguments-of-fingerprint  actual = fingerprint(tensors)
+    arguments-of-fingerprint  actual = fingerprint(list(tensors.values()), text)
+    arguments-of-fingerprint  actual = fingerprint(tensors, entries)
+Whoever calls this waits for one kind of error. What does safetensors raise for a damaged file, and who catches it in yours?
+    safetensors-error  damage = ()
+    safetensors-error  damage = OSError
+    safetensors-error  damage = ValueError
+    safetensors-error  damage = KeyError
+    safetensors-error  damage = (OSError, RuntimeError)
+Which kind of error was asked for, and which do you raise?
+    another-error  refusal, alarm = RuntimeError
+    another-error  alarm = RuntimeError
+    another-error  refusal, alarm = KeyError
+    another-error  alarm = KeyError
+    another-error  refusal, alarm = OSError
+    another-error  alarm = OSError
+    another-error  refusal, alarm = AssertionError
+    another-error  alarm = AssertionError
+    another-error  refusal, alarm = Exception
+    another-error  alarm = Exception
+A file of somebody else may have no metadata, or no such entry in it. What does Python raise then, and what should you?
+    missing-entry  is_complete = True
+    missing-entry  is_complete = "config" in entries
+    missing-entry  is_complete = "sha256" in entries
+    missing-entry  is_complete = bool(entries)
+    missing-entry  entries = metadata
+    missing-entry  entries = metadata ; is_complete = "config" in entries and "sha256" in entries
+    missing-entry  entries = metadata ; is_complete = "config" in entries
+    missing-entry  entries = metadata ; is_complete = bool(entries)
+    missing-entry  entries = metadata ; is_complete = True
+`eval` runs what stands in the text. Which function reads JSON, and nothing else?
+    config-evaluated  config = eval(text)
+    config-evaluated  config = eval(text, {"true": True, "false": False, "null": None})
+    config-evaluated  config = eval(text, {"__builtins__": {"true": True, "false": False, "null": None, "open": open}})
+JSON writes true and null, Python True and None. Who reads JSON?
+    config-read-as-python  config = __import__("ast").literal_eval(text)
+The config was a dict. What do you return: the dict, its text, or all metadata?
+    config-as-text  config = text
+    config-as-text  config = entries
+    config-as-text  config = {"config": text}
+    config-as-text  config = json.loads(text).items()
+    config-as-text  config = {"config": json.loads(text)}
+    config-as-text  config = {name: json.loads(value) for name, value in entries.items() if name == "config"}
+    config-as-text  config = {name: str(value) for name, value in json.loads(text).items()}
+Is a config without entries no config?
+    empty-refused  is_complete = bool({"config", "sha256"} <= entries.keys() and json.loads(entries["config"]))
+    empty-refused  is_complete = {"config", "sha256"} <= entries.keys() and entries["config"] != "{}"
+Someone else's metadata may hold more. Does that make it wrong?
+    more-metadata-refused  is_complete = {"config", "sha256"} == entries.keys()
+    more-metadata-refused  is_complete = len(entries) == 2 and {"config", "sha256"} <= entries.keys()
+Compare the dtypes of what you return with those in the file.
+    dtype-changed  return = {name: tensor.float() for name, tensor in tensors.items()}, config
+    dtype-changed  return = {name: tensor.half() for name, tensor in tensors.items()}, config
+    dtype-changed  return = {name: tensor.double() for name, tensor in tensors.items()}, config
+    dtype-changed  return = {n: t.float() if t.is_floating_point() else t for n, t in tensors.items()}, config
+Which shape has a tensor in the file, and which do you return?
+    reshaped  return = {name: tensor.flatten() for name, tensor in tensors.items()}, config
+    reshaped  return = {name: tensor.squeeze() for name, tensor in tensors.items()}, config
+    reshaped  return = {name: tensor[None] for name, tensor in tensors.items()}, config
+By which names will `load_state_dict` look for them?
+    renamed  return = {name.split(".")[-1]: tensor for name, tensor in tensors.items()}, config
+    renamed  return = {name.replace(".", "_"): tensor for name, tensor in tensors.items()}, config
+    renamed  return = {f"module.{name}": tensor for name, tensor in tensors.items()}, config
+    renamed  return = {**tensors, "config": config}, config
+Two things are asked for: the tensors by name, then the config. What do you return, and in which order?
+    returned-otherwise  return = config, tensors
+    returned-otherwise  return = tensors
+    returned-otherwise  return = {"tensors": tensors, "config": config}
+    returned-otherwise  return = tensors, config, actual
+    returned-otherwise  return = list(tensors.values()), config
+    returned-otherwise  return = list(tensors.items()), config
+    returned-otherwise  return = config
+    returned-otherwise  return = nn.ParameterDict({n.replace(".", "_"): nn.Parameter(t, False) for n, t in tensors.items()}), config
+    returned-otherwise  return = names, config
+A dict of tensors is asked for. What are its values in yours?
+    not-tensors  return = {name: tensor.tolist() for name, tensor in tensors.items()}, config
+    not-tensors  tensors = {name: file.get_slice(name) for name in names} ; actual = expected
+    not-tensors  return = {name: tuple(tensor.shape) for name, tensor in tensors.items()}, config
+Must a path be a text? What has a `Path` not, that a text has?
+    path-must-be-text  is_complete = path.endswith(".safetensors") and {"config", "sha256"} <= entries.keys()
+Is it the name that says what a file holds?
+    path-must-be-safetensors  is_complete = str(path).endswith(".safetensors") and {"config", "sha256"} <= entries.keys()
+""")
+
+
+def _whole(id, question, *answers):
+    for answer in answers:
+        load_checkpoint.mistake(id, question)(answer)
+
+
+def _or_else(way, *errors):
+    """Return an answer that tries another way where the right one refuses a file."""
+
+    def answer(path):
+        try:
+            return of_the_library(path)
+        except ValueError as error:
+            try:
+                return way(path)
+            except errors:
+                raise error from None
+
+    return answer
+
+
+def _kept_under(name, **options):
+    """Return an answer that takes the file for a dict of `torch.save`."""
+
+    def answer(path):
+        contents = torch.load(path, **options)
+        return contents[name], contents["config"]
+
+    return answer
+
+
+def _unpickled(path):
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
+def _torch_loaded(path):
+    return torch.load(path, weights_only=False)
+
+
+def _raised_as(kind):
+    def answer(path):
+        try:
+            return of_the_library(path)
+        except ValueError as error:
+            raise kind(str(error)) from error
+
+    return answer
+
+
+def _removes_what_is_damaged(path):
+    try:
+        return of_the_library(path)
+    except ValueError:
+        __import__("os").remove(path)
+        raise
+
+
+_KEYS = "state", "model", "state_dict", "model_state_dict", "tensors"
+
+_whole(
+    "pickle-opened",
+    "What runs when a pickle is opened? If a file is no safetensors file, should you try what else it may be?",
+    *(
+        _or_else(way, *kinds)
+        for way in (_unpickled, _torch_loaded)
+        for kinds in ((), (Exception,))
+    ),
+    *(_kept_under(key, weights_only=False) for key in _KEYS),
+    _unpickled,
+)
+_whole(
+    "torch-load",
+    "Which function wrote this file? `torch.load` reads what `torch.save` writes.",
+    torch.load,
+    *map(_kept_under, _KEYS),
+)
+_whole(
+    "file-removed",
+    "Whose file is it? Who may still want what is left of it?",
+    _removes_what_is_damaged,
+)
+_whole(
+    "errors-swallowed",
+    "Somebody loads a damaged file with your function. How do they notice?",
+    _or_else(lambda path: ({}, {})),
+    _or_else(lambda path: (None, None)),
+    _or_else(lambda path: None),
+)
+_whole(
+    "another-error",
+    "Which kind of error was asked for, and which do you raise?",
+    *map(_raised_as, (RuntimeError, KeyError, OSError, AssertionError, Exception)),
+)

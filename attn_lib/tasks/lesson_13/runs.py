@@ -1,0 +1,507 @@
+"""How the cases of this lesson call an answer, where it is more than one plain call.
+
+Nothing here is an answer: this file goes into the sandbox with a learner's code. `fingerprint` is given to
+learners in the exercise.
+"""
+
+import atexit
+import contextlib
+import hashlib
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load
+from torch import Tensor, nn
+
+from attn_lib import MultiHeadAttention
+from attn_lib.checks.authoring import Wrong, describe
+
+# Below, each kind of `Wrong` has a class: a mistake is recognized by the kind of its errors, too.
+
+TRACE = "code-ran"  # the file that code hidden in a checkpoint leaves behind, if it is run
+
+
+def fingerprint(tensors: dict[str, Tensor], config_text: str) -> str:
+    """Return the SHA-256 of a config's text and of all tensors by name, in hex digits."""
+    digest = hashlib.sha256(config_text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name].contiguous()
+        digest.update(f"{name}{tensor.dtype}{tuple(tensor.shape)}".encode())
+        digest.update(bytes_of(tensor))
+    return digest.hexdigest()
+
+
+def bytes_of(tensor: Tensor) -> bytes:
+    """Return the numbers of a tensor as they lie in memory."""
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+# ------------------------------------------------------------------------------ quantize_int8
+
+
+class ScaleOfZeros(Wrong):
+    """Raised for a scale of a row of zeros that nobody can divide by."""
+
+
+class TinyRowLost(Wrong):
+    """Raised for a row of tiny numbers of which zeros are left."""
+
+
+def quantized(returned, weight):
+    """Make 1 of the scale of a row of zeros, which may be any positive number."""
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        return returned
+    q, scale = returned
+    if isinstance(q, Tensor) and q.shape == weight.shape:
+        largest = weight.abs().amax(1)
+        if ((largest > 0) & (largest < 1e-6) & (q == 0).all(1)).any():
+            raise TinyRowLost("A row of tiny numbers became a row of zeros.")
+    if isinstance(scale, Tensor) and scale.shape == (len(weight), 1):
+        is_empty = (weight == 0).all(1, keepdim=True)
+        for one in scale[is_empty].tolist():
+            if not 0 < one < math.inf:
+                raise ScaleOfZeros(
+                    f"The scale of a row of zeros should be a positive number, but is {one}."
+                )
+        scale = scale.masked_fill(is_empty, 1)
+    return q, scale
+
+
+def with_parameter(answer, weight):
+    """Give the answer what an `nn.Linear` has."""
+    return answer(nn.Parameter(weight))
+
+
+# ------------------------------------------------------------- what both checkpoint tasks use
+
+
+class OtherConfig(Wrong):
+    """Raised for a config that is not what was given."""
+
+
+class OtherNames(Wrong):
+    """Raised if a tensor is missing, or one too many is there."""
+
+
+class OtherTensor(Wrong):
+    """Raised for what is no tensor, or has other numbers."""
+
+
+class OtherDtype(Wrong):
+    """Raised for a tensor of another dtype."""
+
+
+class OtherShape(Wrong):
+    """Raised for a tensor of another shape."""
+
+
+@cache
+def _folder() -> Path:
+    """A folder for all calls: on some disks, to remove one takes longer than all else."""
+    folder = tempfile.mkdtemp(prefix="attn-checkpoints-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+@contextlib.contextmanager
+def _in_an_empty_folder() -> Iterator[None]:
+    _folder().mkdir(exist_ok=True)
+    with contextlib.chdir(_folder()):
+        try:
+            yield
+        finally:
+            for path in _folder().iterdir():
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+
+
+def _contents(data: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return the tensors and the metadata of a safetensors file.
+
+    Raises:
+        SafetensorError: it is none.
+    """
+    tensors = dict(sorted(load(data).items()))
+    size = int.from_bytes(data[:8], "little")
+    return tensors, json.loads(data[8 : 8 + size]).get("__metadata__", {})
+
+
+def _raise_unless_same(got: dict, want: dict[str, Tensor], whose: str) -> None:
+    """Raise `Wrong` unless two dicts hold the same tensors under the same names."""
+    for name in want:
+        if name not in got:
+            there = ", ".join(map(repr, got)) or "none"
+            raise OtherNames(f"{whose} no tensor named {name!r}, only: {there:.300}.")
+    for name, tensor in got.items():
+        if name not in want:
+            raise OtherNames(f"{whose} a tensor named {name!r}, which should not be there.")
+        _raise_unless_equal(tensor, want[name], name)
+
+
+def _raise_unless_equal(got: Any, want: Tensor, name: str) -> None:
+    if not isinstance(got, Tensor):
+        raise OtherTensor(f"{name!r} should be a tensor, but is {describe(got)}.")
+    for what, kind in (("dtype", OtherDtype), ("shape", OtherShape)):
+        mine, right = getattr(got, what), getattr(want, what)
+        if mine != right:
+            shown = (tuple(m) if what == "shape" else m for m in (right, mine))
+            raise kind("The {} of {!r} should be {}, but is {}.".format(what, name, *shown))
+    if bytes_of(got) != bytes_of(want):
+        raise OtherTensor(f"The numbers of {name!r} are not what they were.")
+
+
+def _all_of_it(tensors: dict[str, Tensor], config: dict) -> Tensor:
+    """Return all bytes in one tensor, to be compared where a learner's code cannot look."""
+    parts = [bytes_of(tensors[name]) for name in sorted(tensors)]
+    parts.append(json.dumps(config, sort_keys=True, default=str).encode())
+    return torch.frombuffer(bytearray(b"".join(parts)), dtype=torch.uint8)
+
+
+# ---------------------------------------------------------------------------- save_checkpoint
+
+
+class NoFile(Wrong):
+    """Raised if there is nothing where the file should be."""
+
+
+class NothingWritten(Wrong):
+    """Raised if there is no file at all."""
+
+
+class OldFile(Wrong):
+    """Raised if what was there before still is."""
+
+
+class NotSafetensors(Wrong):
+    """Raised for a file of another kind."""
+
+
+class MoreFiles(Wrong):
+    """Raised for what lies beside the file."""
+
+
+class NoConfig(Wrong):
+    """Raised if the metadata has no config."""
+
+
+class NotJson(Wrong):
+    """Raised for a config that JSON cannot read."""
+
+
+class NoHash(Wrong):
+    """Raised if the metadata has no hash."""
+
+
+class OtherHash(Wrong):
+    """Raised for a hash that does not fit the file."""
+
+
+class InputChanged(Wrong):
+    """Raised if the module or the config is not as it was."""
+
+
+def _tied() -> nn.Module:
+    module = nn.ModuleDict({"read": nn.Embedding(4, 3), "write": nn.Linear(3, 4, False)})
+    module["write"].weight = module["read"].weight
+    return module
+
+
+def _with_a_passing_buffer() -> nn.Module:
+    module = nn.Linear(3, 2)
+    module.register_buffer("cache", torch.ones(5), persistent=False)
+    return module
+
+
+def _sliced() -> nn.Module:
+    """Three matrices, each a part of one memory."""
+    module = nn.ModuleDict({f"{x}_proj": nn.Linear(3, 2, False) for x in "qkv"})
+    for layer, part in zip(module.values(), torch.zeros(6, 3).chunk(3), strict=True):
+        layer.weight = nn.Parameter(part)
+    return module
+
+
+def _overlapping() -> nn.Module:
+    """Two matrices with rows in common."""
+    module = nn.ModuleDict({f"{x}_proj": nn.Linear(3, 4, False) for x in "kv"})
+    memory = torch.zeros(6, 3)
+    for layer, part in zip(module.values(), (memory[:4], memory[2:]), strict=True):
+        layer.weight = nn.Parameter(part)
+    return module
+
+
+MODULES: dict[str, Callable[[], nn.Module]] = {
+    "an `nn.Linear(3, 2)`": lambda: nn.Linear(3, 2),
+    "an `nn.Linear(3, 2)` whose weight is a transposed matrix": lambda: nn.Linear(3, 2),
+    "an `nn.Linear(3, 2)` with a buffer of `persistent=False`": _with_a_passing_buffer,
+    "a linear layer and an `nn.BatchNorm1d(3)`": lambda: nn.Sequential(
+        nn.Linear(2, 3), nn.BatchNorm1d(3)
+    ),
+    "an `attn_lib.MultiHeadAttention(4, 2)`": lambda: MultiHeadAttention(4, 2),
+    "an embedding and an output layer with one weight": _tied,
+    "three matrices that are slices of one": _sliced,
+    "two overlapping slices of one matrix": _overlapping,
+}
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module to be made: one of MODULES, and the tensors that replace its own."""
+
+    kind: str
+    tensors: dict[str, Tensor]
+
+    @cached_property
+    def kept(self) -> nn.Module:
+        """One that nobody changes."""
+        return self.made()
+
+    def made(self) -> nn.Module:
+        """A new module."""
+        with torch.random.fork_rng(devices=[]):  # an answer may draw random numbers
+            torch.default_generator.manual_seed(0)
+            module = MODULES[self.kind]()
+        state = module.state_dict()
+        for name, tensor in self.tensors.items():
+            if state[name].dtype == tensor.dtype and tensor.is_contiguous():
+                state[name].copy_(tensor)  # what shares its memory goes on sharing it
+            else:
+                module.get_parameter(name).data = tensor.clone()
+        for parameter in module.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        return module
+
+
+@dataclass(frozen=True)
+class PathTo:
+    """A path that is no text."""
+
+    name: str
+
+
+OLD = bytes(10_000)  # the old file
+
+
+def saved(answer, module, config, path):
+    """Save a module; return what lies in the file, its path, another file, and the module as it is then."""
+    given, own = module.made(), deepcopy(config)
+    before = _parts(given)
+    with _in_an_empty_folder():
+        place = Path(path.name) if isinstance(path, PathTo) else Path(path)
+        place.parent.mkdir(exist_ok=True)
+        if "old" in place.name:
+            place.write_bytes(OLD)
+        returned = answer(given, own, place if isinstance(path, PathTo) else path)
+        there = sorted(file for file in Path().rglob("*") if file.is_file())
+        if not there and (returned is None or returned is Ellipsis):
+            raise NotImplementedError
+        data = place.read_bytes() if place.is_file() else None
+    other = next((str(file) for file in there if file != place), "")
+    file = None if data is None else torch.tensor([*data], dtype=torch.uint8)
+    changed = (
+        "The given `config` is not the same after the call."
+        if own != config
+        else _what_changed(given, module.kept, before)
+    )
+    return file, str(place), other, changed, *given.state_dict().values()
+
+
+def good_file(returned, module, config, path):
+    """Return all that lies in the file, if it is as it should be, and the module as it was."""
+    file, place, other, changed, *after = returned
+    tensors, metadata = _read(file, place, other)
+    _raise_unless_config(metadata, config)
+    right = module.kept.state_dict()
+    _raise_unless_same(tensors, right, "The file has")
+    _raise_unless_hashed(tensors, metadata)
+    for (name, was), now in zip(right.items(), after, strict=True):
+        if not isinstance(now, Tensor) or not now.equal(was):
+            changed = changed or f"{CHANGED}: look at its `{name}`."
+    if changed:
+        raise InputChanged(changed)
+    return _all_of_it(tensors, json.loads(metadata["config"]))
+
+
+def _read(
+    file: Tensor | None, place: str, other: str
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    if file is None:
+        if not other:
+            raise NothingWritten(
+                f"After the call there is no file {place!r}, nor another one."
+            )
+        raise NoFile(f"There is no file {place!r} after the call, but {other!r}.")
+    data = bytes_of(file)
+    if data == OLD:
+        raise OldFile(f"After the call the old file is still there: {place!r}.")
+    try:
+        contents = _contents(data)
+    except SafetensorError:
+        kinds = {b"PK": "a zip with a pickle in it, of `torch.save`", b"\x80": "a pickle"}
+        found = next((kinds[start] for start in kinds if data.startswith(start)), None)
+        found = found or f"none: its first bytes are {data[:12]!r}"
+        text = f"The file should be a safetensors file, but is {found}."
+        raise NotSafetensors(text) from None
+    if other:
+        raise MoreFiles(f"Beside {place!r} there is {other!r} after the call.")
+    return contents
+
+
+def _raise_unless_config(metadata: dict[str, str], config: dict) -> None:
+    if "config" not in metadata:
+        there = ", ".join(map(repr, metadata)) or "nothing"
+        raise NoConfig(f"The file's metadata has no 'config'. It has: {there:.300}.")
+    text = metadata["config"]
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise NotJson(
+            f"The config in the file is no JSON: {error}. It is {text:.200}"
+        ) from None
+    if found != config:
+        raise OtherConfig(
+            f"The config in the file is read as {found!r:.300}, but should be {config!r:.300}."
+        )
+
+
+def _raise_unless_hashed(tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    if "sha256" not in metadata:
+        there = ", ".join(map(repr, metadata))
+        raise NoHash(f"The file's metadata has no 'sha256'. It has: {there:.300}.")
+    if fingerprint(tensors, metadata["config"]) != metadata["sha256"]:
+        raise OtherHash(
+            "The 'sha256' in the file is not the `fingerprint` of the tensors in it and of the text under "
+            "'config' in it."
+        )
+
+
+def _parts(module: nn.Module) -> dict[str, tuple]:
+    """Return each tensor of a module, and how it lies in memory."""
+    state = module.state_dict(keep_vars=True)
+    return {name: (t, t.data_ptr(), t.stride()) for name, t in state.items()}
+
+
+CHANGED = "The given `module` is not the same after the call"
+
+
+def _what_changed(module: nn.Module, was: nn.Module, before: dict[str, tuple]) -> str:
+    """Say what differs from a module that nobody changed, or lies elsewhere in memory; "" for nothing."""
+    now, kept = _parts(module), was.state_dict(keep_vars=True)
+    if now.keys() != before.keys():
+        return f"{CHANGED}."
+    if module.training != was.training:
+        return f"{CHANGED}: look at its `training`."
+    for name, (tensor, *lies) in now.items():
+        right = kept[name]
+        same = {
+            "the tensor itself": tensor is before[name][0],
+            "its dtype": tensor.dtype == right.dtype,
+            "its numbers": bytes_of(tensor) == bytes_of(right),
+            "how it lies in memory": tuple(lies) == before[name][1:],
+            "its `requires_grad`": tensor.requires_grad == right.requires_grad,
+            "its `grad`": (tensor.grad is None) == (right.grad is None),
+        }
+        for what, is_same in same.items():
+            if not is_same:
+                return f"{CHANGED}: look at its `{name}`, {what}."
+    return ""
+
+
+# ---------------------------------------------------------------------------- load_checkpoint
+
+
+class CodeRan(Wrong):
+    """Raised if code that stood in the file was run."""
+
+
+class NotTwo(Wrong):
+    """Raised unless a dict of tensors and a config come back."""
+
+
+class FileChanged(Wrong):
+    """Raised if the file is not there any more, or another one."""
+
+
+class NoDict(Wrong):
+    """Raised for a config that is no dict."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to be read, whole or damaged: its name, and its bytes as a tensor."""
+
+    name: str
+    data: Tensor
+    is_text: bool = True  # its path is a str, else a Path
+
+
+def loaded(answer, file):
+    """Load a file, and return all that came back; whether it should have been refused, nobody here knows."""
+    data = file.data.numpy().tobytes()
+    with _in_an_empty_folder():
+        place = Path(file.name)
+        place.write_bytes(data)
+        try:
+            returned = answer(file.name if file.is_text else place)
+        except ValueError as error:
+            _raise_if_harmed(place, data)
+            # A learner's own kind of ValueError is one, too.
+            raise ValueError(str(error)).with_traceback(error.__traceback__) from None
+        except Exception:
+            _raise_if_harmed(place, data)
+            raise
+        _raise_if_harmed(place, data)
+    if returned is None or returned is Ellipsis:
+        return returned
+    return _all_of_it(*_two(returned, data))
+
+
+def _raise_if_harmed(place: Path, data: bytes) -> None:
+    """Raise `Wrong` if code in a file was run, or the file is not what it was."""
+    if Path(TRACE).exists():
+        raise CodeRan(
+            "Opening this file ran code that stood in it. (Here it only left a trace.) Whoever sends "
+            "such a file can do everything on your machine that you can do."
+        )
+    if not place.is_file() or place.read_bytes() != data:
+        raise FileChanged("After the call the file is gone, or another one.")
+
+
+def _two(returned: Any, data: bytes) -> tuple[dict[str, Tensor], dict]:
+    """Return tensors and config, if they are what stands in the file."""
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        raise NotTwo(
+            f"It should return two things, the tensors and the config. It returned {describe(returned)}."
+        )
+    tensors, config = returned
+    for what, value, kind in (
+        ("tensors by name", tensors, NotTwo),
+        ("config", config, NoDict),
+    ):
+        if not isinstance(value, dict):
+            raise kind(f"The {what} should be a dict, but it returned {describe(value)}.")
+    if any(isinstance(value, Tensor) for value in config.values()):
+        raise NotTwo("It should return the tensors first, and then the config.")
+    with contextlib.suppress(SafetensorError):
+        want, metadata = _contents(data)
+        _raise_unless_same(tensors, want, "It returned")
+        with contextlib.suppress(ValueError, KeyError):
+            in_file = json.loads(metadata["config"])
+            if config != in_file:
+                raise OtherConfig(
+                    f"It returned the config {config!r:.300}. In the file stands {in_file!r:.300}."
+                )
+    if not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
+        raise NotTwo("It should return a dict of tensors.")
+    return tensors, config

@@ -1,0 +1,220 @@
+"""The task `save_checkpoint`: a module as data, with what is needed to build it anew."""
+
+import torch
+
+from attn_lib.checkpoint import save_checkpoint as of_the_library
+from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_13.runs import Module, PathTo, good_file, saved
+
+
+@task(
+    lesson=13,
+    points=3,
+    library=of_the_library,
+    hints=[
+        "Which method of a module gives all that must be stored, by name? `save_file` of `safetensors.torch` "
+        "writes such a dict, and takes a dict of texts as `metadata`.",
+        "Metadata are texts: `json.dumps` makes one of the config. Keep it in a variable: the very text that you "
+        "store is what `fingerprint` must be given, with the very tensors.",
+        "safetensors refuses a tensor that is not contiguous, or that shares its memory with another one. Which "
+        "argument of `clone` makes a copy that lies in order?",
+    ],
+)
+def save_checkpoint(module, config, path):
+    import json
+
+    from safetensors.torch import save_file
+
+    from attn_lib.tasks.lesson_13.runs import fingerprint
+
+    state = module.state_dict()
+    tensors = {name: tensor.contiguous().clone() for name, tensor in state.items()}
+    text = json.dumps(config)
+    digest = fingerprint(tensors, text)
+    metadata = {"config": text, "sha256": digest}
+    return save_file(tensors, path, metadata)
+
+
+@save_checkpoint.cases
+def _(rng):
+    def randn(*shape):
+        return torch.randn(*shape, generator=rng)
+
+    def case(kind, tensors, config, path="model.safetensors", also=""):
+        args = (Module(kind, tensors), config, path)
+        return Case(kind + also, args, saved, grad=False, finish=good_file)
+
+    nested = {
+        "name": 'Größe → 大 "klein"',
+        "layers": [{"num_heads": 4, "dropout": 0.1}, {"num_heads": 2, "dropout": None}],
+        "is_causal": True,
+        "learning_rate": 3e-4,
+    }
+    linear, sizes = "an `nn.Linear(3, 2)`", {"in_features": 3, "out_features": 2}
+    weight = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    yield case(linear, {"weight": weight, "bias": torch.zeros(2)}, sizes)
+    drawn = {"weight": randn(2, 3), "bias": randn(2)}
+    yield case(linear, drawn, nested, also=", a nested config")
+    yield case(linear, drawn, {}, also=", an empty config")
+    for path, also in (
+        (PathTo("model.safetensors"), "a `Path`"),
+        (PathTo("model"), "a `Path` without an ending"),
+        ("models/small.v2", "in a folder"),
+        ("old.safetensors", "an old file is there"),
+    ):
+        yield case(linear, drawn, sizes, path, f", {also}")
+    half = {name: tensor.bfloat16() for name, tensor in drawn.items()}
+    yield case(linear, half, sizes, also=", bfloat16")
+    double = {"weight": randn(2, 3).half(), "bias": randn(2).double()}
+    yield case(linear, double, sizes, also=", float16 and float64")
+    norm = {
+        "0.weight": randn(3, 2), "1.weight": randn(3), "1.running_mean": randn(3),
+        "1.running_var": randn(3).exp(), "1.num_batches_tracked": torch.tensor(2**53 + 1),
+    }  # fmt: skip
+    yield case("a linear layer and an `nn.BatchNorm1d(3)`", norm, {"width": 3})
+    yield case(f"{linear} with a buffer of `persistent=False`", drawn, sizes)
+    heads = {f"{x}_proj.weight": randn(4, 4) for x in "qkvo"}
+    yield case(
+        "an `attn_lib.MultiHeadAttention(4, 2)`", heads, {"d_model": 4, "num_heads": 2}
+    )
+    turned = drawn | {"weight": randn(3, 2).T}
+    yield case(f"{linear} whose weight is a transposed matrix", turned, sizes)
+    tied = {"read.weight": randn(4, 3)}
+    yield case("an embedding and an output layer with one weight", tied, {"tied": True})
+    slices = {f"{x}_proj.weight": randn(2, 3) for x in "qkv"}
+    yield case("three matrices that are slices of one", slices, {"d_model": 3})
+    rows = randn(6, 3)
+    overlapping = {"k_proj.weight": rows[:4], "v_proj.weight": rows[2:]}
+    yield case("two overlapping slices of one matrix", overlapping, {"d_model": 3})
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+save_checkpoint.rows("""
+What does `torch.save` write, and what happens when somebody opens it? Which function writes numbers only?
+    pickled  return = torch.save(tensors, path)
+    pickled  return = torch.save(module, path)
+    pickled  return = torch.save({"state": tensors, "config": config, "sha256": digest}, path)
+    pickled  return = torch.save(module.state_dict(), path)
+    pickled  return = __import__("pathlib").Path(path).write_bytes(__import__("pickle").dumps(tensors))
+With the tensors alone, who knows how many heads the module has? Where in the file is the config?
+    config-forgotten  metadata = {"sha256": digest}
+    config-forgotten  metadata = {"sha256": digest, **{name: str(value) for name, value in config.items()}}
+    config-forgotten  metadata = {"sha256": digest, "configuration": text}
+    config-forgotten  metadata = {"sha256": digest, "metadata": text}
+    config-forgotten  metadata = {"format": "pt"}
+    config-forgotten  metadata = None
+`str` writes Python, with 'quotes' and True. Who reads that without running it? Which function writes JSON?
+    config-as-python  text = str(config)
+    config-as-python  text = repr(config)
+    config-as-python  text = str(list(config.items()))
+What do you read back: a dict, or a text that holds one? Is everything in it what it was?
+    another-config  text = json.dumps(json.dumps(config))
+    another-config  text = json.dumps(str(config))
+    another-config  text = json.dumps({name: str(value) for name, value in config.items()})
+    another-config  text = json.dumps(list(config))
+    another-config  text = json.dumps({"config": config})
+    another-config  text = json.dumps(list(config.items()))
+    another-config  text = json.dumps({**config, "name": "model"})
+    another-config  text = json.dumps({})
+One file is easily kept together, two are not. What of yours lies beside the file?
+    two-files  return = [_, __import__("pathlib").Path(f"{path}.json").write_text(text)]
+    two-files  return = [_, __import__("pathlib").Path("config.json").write_text(text)] ; metadata = {"sha256": digest}
+    two-files  return = [_, __import__("pathlib").Path(f"{path}.sha256").write_text(digest)]
+    two-files  return = [_, save_file(tensors, f"{path}.tmp", metadata)]
+A bit of a number flips on the disk. Who notices? What is in the metadata beside the config?
+    hash-forgotten  metadata = {"config": text}
+    hash-forgotten  metadata = {"config": text, "hash": digest}
+    hash-forgotten  metadata = {"config": text, "fingerprint": digest}
+Is what you give to `fingerprint` what you write: the same tensors, and the same text to the letter?
+    another-hash  digest = fingerprint(tensors, str(config))
+    another-hash  digest = fingerprint(tensors, "")
+    another-hash  digest = fingerprint({}, text)
+    another-hash  digest = fingerprint(tensors, json.dumps(config, indent=2))
+    another-hash  digest = fingerprint(dict(module.named_parameters()), text)
+    another-hash  digest = fingerprint({name: tensor.float() for name, tensor in tensors.items()}, text)
+    another-hash  metadata = {"config": json.dumps(config, sort_keys=True, indent=1), "sha256": digest}
+    another-hash  digest = str(hash(text))
+    another-hash  digest = __import__("hashlib").sha256(text.encode()).hexdigest()
+    another-hash  digest = __import__("hashlib").sha256(str(tensors).encode()).hexdigest()
+    another-hash  digest = __import__("hashlib").sha256(str(sorted(tensors)).encode()).hexdigest()
+    another-hash  digest = _[:16]
+    another-hash  digest = _.upper()
+    another-hash  digest = "sha256"
+`fingerprint` takes a text and a dict of tensors, in which order, and which of yours is which?
+    arguments-of-fingerprint  digest = fingerprint(tensors, config)
+    arguments-of-fingerprint  digest = fingerprint(module, text)
+    arguments-of-fingerprint  digest = fingerprint(text, tensors)
+    arguments-of-fingerprint  digest = fingerprint(tensors)
+    arguments-of-fingerprint  digest = fingerprint(tensors.values(), text)
+    arguments-of-fingerprint  digest = fingerprint(path, text)
+Values of metadata are texts. What is the config, and what makes a text of it?
+    metadata-not-text  metadata = {"config": config, "sha256": digest}
+    metadata-not-text  metadata = {"config": text, "sha256": int(digest, 16)}
+    metadata-not-text  metadata = {"config": text.encode(), "sha256": digest}
+A module holds more than its parameters: what does a batch norm remember? Which method gives everything that is stored, and
+nothing else?
+    not-the-state  state = dict(module.named_parameters())
+    not-the-state  state = dict(module.named_parameters(remove_duplicate=False))
+    not-the-state  state = dict([*module.named_parameters(), *module.named_buffers()])
+    not-the-state  state = dict([*module.named_parameters(remove_duplicate=False), *module.named_buffers()])
+    not-the-state  state = {name: t for name, t in module.state_dict().items() if t.is_floating_point()}
+    not-the-state  state = {name: t for name, t in module.state_dict().items() if t.ndim}
+A transposed matrix is a way to read the memory, and a file holds memory. Which method puts its numbers in order?
+    not-contiguous  tensors = .contiguous() =>
+    not-contiguous  tensors = {name: tensor.detach().clone() for name, tensor in state.items()}
+Two names with one memory, or two slices of it that overlap. Does `contiguous` copy what lies in order already? What
+copies it always?
+    memory-shared  tensors = .clone() =>
+    memory-shared  tensors = {n: t.clone() if t.data_ptr() in [u.data_ptr() for u in list(state.values())[:i]] else t.contiguous() for i, (n, t) in enumerate(state.items())}
+    memory-shared  tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+What does safetensors ask of tensors: where must their numbers lie, and may two share them?
+    no-copies  tensors = state
+    no-copies  tensors = dict(state)
+    no-copies  tensors = {name: tensor.detach() for name, tensor in state.items()}
+You leave out what shares its memory with another one. What does `load_state_dict` say to the name that is missing?
+    tied-left-out  tensors = {n: t.contiguous().clone() for i, (n, t) in enumerate(state.items()) if all(t.data_ptr() != u.data_ptr() for u in list(state.values())[:i])}
+    tied-left-out  return = __import__("safetensors.torch").torch.save_model(module, str(path), metadata)
+Compare the dtypes in the module and in the file. Which one did you change?
+    dtype-changed  tensors = .clone() => .clone().float()
+    dtype-changed  tensors = .clone() => .clone().half()
+    dtype-changed  tensors = .clone() => .clone().double()
+    dtype-changed  tensors = .clone() => .clone().bfloat16()
+    dtype-changed  tensors = {n: t.float().contiguous().clone() if t.is_floating_point() else t.clone() for n, t in state.items()}
+By which names does `load_state_dict` look for its tensors? What are the names in your file?
+    renamed  tensors = {name: => {f"module.{name}":
+    renamed  tensors = {name: => {name.replace(".", "_"):
+    renamed  tensors = {name: => {name.split(".")[-1]:
+    renamed  tensors = {name: => {f"model.{name}":
+Which shape has a tensor in the module, and which in the file?
+    reshaped  tensors = .clone() => .clone().flatten()
+    reshaped  tensors = .clone() => .clone().mT.contiguous() if tensor.ndim == 2 else tensor.clone()
+    reshaped  tensors = .clone() => .clone()[None]
+safetensors writes tensors. What does `tolist` or `numpy` make of them?
+    not-tensors  tensors = .clone() => .clone().tolist()
+    not-tensors  tensors = .clone() => .clone().numpy()
+    not-tensors  return = save_file(module, path, metadata)
+The path is the caller's. Where did you write, and who looks there?
+    another-path  return = save_file(tensors, f"{path}.safetensors", metadata)
+    another-path  return = save_file(tensors, "checkpoint.safetensors", metadata)
+    another-path  return = save_file(tensors, __import__("pathlib").Path(path).with_suffix(".safetensors"), metadata)
+    another-path  return = save_file(tensors, __import__("pathlib").Path(path).name, metadata)
+What does `save_file` take first, and what second?
+    arguments-of-save-file  return = save_file(path, tensors, metadata)
+    arguments-of-save-file  return = save_file(tensors, metadata, path)
+An old file lies at `path`. Which one should lie there after the call?
+    old-file-kept  return = None if __import__("os").path.exists(path) else save_file(tensors, path, metadata)
+Must a path be a text? What else can stand there, and what has it not?
+    path-must-be-text  return = save_file(tensors, path if path.endswith(".safetensors") else path + ".safetensors", metadata)
+    path-must-be-text  return = save_file(tensors, path + ".safetensors", metadata)
+Your file is never written. Which call writes it, and where do its bytes go?
+    not-written  return = __import__("safetensors.torch").torch.save(tensors, metadata)
+Does saving change what is saved? Look at the module, and at the config, after the call.
+    input-changed  state = module.eval().state_dict()
+    input-changed  state = module.requires_grad_(False).state_dict()
+    input-changed  state = [setattr(p, "data", p.data.contiguous()) for p in module.parameters()] and module.state_dict()
+    input-changed  return = [_, module.load_state_dict(tensors, assign=True)]
+    input-changed  return = [_, module.zero_grad()]
+    input-changed  return = [_, config.update(metadata)]
+    input-changed  return = [_, config.setdefault("sha256", digest)]
+""")

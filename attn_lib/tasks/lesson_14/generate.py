@@ -1,0 +1,457 @@
+"""The task `generate`: a language model writes, each token the likeliest, with the cache.
+
+The model that the answer asks runs elsewhere, see elsewhere.py. It refuses calls that cost more than they
+must.
+"""
+
+import torch
+
+from attn_lib import generation
+from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_14.elsewhere import Elsewhere
+from attn_lib.tasks.lesson_14.runs import Layers, generated
+
+
+@task(
+    lesson=14,
+    points=4,
+    library=generation.generate,
+    hints=[
+        "It is `greedy_decode` of lesson 05 without an end, and with a memory. What does the model have to read in "
+        "its first call, and what in the second, if the caches hold all that was read before?",
+        "`model.new_caches` once, before the loop: how many tokens will the caches hold in the end? Then in each "
+        "round: ask, take the logits of the last place, choose, append.",
+        "Two variables: all ids so far, which grow, and what is fed next, which is the prompt at first and then "
+        "the column (B, 1) that was just chosen.",
+    ],
+)
+def generate(model, ids, max_new_tokens):
+    B = ids.shape[0]
+    L = ids.shape[1]
+    room = L + max_new_tokens
+    caches = model.new_caches(B, room)
+    rounds = max_new_tokens
+    written, fed = ids, ids
+    for _ in range(rounds):
+        logits = model(fed, caches=caches)
+        last = logits[:, -1]
+        chosen = last.argmax(-1)
+        column = chosen[:, None]
+        grown = torch.cat([written, column], dim=1)
+        following = column
+        written, fed = grown, following
+    output = written
+    return output
+
+
+@generate.cases
+def _(rng):
+    def case(about, ids, max_new_tokens, V, num_layers=3, script=None, **logits):
+        seed = int(torch.randint(1 << 31, (), generator=rng))
+        shape = (ids.shape[0], ids.shape[1])
+        model = Elsewhere(
+            shape, max_new_tokens, num_layers, V, seed, script or {}, **logits
+        )
+        args = (Layers(num_layers), ids, max_new_tokens)
+        return Case(about, args, generated, grad=False, serves=model)
+
+    def drawn(about, B, L, n, V, **kwargs):
+        ids = torch.randint(V, (B, L), generator=rng)
+        return case(about, ids, n, V, **kwargs)
+
+    said = {(3, 1): 4, (3, 1, 4): 5, (3, 1, 4, 5): 2}
+    ids = torch.tensor([[3, 1]])
+    yield case("after 3, 1 the model writes 4, 5, 2", ids, 3, 6, script=said)
+    said = {(2, 0, 3): 1, (2, 0, 3, 1): 5, (4, 4, 1): 0, (4, 4, 1, 0): 3}
+    ids = torch.tensor([[2, 0, 3], [4, 4, 1]])
+    yield case("two rows: the model writes 1, 5 and 0, 3", ids, 2, 6, script=said)
+    said = {(2, 1, 0, *[4] * n): 4 for n in range(6)}
+    again = torch.tensor([[2, 1, 0]])
+    yield case("the model writes 4 again and again", again, 5, 6, script=said)
+    said = {(3, 5, 1, *range(n)): n for n in range(5)}
+    ids = torch.tensor([[3, 5, 1]])
+    yield case("the model writes 0, 1, 2, 3, 4", ids, 5, 6, script=said)
+    yield drawn("max_new_tokens 0", 2, 3, 0, 7)
+    yield drawn("one new token", 2, 4, 1, 9)
+    yield drawn("all sizes different", 3, 4, 6, 11, num_layers=2)
+    yield drawn("one row", 1, 5, 4, 12)
+    yield drawn("prompts of one token", 3, 1, 5, 13)
+    yield drawn("B = L = V", 5, 5, 3, 5)
+    yield drawn("B = V", 4, 3, 6, 4)
+    yield drawn("L = max_new_tokens", 2, 5, 5, 10)
+    yield drawn("a long prompt, few new tokens", 2, 12, 2, 9)
+    yield drawn("a prompt of 140 tokens", 1, 140, 4, 9, num_layers=1)
+    yield drawn("a short prompt, many new tokens", 2, 2, 16, 9)
+    yield drawn("a model of one layer", 2, 3, 4, 9, num_layers=1)
+    yield drawn("a model of thirty layers", 2, 3, 4, 9, num_layers=30)
+    yield drawn("three tokens to choose from", 3, 2, 8, 3)
+    yield drawn("1200 tokens to choose from", 2, 3, 4, 1200)
+    yield drawn("all logits near -200", 2, 3, 5, 8, shift=-200.0)
+    close = {"shift": 200.1, "spread": 0.02}  # in float16, most are one number
+    yield drawn("all logits near 200, close together", 3, 2, 6, 8, **close)
+    ids = torch.randint(9, (4, 3), generator=rng).T
+    yield case("not contiguous", ids, 4, 9)
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+generate.rows("""
+The caches hold all that the model has read. What is new since its last call, and what do you feed?
+    more-than-the-new-token-fed  following = grown
+    more-than-the-new-token-fed  following = grown[:, 1:]
+    more-than-the-new-token-fed  following = fed
+    more-than-the-new-token-fed  following = grown[:, -L:]
+    more-than-the-new-token-fed  following = grown[:, -2:]
+    more-than-the-new-token-fed  following = torch.cat([fed, column], dim=1)
+Without `caches=caches`, what does the model know in its second call?
+    no-caches  logits = model(fed)
+    no-caches  logits = model(fed) ; following = grown
+    no-caches  logits = model(written)
+How often are the caches made, and for how long must one text keep them?
+    caches-made-again  logits = model(fed, caches=model.new_caches(B, room))
+    caches-made-again  logits = model(fed, caches=model.new_caches(B, room)) ; following = grown
+A model reads any number of tokens in one call. How many are in the prompt, and how many does your first call read?
+    prompt-in-parts  logits = model(fed[:, -1:], caches=caches)
+    prompt-in-parts  logits = model(fed[:, :1], caches=caches)
+    prompt-in-parts  logits = model(fed[:, :-1] if fed.shape[1] > 1 else fed, caches=caches)
+How many rows has the prompt? For how many are the caches made, and how many does the model read?
+    rows-miscounted  caches = model.new_caches(1, room)
+    rows-miscounted  caches = model.new_caches(room, B)
+    rows-miscounted  caches = model.new_caches(L, room)
+    rows-miscounted  logits = model(fed[:1], caches=caches)
+How many tokens do the caches hold in the end: only new ones, only the prompt, or both?
+    room-too-small  room = max_new_tokens
+    room-too-small  room = L
+    room-too-small  room = L + max_new_tokens - 2
+    room-too-small  room = max(L, max_new_tokens)
+How long may a prompt be, and how many tokens may be asked for? Is there room for every such text in yours?
+    room-of-one-size  room = 10
+    room-of-one-size  room = 16
+    room-of-one-size  room = 32
+Each layer has a cache of its own, and the model makes them all. What did `new_caches` return, and what do you
+give to the model?
+    other-caches-given  logits = model(fed, caches=caches[0])
+    other-caches-given  logits = model(fed, caches=caches[:1])
+    other-caches-given  logits = model(fed, caches=caches[::-1])
+    other-caches-given  logits = model(fed, caches=[caches])
+    other-caches-given  caches = attn_lib.KVCache(B, 1, room, 1)
+    other-caches-given  caches = [attn_lib.KVCache(B, 1, room, 1)]
+    other-caches-given  caches = {}
+Read the two calls of the task again: under which name does the model take the caches?
+    caches-under-another-name  logits = model(fed, caches)
+    caches-under-another-name  logits = model(fed, cache=caches)
+    caches-under-another-name  logits = model(caches, fed)
+The caches are made by the model. Where do yours come from?
+    caches-from-elsewhere  caches = new_caches(B, room)
+    caches-from-elsewhere  caches = []
+`new_caches` needs two sizes: of which two?
+    sizes-of-the-caches-missing  caches = model.new_caches()
+    sizes-of-the-caches-missing  caches = model.new_caches(B)
+    sizes-of-the-caches-missing  caches = model.new_caches(room)
+    sizes-of-the-caches-missing  caches = model.new_caches(ids)
+The logits are (B, L, V), one row of V for each place. Which place tells what comes next?
+    another-place  last = logits[:, 0]
+    another-place  last = logits[-1]
+    another-place  last = logits[0]
+    another-place  last = logits.mean(1)
+    another-place  last = logits.amax(1)
+    another-place  last = logits[:, L - 1]
+A token is one of V, for each row. Along which axis of the logits does your argmax look?
+    argmax-over-another-axis  chosen = last.argmax(0)
+    argmax-over-another-axis  chosen = last.argmax().expand(B)
+    argmax-over-another-axis  chosen = last.argmax()
+    argmax-over-another-axis  chosen = logits.argmax(1)[:, -1]
+    argmax-over-another-axis  column = logits.argmax(1)
+    argmax-over-another-axis  column = logits.argmax()
+    argmax-over-another-axis  last = logits[..., -1] ; chosen = last.argmax(-1)
+Which of the V tokens does greedy mean? Call it twice: which ones do you get?
+    not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0]
+    not-the-likeliest  chosen = last.argmin(-1)
+    not-the-likeliest  chosen = last.abs().argmax(-1)
+    not-the-likeliest  chosen = torch.distributions.Categorical(logits=last).sample()
+    not-the-likeliest  chosen = last.half().argmax(-1)
+    not-the-likeliest  chosen = last.exp().argmax(-1)
+What do you append: the largest logit, or the place where it stands?
+    logit-instead-of-its-place  chosen = last.amax(-1)
+    logit-instead-of-its-place  chosen = last.amax(-1).long()
+    logit-instead-of-its-place  chosen = last.max(-1)
+    logit-instead-of-its-place  chosen = last.max(-1).values
+Each row writes a text of its own. Which row is chosen for in yours?
+    first-row-for-all  chosen = last[:1].argmax(-1).expand(B)
+    first-row-for-all  chosen = last[0].argmax(-1).expand(B)
+    first-row-for-all  chosen = last.mean(0, keepdim=True).argmax(-1).expand(B)
+    first-row-for-all  output = written[:1]
+    first-row-for-all  output = written[0]
+`.item()` makes one Python number. How many rows write a token in each round?
+    item-of-many-rows  chosen = torch.tensor([last.argmax(-1).item()])
+    item-of-many-rows  chosen = torch.full((B,), last.argmax(-1).item())
+    item-of-many-rows  chosen = torch.full((B,), int(last.argmax(-1)))
+The model has chosen a token. Which token does it read in its next call, in your code?
+    chosen-token-not-fed  following = fed[:, -1:]
+    chosen-token-not-fed  following = written[:, -1:]
+    chosen-token-not-fed  following = ids[:, -1:]
+    chosen-token-not-fed  following = column * 0
+    chosen-token-not-fed  following = grown[:, -2:-1]
+What stands in the result: every token once, in the order in which it was written?
+    written-in-another-order  grown = torch.cat([column, written], dim=1)
+    written-in-another-order  grown = torch.cat([ids, column], dim=1)
+    written-in-another-order  output = torch.cat([ids, written], dim=1)
+    written-in-another-order  grown = torch.cat([fed, column], dim=1)
+    written-in-another-order  grown = torch.cat([written, column, column], dim=1)
+The ids that came in are part of what goes out, in front. Which columns do you return?
+    other-columns-returned  output = written[:, L:]
+    other-columns-returned  output = written[:, -1:]
+    other-columns-returned  output = written[:, 1:]
+    other-columns-returned  output = written[:, :-1]
+    other-columns-returned  output = ids
+    other-columns-returned  output = written[:, -1]
+    other-columns-returned  output = written[:, :max_new_tokens]
+How many tokens has your loop written when max_new_tokens is 1? And when it is 0?
+    one-token-off  rounds = max_new_tokens + 1
+    one-token-off  rounds = max_new_tokens - 1
+    one-token-off  rounds = max(1, max_new_tokens)
+    one-token-off  rounds = max_new_tokens + 1 ; room = L + max_new_tokens + 1
+    one-token-off  rounds = max(1, max_new_tokens) ; room = L + max_new_tokens + 1
+max_new_tokens counts the new ones. What does yours count?
+    length-instead-of-new-tokens  rounds = max_new_tokens - L
+    length-instead-of-new-tokens  rounds = L
+    length-instead-of-new-tokens  rounds = L + max_new_tokens ; room = 2 * L + max_new_tokens
+    length-instead-of-new-tokens  rounds = L + max_new_tokens
+    length-instead-of-new-tokens  rounds = max_new_tokens * B
+    length-instead-of-new-tokens  rounds = B
+Which shape and which dtype has what you feed, and what you append to ids (B, L)? Along which axis does it grow?
+    another-column-appended  column = chosen
+    another-column-appended  column = chosen[None]
+    another-column-appended  following = chosen
+    another-column-appended  following = chosen[None]
+    another-column-appended  column = logits.argmax(-1)
+    another-column-appended  grown = dim=1 => dim=0
+    another-column-appended  grown = written + column
+    another-column-appended  grown = torch.stack([written, column], dim=1)
+    another-column-appended  column = chosen[:, None].float()
+    another-column-appended  following = column.float()
+    another-column-appended  following = chosen.tolist()
+    another-column-appended  column = F.one_hot(chosen, logits.shape[-1])
+    another-column-appended  column = last
+What do you return: one tensor of ids, (B, L + max_new_tokens)?
+    other-than-ids  output = written.tolist()
+    other-than-ids  output = written.float()
+    other-than-ids  output = written.flatten()
+    other-than-ids  output = written.T
+    other-than-ids  output = (written, caches)
+    other-than-ids  output = written.int()
+    other-than-ids  output = written.squeeze()
+    other-than-ids  output = logits
+No token ends a text here: each row gets all its tokens. Which token does yours wait for?
+    stops-early  rounds = 0 if (ids == 0).any() else max_new_tokens
+""")
+
+
+@generate.mistake(
+    "prompt-in-parts",
+    "A model reads any number of tokens in one call. How many are in the prompt, and how many does your first "
+    "call read?",
+)
+def _(model, ids, max_new_tokens):
+    caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+    for token in ids.split(1, dim=1):
+        logits = model(token, caches=caches)
+    for _ in range(max_new_tokens):
+        ids = torch.cat([ids, logits[:, -1:].argmax(-1)], dim=1)
+        logits = model(ids[:, -1:], caches=caches)
+    return ids
+
+
+@generate.mistake(
+    "prompt-in-parts",
+    "The last token of the prompt is a part of the prompt. How many tokens does your first call read, and how "
+    "many has the prompt?",
+)
+def _(model, ids, max_new_tokens):
+    caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+    model(ids[:, :-1], caches=caches)
+    for _ in range(max_new_tokens):
+        logits = model(ids[:, -1:], caches=caches)
+        ids = torch.cat([ids, logits[:, -1:].argmax(-1)], dim=1)
+    return ids
+
+
+@generate.mistake(
+    "read-twice",
+    "Count how often the model reads the last token of the prompt in your code. What do the logits of the first "
+    "call tell?",
+)
+def _(model, ids, max_new_tokens):
+    caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens + 1)
+    model(ids, caches=caches)
+    for _ in range(max_new_tokens):
+        logits = model(ids[:, -1:], caches=caches)
+        ids = torch.cat([ids, logits[:, -1:].argmax(-1)], dim=1)
+    return ids
+
+
+@generate.mistake(
+    "read-twice",
+    "The prompt is read before your loop. What does the first call in your loop read, and which call chooses the "
+    "first token?",
+)
+def _(model, ids, max_new_tokens):
+    caches = model.new_caches(len(ids), 2 * ids.shape[1] + max_new_tokens)
+    fed = ids
+    model(ids, caches=caches)
+    for _ in range(max_new_tokens):
+        fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+        ids = torch.cat([ids, fed], dim=1)
+    return ids
+
+
+@generate.mistake(
+    "new-logits-not-kept",
+    "Each call returns new logits. Where do those go that your loop gets, and which ones does it choose from?",
+)
+def _(model, ids, max_new_tokens):
+    caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+    logits = model(ids, caches=caches)
+    for _ in range(max_new_tokens):
+        new = logits[:, -1:].argmax(-1)
+        ids = torch.cat([ids, new], dim=1)
+        model(new, caches=caches)
+    return ids
+
+
+@generate.mistake(
+    "more-calls-than-tokens",
+    "Count the calls of the model in your code: how many are there for one new token? What is done with what the "
+    "last one returns?",
+)
+def _(model, ids, max_new_tokens):
+    L, fed = ids.shape[1], ids
+    caches = model.new_caches(len(ids), L + max_new_tokens + 2)
+    for _ in range(max_new_tokens + 2):
+        fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+        ids = torch.cat([ids, fed], dim=1)
+    return ids[:, : L + max_new_tokens]
+
+
+@generate.mistake(
+    "last-token-twice",
+    "The last new token need not be read. Is it chosen all the same, from the logits of the call before?",
+)
+def _(model, ids, max_new_tokens):
+    caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+    fed = ids
+    for i in range(max_new_tokens):
+        if i == 0 or i < max_new_tokens - 1:
+            fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+        ids = torch.cat([ids, fed], dim=1)
+    return ids
+
+
+def _joined(join):
+    """Return an answer that keeps the new columns in a list, and joins them in the end."""
+
+    def answer(model, ids, max_new_tokens):
+        caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+        fed, new = ids, []
+        for _ in range(max_new_tokens):
+            fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+            new.append(fed)
+        return join(ids, new)
+
+    return answer
+
+
+for join in (
+    lambda ids, new: torch.cat(new, dim=1),
+    lambda ids, new: torch.cat(new, dim=1) if new else ids,
+):
+    generate.mistake(
+        "other-columns-returned",
+        "The ids that came in are part of what goes out, in front. What do you join in the end?",
+    )(_joined(join))
+generate.mistake(
+    "nothing-to-join",
+    "With `max_new_tokens=0`, what is in your list of new columns? What can be joined all the same?",
+)(_joined(lambda ids, new: torch.cat([ids, torch.cat(new, dim=1)], dim=1)))
+
+
+KEPT_TOO_LONG = (
+    "one-set-of-caches-for-all-texts",
+    "Somebody asks the model about another text. What is in your caches then? Where are they made, and how long do "
+    "they live?",
+)
+
+
+@generate.mistake(*KEPT_TOO_LONG)
+def _(model, ids, max_new_tokens, kept={}):  # noqa: B006
+    if "caches" not in kept:
+        kept["caches"] = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+    written, fed = ids, ids
+    for _ in range(max_new_tokens):
+        fed = model(fed, caches=kept["caches"])[:, -1:].argmax(-1)
+        written = torch.cat([written, fed], dim=1)
+    return written
+
+
+@generate.mistake(*KEPT_TOO_LONG)
+def _(model, ids, max_new_tokens):
+    if not hasattr(model, "kept"):
+        model.kept = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+    written, fed = ids, ids
+    for _ in range(max_new_tokens):
+        fed = model(fed, caches=model.kept)[:, -1:].argmax(-1)
+        written = torch.cat([written, fed], dim=1)
+    return written
+
+
+def _ended_by(is_end, *, is_kept):
+    """Return an answer that stops when something is true of the newest tokens (B, 1), with or without them."""
+
+    def answer(model, ids, max_new_tokens):
+        caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+        written = fed = ids
+        for _ in range(max_new_tokens):
+            fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+            if is_end(fed) and not is_kept:
+                break
+            written = torch.cat([written, fed], dim=1)
+            if is_end(fed):
+                break
+        return written
+
+    return answer
+
+
+def _filled_up(end, filling):
+    """Return an answer that writes on until all rows have met an end, with a filling behind it."""
+
+    def answer(model, ids, max_new_tokens):
+        caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+        fed, is_done = ids, torch.zeros(len(ids), 1, dtype=torch.bool)
+        for _ in range(max_new_tokens):
+            fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+            fed = fed.masked_fill(is_done, filling)
+            is_done = is_done | (fed == end)
+            ids = torch.cat([ids, fed], dim=1)
+        return ids
+
+    return answer
+
+
+ENDS = (
+    lambda new: (new == 2).all(),
+    lambda new: (new == 2).any(),
+    lambda new: new[0, 0] == 2,
+    lambda new: (new == 0).all(),
+    lambda new: (new == 0).any(),
+    lambda new: new[0, 0] == 0,
+)
+for stopped in (
+    *(_ended_by(is_end, is_kept=True) for is_end in ENDS),
+    *(_ended_by(is_end, is_kept=False) for is_end in ENDS),
+    *(_filled_up(end, filling) for end, filling in ((2, 2), (0, 0), (2, 0))),
+):
+    generate.mistake(
+        "stops-early",
+        "No token ends a text here: each row gets all its tokens. Which token does yours wait for?",
+    )(stopped)

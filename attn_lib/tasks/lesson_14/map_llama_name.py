@@ -1,0 +1,399 @@
+"""The task `map_llama_name`: what the file calls a tensor, and what our model calls it."""
+
+import re
+
+import torch
+
+from attn_lib import smollm2
+from attn_lib.checks.authoring import Case, task
+
+
+@task(
+    lesson=14,
+    points=2,
+    library=smollm2.map_llama_name,
+    hints=[
+        'A name is words with points between them: `name.split(".")`. How many words has the name of a tensor in a '
+        "block, and how many has one outside of the blocks?",
+        "A dict from the word of the file to ours says nearly all. Which words of a name are not in it, and what must "
+        "they be, so that the name is known?",
+        "Look before you translate: four words, the first is blk, the second has digits only (`isdigit`), the third "
+        "is in your dict, the last is weight. Or it is one of two whole names. If neither, `raise ValueError(name)`.",
+    ],
+)
+def map_llama_name(name):
+    block = "blocks"
+    outside = {"token_embd": "embed", "output_norm": "norm"}
+    norms = {"attn_norm": "norm1", "ffn_norm": "norm2"}
+    attention = {
+        "attn_q": "attn.q_proj",
+        "attn_k": "attn.k_proj",
+        "attn_v": "attn.v_proj",
+        "attn_output": "attn.o_proj",
+    }
+    feed_forward = {
+        "ffn_gate": "ff.gate_proj",
+        "ffn_up": "ff.up_proj",
+        "ffn_down": "ff.down_proj",
+    }
+    parts = {**norms, **attention, **feed_forward}
+    words = name.split(".")
+    is_outside = len(words) == 2 and words[0] in outside
+    is_numbered = len(words) == 4 and words[0] == "blk" and words[1].isdigit()
+    is_inside = is_numbered and words[2] in parts
+    is_weight = words[-1] == "weight"
+    is_known = (is_outside or is_inside) and is_weight
+    error = ValueError
+    if not is_known:
+        raise error(name)
+    number = words[1]
+    path = outside[words[0]] if is_outside else f"{block}.{number}.{parts[words[2]]}"
+    ending = ".weight"
+    ours = path + ending
+    return ours
+
+
+PARTS = {
+    "attn_norm": "the norm before attention",
+    "attn_q": "the queries",
+    "attn_k": "the keys",
+    "attn_v": "the values",
+    "attn_output": "the layer after the heads",
+    "ffn_norm": "the norm before the feed-forward network",
+    "ffn_gate": "the gate",
+    "ffn_up": "the way up",
+    "ffn_down": "the way down",
+}
+
+
+@map_llama_name.cases
+def _(rng):
+    def upto(first, last):
+        return int(torch.randint(first, last + 1, (), generator=rng))
+
+    def case(about, name, raises=False):
+        return Case(about, (name,), grad=False, raises=raises)
+
+    def unknown(about, name):
+        return case(about, name, raises=True)
+
+    yield case("the embedding", "token_embd.weight")
+    yield case("the norm after the last block", "output_norm.weight")
+    for part, about in PARTS.items():
+        yield case(f"{about} of the first block", f"blk.0.{part}.weight")
+    for part, about in PARTS.items():
+        number = upto(1, 9)
+        yield case(f"{about} of block {number}", f"blk.{number}.{part}.weight")
+    for part, about in PARTS.items():
+        number = 10 * upto(1, 2) + upto(3, 9)
+        yield case(f"{about} of block {number}", f"blk.{number}.{part}.weight")
+    yield case("block 10", f"blk.10.attn_{'qkv'[upto(0, 2)]}.weight")
+    for number in (31, 99, 125):
+        yield case(f"block {number} of a larger model", f"blk.{number}.ffn_down.weight")
+    yield unknown("the head of a model that has one of its own", "output.weight")
+    yield unknown("a table for RoPE", "rope_freqs.weight")
+    yield unknown("a norm of the keys", f"blk.{upto(0, 9)}.attn_k_norm.weight")
+    yield unknown("a layer that chooses experts", "blk.0.ffn_gate_inp.weight")
+    yield unknown("queries, keys and values in one", "blk.12.attn_qkv.weight")
+    yield unknown("a bias of the queries", f"blk.{upto(10, 29)}.attn_q.bias")
+    yield unknown("a bias of a norm", "output_norm.bias")
+    yield unknown("the embedding, without its last word", "token_embd")
+    yield unknown("no last word", "blk.5.ffn_up")
+    yield unknown("one word more", "blk.4.attn_v.weight.scale")
+    yield unknown("one word more at the end of the embedding's", "token_embd.weight.scale")
+    yield unknown("a number in the embedding's name", "token_embd.0.weight")
+    yield unknown("no number", "blk.attn_q.weight")
+    yield unknown("an empty number", "blk..attn_q.weight")
+    yield unknown("a letter for the number", "blk.x.ffn_down.weight")
+    yield unknown("a number and letters", "blk.2nd.ffn_down.weight")
+    yield unknown("another first word", "enc.3.attn_q.weight")
+    yield unknown("a word before the first", "model.blk.3.attn_q.weight")
+    yield unknown("one of our names", "blocks.0.attn.q_proj.weight")
+    yield unknown("another of our names", "embed.weight")
+    yield unknown("an embedding in a block", "blk.3.token_embd.weight")
+    yield unknown("a part without a block", "attn_q.weight")
+    yield unknown("the last norm in a block", "blk.3.output_norm.weight")
+    yield unknown("a gate of attention", "blk.0.attn_gate.weight")
+    yield unknown("queries of the feed-forward network", "blk.0.ffn_q.weight")
+    yield unknown("a way up in attention", "blk.7.attn_up.weight")
+    yield unknown("a last word that ends like weight", "blk.0.attn_q.qweight")
+    yield unknown("the last word twice", "blk.0.attn_q.weight.weight")
+    yield unknown("a first word that begins like blk", "blks.0.attn_q.weight")
+    yield unknown("capital letters", "BLK.0.attn_q.weight")
+    yield unknown("a point too many", "blk.0..attn_q.weight")
+    yield unknown("a number below zero", "blk.-1.attn_q.weight")
+    yield unknown("a sign before the number", "blk.+1.attn_q.weight")
+    yield unknown("a number as Python writes it", "blk.1_0.attn_q.weight")
+    yield unknown("a blank before the number", "blk. 1.attn_q.weight")
+    yield unknown("another sign for the first point", "blk_0.attn_q.weight")
+    yield unknown("another sign for the second point", "blk.0_attn_q.weight")
+    yield unknown("another sign for the last point", "blk.0.attn_q_weight")
+    yield unknown("another sign for the embedding's point", "token_embd_weight")
+    yield unknown("a space before it", " output_norm.weight")
+    yield unknown("a line break after it", "blk.0.attn_q.weight\n")
+    yield unknown("a line break after the last norm's", "output_norm.weight\n")
+    yield unknown("nothing", "")
+
+
+# ------------------------------------------------------------------------------- mistakes
+
+map_llama_name.rows("""
+Which of the two norms stands before attention, and which before the feed-forward network?
+    norms-exchanged  norms = {"attn_norm": "norm2", "ffn_norm": "norm1"}
+    norms-exchanged  norms = {"attn_norm": "norm1", "ffn_norm": "norm1"}
+What does the table call the two norms of a block?
+    norms-named-otherwise  norms = {"attn_norm": "norm_1", "ffn_norm": "norm_2"}
+    norms-named-otherwise  norms = {"attn_norm": "attn_norm", "ffn_norm": "ffn_norm"}
+    norms-named-otherwise  norms = {"attn_norm": "attn.norm1", "ffn_norm": "ff.norm2"}
+    norms-named-otherwise  norms = {"attn_norm": "norm0", "ffn_norm": "norm1"}
+What comes after the heads is `attn_output` in the file. What is its name with us, and under which part?
+    o-proj-named-otherwise  attention = attn.o_proj => attn.output_proj
+    o-proj-named-otherwise  attention = attn.o_proj => attn.out_proj
+    o-proj-named-otherwise  attention = attn.o_proj => attn_output
+    o-proj-named-otherwise  attention = attn.o_proj => o_proj
+Four layers of attention, four letters. Which two have changed places?
+    letters-exchanged  attention = {"attn_q": "attn.k_proj", "attn_k": "attn.q_proj", "attn_v": "attn.v_proj", "attn_output": "attn.o_proj"}
+    letters-exchanged  attention = {"attn_q": "attn.q_proj", "attn_k": "attn.v_proj", "attn_v": "attn.k_proj", "attn_output": "attn.o_proj"}
+    letters-exchanged  attention = {"attn_q": "attn.q_proj", "attn_k": "attn.k_proj", "attn_v": "attn.o_proj", "attn_output": "attn.v_proj"}
+    letters-exchanged  attention = {"attn_q": "attn.q_proj", "attn_k": "attn.k_proj", "attn_v": "attn.k_proj", "attn_output": "attn.o_proj"}
+gate, up, down: does each keep its own name?
+    gate-up-and-down-exchanged  feed_forward = {"ffn_gate": "ff.up_proj", "ffn_up": "ff.gate_proj", "ffn_down": "ff.down_proj"}
+    gate-up-and-down-exchanged  feed_forward = {"ffn_gate": "ff.gate_proj", "ffn_up": "ff.down_proj", "ffn_down": "ff.up_proj"}
+    gate-up-and-down-exchanged  feed_forward = {"ffn_gate": "ff.down_proj", "ffn_up": "ff.up_proj", "ffn_down": "ff.gate_proj"}
+    gate-up-and-down-exchanged  feed_forward = {"ffn_gate": "ff.gate_proj", "ffn_up": "ff.gate_proj", "ffn_down": "ff.down_proj"}
+With us, a layer belongs to a part, `attn` or `ff`, and ends in `_proj`. Compare letter by letter: points, underscores, endings.
+    parts-spelled-otherwise  attention = attn. => attn_ ; feed_forward = ff. => ff_
+    parts-spelled-otherwise  attention = _proj => ; feed_forward = _proj =>
+    parts-spelled-otherwise  feed_forward = _proj =>
+    parts-spelled-otherwise  attention = _proj =>
+    parts-spelled-otherwise  feed_forward = ff. => ffn.
+    parts-spelled-otherwise  attention = attn. => ; feed_forward = ff. =>
+    parts-spelled-otherwise  attention = attn. =>
+    parts-spelled-otherwise  feed_forward = ff. =>
+    parts-spelled-otherwise  parts = {word: word for word in _}
+    parts-spelled-otherwise  parts = {word: word.replace("_", ".") for word in _}
+Those are the names of another library. What does the table of this exercise say?
+    names-of-another-library  block = "model.layers" ; outside = {"token_embd": "model.embed_tokens", "output_norm": "model.norm"} ; norms = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"} ; attention = attn. => self_attn. ; feed_forward = ff. => mlp.
+    names-of-another-library  attention = attn. => self_attn. ; feed_forward = ff. => mlp.
+    names-of-another-library  attention = attn. => self_attn.
+    names-of-another-library  feed_forward = ff. => mlp.
+    names-of-another-library  norms = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
+    names-of-another-library  outside = {"token_embd": "embed_tokens", "output_norm": "norm"}
+A list of blocks: what is it called in our model, with or without an s?
+    blocks-named-otherwise  block = "blk"
+    blocks-named-otherwise  block = "block"
+    blocks-named-otherwise  block = "layers"
+    blocks-named-otherwise  path = outside[words[0]] if is_outside else f"{block}{number}.{parts[words[2]]}"
+    blocks-named-otherwise  path = outside[words[0]] if is_outside else f"{block}[{number}].{parts[words[2]]}"
+How many blocks has the model, and how many digits has their largest number? Try block 12.
+    one-digit-only  number = words[1][0]
+    one-digit-only  number = words[1][-1]
+    one-digit-only  is_numbered = _ and len(words[1]) == 1
+Another Llama has 126 blocks. Does your function have to know how many there are?
+    blocks-counted  is_numbered = _ and int(words[1]) < 30
+    blocks-counted  is_numbered = _ and int(words[1]) < 32
+    blocks-counted  is_numbered = _ and int(words[1]) < 100
+Block 3 of the file is block 3 of the model. Is it the same text in yours?
+    another-number  number = str(int(words[1]) + 1) if is_inside else ""
+    another-number  number = words[1].zfill(2)
+    another-number  path = outside[words[0]] if is_outside else f"{block}.{parts[words[2]]}"
+    another-number  path = outside[words[0]] if is_outside else f"{block}.{parts[words[2]]}.{number}"
+What does the table call the embedding?
+    embedding-named-otherwise  outside = {"token_embd": "token_embd", "output_norm": "norm"}
+    embedding-named-otherwise  outside = {"token_embd": "embedding", "output_norm": "norm"}
+    embedding-named-otherwise  outside = {"token_embd": "token_embed", "output_norm": "norm"}
+There is one more norm, after the last block. What is its name in the table?
+    last-norm-named-otherwise  outside = {"token_embd": "embed", "output_norm": "output_norm"}
+    last-norm-named-otherwise  outside = {"token_embd": "embed", "output_norm": "final_norm"}
+    last-norm-named-otherwise  outside = {"token_embd": "embed", "output_norm": "norm_f"}
+    last-norm-named-otherwise  outside = {"token_embd": "embed", "output_norm": "o_proj_norm"}
+Not every tensor is in a block. What does yours do with the two that are not?
+    outside-forgotten  outside = {}
+    outside-forgotten  outside = {} ; is_known = True
+    outside-forgotten  outside = {"token_embd": "embed"}
+    outside-forgotten  outside = {"output_norm": "norm"}
+How does a name end in `state_dict()`?
+    ending-changed  ending = ""
+    ending-changed  ending = "weight"
+    ending-changed  ending = ".bias"
+    ending-changed  ending = "" if is_outside else ".weight"
+Which error comes out of yours for a name that it does not know, and which one does the task ask for?
+    another-error  error = KeyError
+    another-error  error = RuntimeError
+    another-error  error = AssertionError
+    another-error  error = Exception
+    another-error  error = IndexError
+    another-error  is_known = True
+    another-error  is_known = is_weight
+    another-error  is_outside = words[0] in outside ; is_known = True
+    another-error  is_known = is_outside or is_numbered
+    another-error  is_known = is_outside and is_weight or len(words) == 4 ; ending = "." + words[-1]
+    another-error  is_known = is_outside and is_weight or words[2] in parts
+    another-error  is_known = is_outside and is_weight or words[2] in parts ; ending = "." + words[-1]
+A tensor of another model, which yours has no place for: what should happen?
+    unknown-passed-on  is_known = True ; ours = _ if (is_outside or is_inside) and is_weight else name ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts[words[2]]}" if is_inside else "" ; number = words[1] if len(words) > 1 else ""
+    unknown-passed-on  is_known = True ; ours = _ if (is_outside or is_inside) and is_weight else None ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts[words[2]]}" if is_inside else "" ; number = words[1] if len(words) > 1 else ""
+    unknown-passed-on  is_known = True ; ours = _ if (is_outside or is_inside) and is_weight else "" ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts[words[2]]}" if is_inside else "" ; number = words[1] if len(words) > 1 else ""
+    unknown-passed-on  is_inside = is_numbered ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts.get(words[2], words[2])}"
+    unknown-passed-on  is_inside = is_numbered ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts.get(words[2])}"
+    unknown-passed-on  is_known = True ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts.get(words[2])}"
+    unknown-passed-on  is_known = True ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts.get(words[2], '')}"
+    unknown-passed-on  is_known = True ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts.get(words[2], words[2])}"
+Do you raise the error, or return it?
+    error-returned  is_known = True ; ours = _ if (is_outside or is_inside) and is_weight else ValueError(name) ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts[words[2]]}" if is_inside else "" ; number = words[1] if len(words) > 1 else ""
+Is that name in the table, or have you made it from parts of two others?
+    not-in-the-table  parts = {**norms, **{f"{a}_{b}": f"{c}.{d}_proj" for a, c in (("attn", "attn"), ("ffn", "ff")) for b, d in (("q", "q"), ("k", "k"), ("v", "v"), ("output", "o"), ("gate", "gate"), ("up", "up"), ("down", "down"))}}
+    not-in-the-table  parts = {**norms, **{f"{a}_{b}": f"{c}.{b}_proj" for a, c in (("attn", "attn"), ("ffn", "ff")) for b in ("q", "k", "v", "gate", "up", "down")}, "attn_output": "attn.o_proj"}
+    not-in-the-table  parts = {**_, **outside}
+Has our model a head of its own? Look for `output.weight` in the table.
+    head-added  outside = {"token_embd": "embed", "output_norm": "norm", "output": "lm_head"}
+    head-added  outside = {"token_embd": "embed", "output_norm": "norm", "output": "embed"}
+`rstrip` takes letters away, not a word. What does it leave of `attn_output.weight`?
+    letters-stripped  words = [*name.rstrip(".weight").split("."), "weight"]
+    letters-stripped  words = [*name.rstrip(".weight").split("."), "weight"] ; is_outside = name in ("token_embd.weight", "output_norm.weight")
+A name may begin as one that you know. Do you look at all of its words: the first, the number, the last, and how many they are?
+    not-all-words-read  is_weight = True
+    not-all-words-read  is_weight = True ; ending = "." + words[-1]
+    not-all-words-read  is_numbered = len(words) == 4 and words[1].isdigit()
+    not-all-words-read  is_numbered = len(words) == 4 and words[0] == "blk"
+    not-all-words-read  is_numbered = len(words) >= 4 and words[0] == "blk" and words[1].isdigit() ; is_weight = "weight" in words
+    not-all-words-read  is_numbered = len(words) == 4 ; is_weight = True
+    not-all-words-read  is_numbered = len(words) == 4
+    not-all-words-read  is_numbered = len(words) > 2 ; is_weight = True
+    not-all-words-read  is_numbered = len(words) > 2
+    not-all-words-read  is_numbered = len(words) > 2 and words[0] == "blk" ; is_weight = True
+    not-all-words-read  is_numbered = len(words) > 2 and words[0] == "blk"
+    not-all-words-read  is_outside = words[0] in outside
+    not-all-words-read  is_outside = words[0] in outside ; is_weight = True
+    not-all-words-read  is_weight = words[-1] in ("weight", "bias") ; ending = "." + words[-1]
+    not-all-words-read  is_numbered = len(words) == 4 and words[0] == "blk" and words[1] != ""
+    not-all-words-read  words = name.split(".")[-4:]
+    not-all-words-read  words = [*name.removesuffix(".weight").split("."), "weight"]
+    not-all-words-read  is_known = is_outside and is_weight or is_inside
+    not-all-words-read  is_known = is_outside and is_weight or is_inside ; ending = "." + words[-1]
+    not-all-words-read  is_known = is_outside and is_weight or is_inside and words[-1] in ("weight", "bias") ; ending = "." + words[-1]
+    not-all-words-read  is_known = is_outside or is_inside and is_weight
+    not-all-words-read  is_known = is_outside or is_inside and is_weight ; ending = "." + words[-1]
+    not-all-words-read  is_known = words[0] in outside or is_inside and is_weight
+Are these words whole? Does yours only look at how they begin or end?
+    word-begins-or-ends-so  is_weight = words[-1].endswith("weight")
+    word-begins-or-ends-so  is_weight = name.endswith("weight") ; is_numbered = len(words) > 2 and words[0] == "blk" and words[1].isdigit()
+    word-begins-or-ends-so  is_numbered = len(words) == 4 and words[0].startswith("blk") and words[1].isdigit()
+What do you return: the text of one name?
+    no-text-returned  ours = (_,)
+    no-text-returned  ours = [_]
+    no-text-returned  ours = words
+""")
+
+
+def _replaced(*pairs):
+    """Return an answer that replaces one text after another, as one does first."""
+
+    def answer(name):
+        for old, new in pairs:
+            name = name.replace(old, new)
+        return name
+
+    return answer
+
+
+BLOCKS, BLOCKS_POINT = ("blk", "blocks"), ("blk.", "blocks.")
+NORMS = ("attn_norm", "norm1"), ("ffn_norm", "norm2"), ("output_norm", "norm")
+LAYERS = (
+    ("attn_q", "attn.q_proj"), ("attn_k", "attn.k_proj"), ("attn_v", "attn.v_proj"),
+    ("attn_output", "attn.o_proj"), ("ffn_gate", "ff.gate_proj"), ("ffn_up", "ff.up_proj"),
+    ("ffn_down", "ff.down_proj"),
+)  # fmt: skip
+EMBEDDING = ("token_embd", "embed")
+
+for blocks in (BLOCKS, BLOCKS_POINT):
+    map_llama_name.mistake(
+        "replaced-without-looking",
+        "`replace` changes what it finds, and says nothing about the rest. What comes out for a name that is not "
+        "known, and who notices?",
+    )(_replaced(blocks, EMBEDDING, *NORMS, *LAYERS))
+for pairs in (
+    (BLOCKS, EMBEDDING, *LAYERS, ("output", "o_proj"), *NORMS),
+    (BLOCKS, EMBEDDING, ("output", "o_proj"), *NORMS, *LAYERS),
+    (BLOCKS, EMBEDDING, ("attn_", "attn."), ("ffn_", "ff."), ("attn.norm", "norm1"), ("ff.norm", "norm2"),
+     ("output", "o_proj"), ("_norm", ""), (".q.", ".q_proj."), (".k.", ".k_proj."), (".v.", ".v_proj."),
+     ("gate", "gate_proj"), ("up", "up_proj"), ("down", "down_proj")),
+):  # fmt: skip
+    map_llama_name.mistake(
+        "replaced-inside-another-word",
+        "One name can stand inside of another one: `output` is in `attn_output` and in `output_norm`. Which "
+        "names does each of your replacements meet? Words between points are safer.",
+    )(_replaced(*pairs))
+
+
+def _replaced_or_refused(*pairs):
+    """Return an answer that replaces, and refuses what has not changed, as one does second."""
+
+    def answer(name):
+        ours = _replaced(*pairs)(name)
+        if ours == name:
+            raise ValueError(name)
+        return ours
+
+    return answer
+
+
+for blocks in (BLOCKS, BLOCKS_POINT):
+    map_llama_name.mistake(
+        "replaced-without-looking",
+        "A name that has changed is not yet a name that you know. Which part of this one was replaced, and which "
+        "was never looked at?",
+    )(_replaced_or_refused(blocks, EMBEDDING, *NORMS, *LAYERS))
+
+
+def _matched(match, pattern):
+    """Return an answer that knows the names in blocks by a pattern."""
+    inside = dict((*NORMS[:2], *LAYERS))
+    pattern = pattern.replace("PART", f"({'|'.join(inside)})")
+    outside = {"token_embd.weight": "embed.weight", "output_norm.weight": "norm.weight"}
+
+    def answer(name):
+        if name in outside:
+            return outside[name]
+        found = match(pattern, name)
+        if found is None:
+            raise ValueError(name)
+        return f"blocks.{found[1]}.{inside[found[2]]}.weight"
+
+    return answer
+
+
+LINE_BREAK = (
+    "line-break-after-it",
+    "In a pattern, `$` also fits before a line break at the end. What fits at the very end only?",
+)
+ANY_SIGN = (
+    "point-is-any-sign",
+    "In a pattern, a point stands for any sign. How do you write one that is a point?",
+)
+BEGINNING = (
+    "not-all-words-read",
+    "`match` looks at the beginning of a name only. What may come after it in yours?",
+)
+ANYWHERE = (
+    "not-all-words-read",
+    "`search` finds a pattern anywhere in a name. What may come before and after it in yours?",
+)
+NO_NUMBER = (
+    "not-all-words-read",
+    "The number of a block is digits. What else fits in its place in your pattern?",
+)
+for mistake, match, pattern in (
+    (LINE_BREAK, re.match, r"blk\.(\d+)\.PART\.weight$"),
+    (ANY_SIGN, re.fullmatch, r"blk.(\d+).PART.weight"),
+    (ANY_SIGN, re.match, r"blk.(\d+).PART.weight$"),
+    (ANY_SIGN, re.match, r"blk.(\d+).PART.weight"),
+    (BEGINNING, re.match, r"blk\.(\d+)\.PART\.weight"),
+    (ANYWHERE, re.search, r"blk\.(\d+)\.PART\.weight"),
+    (ANYWHERE, re.search, r"blk\.(\d+)\.PART\.weight$"),
+    (NO_NUMBER, re.fullmatch, r"blk\.(\d*)\.PART\.weight"),
+    (NO_NUMBER, re.fullmatch, r"blk\.(\w+)\.PART\.weight"),
+    (NO_NUMBER, re.fullmatch, r"blk\.([^.]+)\.PART\.weight"),
+    (NO_NUMBER, re.fullmatch, r"blk\.(.+)\.PART\.weight"),
+):
+    map_llama_name.mistake(*mistake)(_matched(match, pattern))
