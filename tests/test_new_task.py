@@ -60,7 +60,7 @@ def test_its_cells_stand_before_the_end_of_the_solution(clone):
 def test_the_first_task_of_a_lesson_brings_its_package_and_its_solution(clone):
     (clone / "notebooks/98_later.ipynb").write_text("{}")
     write(98, "first_one", "x", clone)
-    package = (clone / "attn_lib/checks/__init__.py").read_text(encoding="utf-8")
+    package = (clone / "attn_lib/tasks/__init__.py").read_text(encoding="utf-8")
     assert "    lesson_98,\n" in package
     assert (clone / "attn_lib/tasks/lesson_98/first_one.py").exists()
     assert (clone / "solutions/98_later/98_later.ipynb").exists()
