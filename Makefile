@@ -1,7 +1,7 @@
 # Attention from Scratch. `make` alone lists what there is. Needs a POSIX shell and Python 3.11-3.13.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check deep quick lint notebooks exercises slips site bench bench-grading class format models clean
+.PHONY: help lab test check deep quick lint notebooks exercises slips site bench bench-grading class format models lock clean
 
 VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
@@ -88,6 +88,14 @@ class:  ## grade a simulated class of 200, hostile learners among them, and comp
 
 models:  ## fetch the pretrained weights, if they are missing
 	$(call set_up,models)
+
+# Without what only torch needs: the build without CUDA needs less of it.
+EXPORT := uv export --quiet --no-hashes --no-annotate --prune torch
+
+lock:  ## lock the versions after a change in pyproject.toml, with uv (UPGRADE=1: newer ones)
+	uv lock $(if $(UPGRADE),--upgrade)
+	$(EXPORT) --no-default-groups --group lab --output-file requirements.txt >/dev/null
+	$(EXPORT) --only-group dev --output-file requirements-dev.txt >/dev/null
 
 clean:  ## remove what builds and tests leave behind; keeps .venv and everything of yours
 	rm -rf _site .pytest_cache .mypy_cache .ruff_cache .hypothesis

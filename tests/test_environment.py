@@ -21,37 +21,51 @@ from packaging.specifiers import SpecifierSet
 from scripts import set_up
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, GROUPS = PYPROJECT["project"], PYPROJECT["dependency-groups"]
+REQUIREMENTS = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+LOCK = (ROOT / "uv.lock").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def lines(name: str) -> list[str]:
     text = (ROOT / name).read_text(encoding="utf-8")
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [
+        line for line in text.splitlines() if line and not line.startswith(("#", "-e "))
+    ]
 
 
-def is_exact(pin: Requirement) -> bool:
-    return re.fullmatch(r"==[\w.]+", str(pin.specifier)) is not None
+def pins(name: str) -> dict[str, set[str]]:
+    """Return the versions that a file of requirements pins: several, if Pythons differ."""
+    found = {}
+    for pin in map(Requirement, lines(name)):
+        [version] = pin.specifier
+        assert version.operator == "==", pin
+        found.setdefault(pin.name, set()).add(version.version)
+    return found
 
 
-*PINNED, COURSE = lines("requirements.txt")
-PINS = {pin.name: pin for pin in map(Requirement, PINNED)}
+def locked() -> dict[str, set[str]]:
+    found = {}
+    for package in tomllib.loads(LOCK)["package"]:
+        found.setdefault(package["name"], set()).add(package["version"])
+    return found
 
 
 def test_environment_yml_holds_python_and_the_pins_and_nothing_else():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    python, pip, pins = environment["dependencies"]
+    python, pip, rest = environment["dependencies"]
     assert set(environment) == {"name", "channels", "dependencies"}
     assert python == "python" + PROJECT["requires-python"]
     assert pip == "pip"
-    assert pins == {"pip": ["-r requirements.txt"]}
+    assert rest == {"pip": ["-r requirements.txt"]}
 
 
 def test_binder_and_the_dev_container_install_the_pins_and_have_none_of_their_own():
     container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
-    index, pins = lines(".binder/requirements.txt")
+    index, course = lines(".binder/requirements.txt")
     assert index == f"--extra-index-url {set_up.CPU_INDEX}"
-    assert pins == "-r ../requirements.txt"
+    assert course == "-r ../requirements.txt"
     assert "-r requirements-models.txt" in lines(".binder/postBuild")[1]
     assert container["postCreateCommand"] == "CPU=1 python3 scripts/set_up.py lab"
     [python] = lines(".binder/runtime.txt")
@@ -61,20 +75,32 @@ def test_binder_and_the_dev_container_install_the_pins_and_have_none_of_their_ow
         assert "==" not in path.read_text(), path
 
 
-def test_every_requirement_is_pinned_exactly_and_the_course_comes_last():
-    assert COURSE == "-e .[shipping]"
-    assert [str(pin) for pin in PINS.values() if not is_exact(pin)] == []
-    dev = map(Requirement, PROJECT["optional-dependencies"]["dev"])
-    assert [str(pin) for pin in dev if not is_exact(pin)] == []
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_pip_gets_the_versions_of_the_lock(name):
+    versions = locked()
+    for package, pinned in pins(name).items():
+        assert pinned <= versions[package], f"{package}: run `make lock`"
 
 
 @pytest.mark.parametrize(
-    "dependency", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["shipping"]
+    ("name", "wanted"),
+    [
+        ("requirements.txt", PROJECT["dependencies"]),
+        ("requirements.txt", PROJECT["optional-dependencies"]["shipping"]),
+        ("requirements.txt", GROUPS["lab"]),
+        ("requirements-dev.txt", GROUPS["dev"]),
+    ],
 )
-def test_the_pins_cover_what_the_library_needs(dependency):
-    needed = Requirement(dependency)
-    [version] = PINS[needed.name].specifier
-    assert needed.specifier.contains(version.version)
+def test_everything_that_is_asked_for_is_pinned(name, wanted):
+    names = {Requirement(line).name for line in wanted} - {"torch", PROJECT["name"]}
+    assert names <= pins(name).keys(), "run `make lock`"
+
+
+def test_the_lock_names_public_addresses_only_and_the_torch_that_is_asked_for():
+    hosts = set(re.findall(r"https?://([^/\"]+)", LOCK))
+    assert hosts == {"pypi.org", "files.pythonhosted.org"}
+    assert locked()["torch"] == {set_up.torch_version()}
+    assert not re.search(r"^(torch|triton|nvidia-\S+)==", REQUIREMENTS, re.MULTILINE)
 
 
 def test_the_weights_are_pinned_with_hashes():
@@ -181,7 +207,6 @@ def place(tmp_path, monkeypatch):
         ("VENV", ""),
         ("PYTHON", "bin/python"),
         ("BUSY", ".busy"),
-        ("LOCK", ".lock"),
         ("WORKSPACE", f"workspaces/{set_up.WORKSPACE.name}"),
     ):
         monkeypatch.setattr(set_up, name, tmp_path / ".venv" / path)
@@ -275,14 +300,20 @@ def test_the_list_of_headings_is_open_until_the_learner_closes_it(place):
     assert ":-.venv/workspaces}" in MAKEFILE
 
 
-@pytest.mark.parametrize(
-    ("line", "summary"),
-    [
-        ("Collecting torch==2.13.0", "looking at torch==2.13.0"),
-        ("  Downloading torch-2.13.0-cp311.whl (191.8 MB)", "downloading torch 191.8 MB"),
-        ("Installing collected packages: a, b, c", "unpacking 3 packages"),
-        ("", "starting"),
-    ],
-)
-def test_pips_output_is_put_into_a_few_words(line, summary):
-    assert set_up.summary([line + "\n", "  \n"]) == summary
+@pytest.mark.parametrize("has_uv", [True, False])
+def test_uv_installs_where_it_is_and_pip_where_it_is_not(place, monkeypatch, has_uv):
+    (place / "bin").mkdir()
+    (place / ".venv/bin").mkdir(parents=True)
+    for path in [place / "bin/uv"] * has_uv + [set_up.PYTHON]:
+        path.write_text(f"#!/bin/sh\necho {path.name} $* >> {place}/calls\nexit $STATUS\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(place / "bin"))
+    monkeypatch.setenv("STATUS", "0")
+    assert set_up.install("a==1")
+    assert not set_up.BUSY.exists()
+    monkeypatch.setenv("STATUS", "1")
+    assert not set_up.install("a==1")
+    assert set_up.BUSY.exists()
+    with_uv = f"uv pip install --python {set_up.PYTHON} a==1\n"
+    called = with_uv if has_uv else "python -m pip install a==1\n"
+    assert (place / "calls").read_text() == 2 * called
