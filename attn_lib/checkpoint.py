@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -18,7 +19,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 
-def save_checkpoint(module: nn.Module, config: dict, path: str | Path) -> None:
+def save_checkpoint(module: nn.Module, config: dict[str, Any], path: str | Path) -> None:
     """Write the state of a module, with what is needed to build it anew, to a safetensors file.
 
     The file is there whole or not at all: it is written under another name, which then takes its
@@ -55,7 +56,7 @@ def save_checkpoint(module: nn.Module, config: dict, path: str | Path) -> None:
         os.replace(whole, path)
 
 
-def load_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict]:
+def load_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what `save_checkpoint` wrote; nothing of it is ever run.
 
     Returns:
@@ -104,7 +105,7 @@ def fingerprint(tensors: Mapping[str, Tensor], config_text: str) -> str:
     return digest.hexdigest()
 
 
-def _config_text(config: dict) -> str:
+def _config_text(config: dict[str, Any]) -> str:
     try:
         text = json.dumps(config, allow_nan=False)
         same = isinstance(config, dict) and json.loads(text) == config
@@ -118,7 +119,7 @@ def _config_text(config: dict) -> str:
     return text
 
 
-def _read_config(text: str, path: str | Path) -> dict:
+def _read_config(text: str, path: str | Path) -> dict[str, Any]:
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:

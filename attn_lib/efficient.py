@@ -169,7 +169,15 @@ class _Blockwise(torch.autograd.Function):
     """Online softmax forward; backward, the weights of each block again from the log-sum-exp."""
 
     @staticmethod
-    def forward(ctx: Any, q, k, v, bias, mask, sight: _Sight) -> Tensor:
+    def forward(
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        bias: Tensor | None,
+        mask: Tensor | None,
+        sight: _Sight,
+    ) -> Tensor:
         output = q.new_empty(*q.shape[:-1], v.shape[-1])
         lse = q.new_empty((*q.shape[:-1], 1), dtype=_wide(q))
         for rows, blocks in sight.blocks():
@@ -230,7 +238,15 @@ def _scaled(q: Tensor, rows: slice) -> Tensor:
     return q[..., rows, :].to(_wide(q)) * (LOG2_E / math.sqrt(q.shape[-1]))
 
 
-def _scores(queries, k, bias, mask, sight: _Sight, rows: slice, keys: slice) -> Tensor:
+def _scores(
+    queries: Tensor,
+    k: Tensor,
+    bias: Tensor | None,
+    mask: Tensor | None,
+    sight: _Sight,
+    rows: slice,
+    keys: slice,
+) -> Tensor:
     """Return the scores of one block, -inf where hidden."""
     scores = queries @ k[..., keys, :].to(queries.dtype).mT
     if bias is not None:

@@ -47,7 +47,9 @@ class MemoryMeter(TorchDispatchMode):
         self._rank = (0, 0)
         self._ignored = {id(s): s for s in (t.untyped_storage() for t in ignore)}
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None):
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         given = list(_tensors((args, kwargs)))
         for tensor in given:
             storage = tensor.untyped_storage()

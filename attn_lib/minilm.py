@@ -8,7 +8,7 @@ arxiv.org/abs/1810.04805. The model: huggingface.co/sentence-transformers/all-Mi
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -62,7 +62,7 @@ class EncoderBlock(nn.Module):
 class MiniLM(nn.Module):
     """The encoder: token and position embeddings, then six blocks of twelve heads, width 384."""
 
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer: Any) -> None:
         super().__init__()
         self.tokenizer = tokenizer
         self.token_embedding = nn.Embedding(30522, 384)

@@ -159,6 +159,12 @@ def test_the_workflow_tests_each_python_on_three_systems_and_publishes_the_site(
     assert "make site CPU=1" in commands
 
 
+def test_the_workflow_pins_every_action_by_hash():
+    text = (ROOT / ".github/workflows/check.yml").read_text(encoding="utf-8")
+    for action in re.findall(r"uses: (.+)", text):
+        assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action), action
+
+
 # ------------------------------------------------------------------ how `make lab` sets things up
 
 

@@ -101,7 +101,7 @@ def _decode(data: bytes) -> str:
         if data.startswith(start):
             raise Unreadable(f"It is {kind}, not a notebook.")
     try:
-        text = data.decode(json.detect_encoding(data))  # type: ignore[attr-defined]
+        text = data.decode(json.detect_encoding(data))
     except UnicodeDecodeError:
         # Saved by an editor in a local encoding: code is ASCII, and the rest is comments.
         text = data.decode("latin-1")
