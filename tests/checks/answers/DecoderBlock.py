@@ -73,16 +73,6 @@ class KeepsTheFirstContext(Right):
 
 
 @answers.wrong
-class CountsThePads(Right):
-    """Takes pads of the context to stand at its end."""
-
-    def forward(self, x, context, mask=None, context_mask=None):
-        if context_mask is not None:
-            context_mask = context_mask.sort(-1, descending=True).values
-        return super().forward(x, context, mask, context_mask)
-
-
-@answers.wrong
 class OneContextMaskForAll(Right):
     def forward(self, x, context, mask=None, context_mask=None):
         if context_mask is not None:

@@ -73,13 +73,6 @@ class RemembersItsAnswer(Grouped):
 
 
 @answers.wrong
-class TiedKeysAndValues(Grouped):
-    def __init__(self, d_model, num_heads, num_kv_heads):
-        super().__init__(d_model, num_heads, num_kv_heads)
-        self.v_proj = self.k_proj
-
-
-@answers.wrong
 class CountsInAnotherOrder(Grouped):
     def __init__(self, d_model, num_kv_heads, num_heads):
         super().__init__(d_model, num_heads, num_kv_heads)

@@ -91,23 +91,10 @@ class BFloat16AsItIs(nn.Module):
 
 
 @answers.wrong
-class EpsAsABuffer(Right):
-    def __init__(self, d_model, eps):
-        super().__init__(d_model, eps)
-        self.register_buffer("small", torch.tensor(eps))
-
-
-@answers.wrong
 class WithoutGradient(Right):
     def forward(self, x):
         root = (x.detach().float().square().mean(-1, keepdim=True) + self.eps).sqrt()
         return (x / root * self.weight).to(x.dtype)
-
-
-@answers.wrong
-class AlwaysFloat32(Right):
-    def forward(self, x):
-        return super().forward(x.float())
 
 
 @answers.wrong

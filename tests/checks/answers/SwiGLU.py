@@ -40,13 +40,6 @@ class ByGlu(nn.Module):
 
 
 @answers.right
-class WithTheSigmoidWrittenOut(ByGlu):
-    def forward(self, x):
-        gate = self.gate_proj(x)
-        return self.down_proj(gate / (1 + torch.exp(-gate)) * self.up_proj(x))
-
-
-@answers.right
 class WithAnActivationOfItsOwn(ByGlu):
     def __init__(self, d_model, d_ff):
         super().__init__(d_model, d_ff)
@@ -83,16 +76,6 @@ class WithBiasesOfZeros(Right):
         super().__init__(d_model, d_ff)
         self.gate_proj = nn.Linear(d_model, d_ff)
         nn.init.zeros_(self.gate_proj.bias)
-
-
-@answers.wrong
-class WithABiasOfZeros(Right):
-    def __init__(self, d_model, d_ff):
-        super().__init__(d_model, d_ff)
-        self.bias = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        return super().forward(x) + self.bias
 
 
 @answers.wrong

@@ -42,9 +42,9 @@ class Answers:
         self.rights.append(answer)
         return answer
 
-    def wrong(self, answer: Callable) -> Callable:
-        """Decorate a wrong answer that no row makes: it is rejected, whatever it is called."""
-        self.wrongs.append(answer)
+    def wrong(self, answer: Callable, *more: Callable) -> Callable:
+        """Add wrong answers that no row makes, or decorate one: each is rejected, whatever it is called."""
+        self.wrongs += [answer, *more]
         return answer
 
     def combinations(self, number: int) -> Iterator[tuple[Edits, Callable]]:

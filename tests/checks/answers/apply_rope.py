@@ -58,7 +58,7 @@ def interleaved_between_two_permutations(x, positions, base=10000.0):
 
 # A table that ends, no gaps, channels for tokens if as many, two channels or all heads but one left out,
 # positions that wrap, a single token left as it is, a base that ends.
-for wrong in (
+answers.wrong(
     lambda x, p, base=1e4: right(x, p.clamp(max=2048), base),
     lambda x, p, base=1e4: right(x, torch.arange(len(p)) + p[0], base),
     lambda x, p, base=1e4: right(x.mT, p, base).mT if x.shape[2] == x.shape[3] else right(x, p, base),
@@ -67,5 +67,4 @@ for wrong in (
     lambda x, p, base=1e4: right(x, p % 1000, base),
     lambda x, p, base=1e4: right(x, p, base) if len(p) > 1 else x,
     lambda x, p, base=1e4: right(x, p, min(base, 1e5)),
-):  # fmt: skip
-    answers.wrong(wrong)
+)  # fmt: skip

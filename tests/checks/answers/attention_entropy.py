@@ -55,10 +55,9 @@ def a_row_of_zeros_is_uniform(w):
 kept: dict = {}
 
 # Needs contiguous weights, samples for heads if as many, drops small weights, remembers.
-for wrong in (
+answers.wrong(
     lambda w: entropy(w.view(-1, *w.shape[2:]).view(w.shape)),
     lambda w: entropy(w, (1, 2) if len(w) == w.shape[1] else (0, 2)),
     lambda w: entropy(w.where(w > 1e-3, 0.0)),
     lambda w: kept.setdefault((w.shape, w.dtype), entropy(w)),
-):
-    answers.wrong(wrong)
+)

@@ -60,9 +60,8 @@ def equal_layers_once(layers):
 
 
 # The third layer on the wrong side, ten layers at most, samples for heads if as many.
-for wrong in (
+answers.wrong(
     lambda layers: reduce(torch.matmul, steps(layers)[2:], rolled(steps(layers)[:2])),
     lambda layers: rolled(steps(layers[:10])),
     lambda layers: rolled(steps(layers, 0 if len(layers[0]) == layers[0].shape[1] else 1)),
-):
-    answers.wrong(wrong)
+)

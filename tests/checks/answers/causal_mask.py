@@ -44,7 +44,7 @@ def right(n, m):
 
 
 # A buffer that ends, strict for short keys, 512 steps back, stretched, squeezed, rolled, one off.
-for wrong in (
+answers.wrong(
     lambda n, m: right(1024, 1024)[m - n : m, :m],
     lambda n, m: right(n, m) & (m >= n),
     lambda n, m: right(n, m).triu(m - n - 511),
@@ -52,5 +52,4 @@ for wrong in (
     lambda n, m: right(n, m).squeeze(),
     lambda n, m: right(n, m).roll(1, 0),
     lambda n, m: right(n, m).tril(m - n - (n not in (1, m))),
-):
-    answers.wrong(wrong)
+)

@@ -84,21 +84,18 @@ def as_the_library_writes(model, ids, max_new_tokens):
     return LanguageModel.write(model, ids, max_new_tokens, temperature=0)
 
 
-def _refusing(error):
-    """Return an answer that goes on, whatever the model says, and reads the text anew each time."""
-
-    def answer(model, ids, max_new_tokens):
-        for _ in range(max_new_tokens):
-            try:
-                model.start()
-                caches = model.new_caches(len(ids), 100)
-                new = model(ids, caches=caches)[:, -1:].argmax(-1)
-            except error:
-                new = ids[:, -1:]
-            ids = torch.cat([ids, new], dim=1)
-        return ids
-
-    return answer
+@answers.wrong
+def goes_on_whatever_the_model_says(model, ids, max_new_tokens):
+    """Reads the text anew each time."""
+    for _ in range(max_new_tokens):
+        try:
+            model.start()
+            caches = model.new_caches(len(ids), 100)
+            new = model(ids, caches=caches)[:, -1:].argmax(-1)
+        except Exception:
+            new = ids[:, -1:]
+        ids = torch.cat([ids, new], dim=1)
+    return ids
 
 
 @answers.wrong
@@ -109,15 +106,6 @@ def placed_at_the_beginning(model, ids, max_new_tokens):
         fed = model(fed, caches=caches)[:, -1:].argmax(-1)
         out[:, i] = fed[:, 0]
     return out
-
-
-@answers.wrong
-def two_tokens_a_call(model, ids, max_new_tokens):
-    caches = model.new_caches(len(ids), 4096)
-    for _ in range(0, max_new_tokens, 2):
-        logits = model(ids if ids.shape[1] < 3 else ids[:, -2:], caches=caches)
-        ids = torch.cat([ids, logits.topk(2).indices[:, -1]], dim=1)
-    return ids
 
 
 @answers.wrong
@@ -140,7 +128,8 @@ def room_for_a_hundred(model, ids, max_new_tokens):
     return ids
 
 
-answers.wrong(_refusing(Exception))
-answers.wrong(lambda model, ids, n: generate(model, ids, min(n, 8)))
-answers.wrong(lambda model, ids, n: generate(model, ids, n).clamp(max=9))
-answers.wrong(lambda model, ids, n: generate(model, ids, n).unique_consecutive(dim=1))
+answers.wrong(
+    lambda model, ids, n: generate(model, ids, min(n, 8)),
+    lambda model, ids, n: generate(model, ids, n).clamp(max=9),
+    lambda model, ids, n: generate(model, ids, n).unique_consecutive(dim=1),
+)

@@ -52,11 +52,10 @@ def mask_of_the_first_period(w, period):
 
 # Nothing for period 1, or for the whole length, samples for heads if as many, needs contiguous weights,
 # thirty tokens at most.
-for wrong in (
+answers.wrong(
     lambda w, period: score(w, period) * (period > 1),
     lambda w, period: score(w, period) * (period < w.shape[-1]),
     lambda w, period: score(w, period, (1, 2) if len(w) == w.shape[1] else (0, 2)),
     lambda w, period: score(w.view(-1, *w.shape[2:]).view(w.shape), period),
     lambda w, period: score(w[..., :30, :30], period),
-):
-    answers.wrong(wrong)
+)

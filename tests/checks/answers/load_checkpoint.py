@@ -1,6 +1,5 @@
 """Answers to load_checkpoint that no row makes."""
 
-import hashlib
 import json
 import pickle
 from pathlib import Path
@@ -64,26 +63,6 @@ def with_parameters(path):
     return {name: torch.nn.Parameter(t, False) for name, t in tensors.items()}, config
 
 
-@answers.right
-def with_its_own_sha(path):
-    """The hash as the exercise describes it, without its function."""
-    try:
-        with safe_open(str(path), framework="pt", device="cpu") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError:
-        raise ValueError("no safetensors") from None
-    if "config" not in metadata or "sha256" not in metadata:
-        raise ValueError("not ours")
-    sha = hashlib.sha256(metadata["config"].encode("utf-8"))
-    for name, t in sorted(tensors.items()):
-        sha.update((name + str(t.dtype) + str(tuple(t.shape))).encode("utf-8"))
-        sha.update(bytes(t.flatten().view(torch.uint8).tolist()))
-    if sha.hexdigest() != metadata["sha256"]:
-        raise ValueError("altered")
-    return tensors, json.loads(metadata["config"])
-
-
 @answers.wrong
 def pickle_first(path):
     try:
@@ -103,18 +82,14 @@ def any_file_of_the_right_size(path):
 
 
 @answers.wrong
-def refuses_everything(path):
-    raise ValueError("damaged")
-
-
-@answers.wrong
 def only_the_names_are_checked(path):
     data = Path(path).read_bytes()
     try:
         tensors = load(data)
     except SafetensorError:
         raise ValueError("damaged") from None
-    metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__", {})  # fmt: skip
+    size = int.from_bytes(data[:8], "little")
+    metadata = json.loads(data[8 : 8 + size]).get("__metadata__", {})
     if "config" not in metadata or len(metadata.get("sha256", "")) != 64:
         raise ValueError("no metadata")
     return tensors, json.loads(metadata["config"])
@@ -124,12 +99,6 @@ def only_the_names_are_checked(path):
 def first_tensor_only(path):
     tensors, config = right(path)
     return dict(list(tensors.items())[:1]), config
-
-
-@answers.wrong
-def zeros_instead(path):
-    tensors, config = right(path)
-    return {name: torch.zeros_like(t) for name, t in tensors.items()}, config
 
 
 @answers.wrong

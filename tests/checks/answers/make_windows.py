@@ -61,12 +61,6 @@ def at_most_fifty(series, context_len, horizon):
 
 
 @answers.wrong
-def sorted_windows(series, context_len, horizon):
-    contexts, targets = unfolded(series, context_len, horizon)
-    return contexts.sort(-1).values, targets
-
-
-@answers.wrong
 def around_the_end(series, context_len, horizon):
     windows = torch.stack(
         [series.roll(-i)[: context_len + horizon] for i in range(len(series))]

@@ -69,10 +69,9 @@ def pads_see_nothing(q, k, v, mask=None):
 
 
 # The mask turned in place, a root of at most 32, half precision, a list of one.
-for wrong in (
+answers.wrong(
     lambda q, k, v, m=None: fused(q, k, v, m if m is None else ~m.logical_not_()),
     lambda q, k, v, m=None: fused(q * max(1, math.sqrt(q.shape[-1] / 32)), k, v, m),
     lambda q, k, v, m=None: fused(q.half(), k.half(), v.half(), m).to(q.dtype),
     lambda q, k, v, m=None: [fused(q, k, v, m)],
-):
-    answers.wrong(wrong)
+)

@@ -77,10 +77,9 @@ def tokens_where_they_fit(attn, x, head_mask):
 
 
 # No gradient for a factor of 0, the output bias goes too, nothing to do for ones, left frozen.
-for wrong in (
+answers.wrong(
     lambda attn, x, m: functionally(attn, x, m.where(m != 0, 0.0)),
     lambda attn, x, m: functionally(attn, x, m) * (m != 0).any(),
     lambda attn, x, m: x if (m == 1).all() else functionally(attn, x, m),
     lambda attn, x, m: functionally(attn.requires_grad_(False), x, m),
-):
-    answers.wrong(wrong)
+)

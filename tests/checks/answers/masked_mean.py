@@ -19,8 +19,10 @@ answers = Answers(
 
 @answers.right
 def sentence_by_sentence(h, mask):
-    means = [one[real].mean(0) if real.any() else one.sum(0) * 0 for one, real in zip(h, mask, strict=True)]  # fmt: skip
-    means = [torch.zeros_like(m) if not real.any() else m for m, real in zip(means, mask, strict=True)]  # fmt: skip
+    pairs = zip(h, mask, strict=True)
+    means = [
+        one[real].mean(0) if real.any() else torch.zeros_like(one[0]) for one, real in pairs
+    ]
     return torch.stack(means)
 
 
@@ -43,10 +45,9 @@ def right(h, mask):
 
 
 # The first sentence's mask for all, the most real words at the end, at most four, the median.
-for wrong in (
+answers.wrong(
     lambda h, mask: right(h, mask[:1].expand_as(mask)),
     lambda h, mask: right(h, mask.flip(1)),
     lambda h, mask: right(h[:, :4], mask[:, :4]),
     lambda h, mask: h.masked_fill(~mask[..., None], torch.nan).nanmedian(1).values.nan_to_num(),
-):  # fmt: skip
-    answers.wrong(wrong)
+)  # fmt: skip

@@ -51,9 +51,8 @@ def strides_of_a_split(x):
 
 
 # The fewer of two are heads, half the gradient, not transposed if contiguous.
-for wrong in (
+answers.wrong(
     lambda x: merge(x) if x.shape[1] <= x.shape[2] else x.flatten(2),
     lambda x: (merge(x) + merge(x).detach()) / 2,
     lambda x: x.reshape(len(x), x.shape[2], -1) if x.is_contiguous() else merge(x),
-):
-    answers.wrong(wrong)
+)

@@ -1,7 +1,5 @@
 """Answers to numerical_gradient that no row makes."""
 
-import itertools
-
 import numpy as np
 import torch
 
@@ -33,70 +31,11 @@ def by_numpy_indices(fn, x, eps):
     return gradient
 
 
-@answers.wrong
-def put_back_to_the_bit(fn, x, eps):
-    gradient = torch.zeros_like(x)
-    for index in itertools.product(*map(range, x.shape)):
-        before = x[index].clone()
-        x[index] = before + eps
-        above = fn(x)
-        x[index] = before - eps
-        below = fn(x)
-        x[index] = before
-        gradient[index] = (above - below) / eps / 2
-    return gradient
-
-
 @answers.right
 def by_unit_vectors(fn, x, eps):
     units = torch.eye(x.numel(), dtype=x.dtype).view(-1, *x.shape) * eps
     slopes = [(fn(x + u).item() - fn(x - u).item()) / (2 * eps) for u in units]
     return torch.tensor(slopes, dtype=x.dtype).view(x.shape)
-
-
-@answers.wrong
-def view_of_what_may_not_be_contiguous(fn, x, eps):
-    gradient = torch.zeros(x.numel(), dtype=x.dtype)
-    flat = x.clone().view(-1)
-    for i in range(len(flat)):
-        step = torch.zeros_like(flat)
-        step[i] = eps
-        above, below = (fn((flat + s).view(x.shape)) for s in (step, -step))
-        gradient[i] = (above - below) / (2 * eps)
-    return gradient.view(x.shape)
-
-
-@answers.wrong
-def undone_by_arithmetic(fn, x, eps):
-    gradient = torch.zeros_like(x)
-    for index in np.ndindex(*x.shape):
-        x[index] += eps
-        above = fn(x)
-        x[index] -= 2 * eps
-        gradient[index] = (above - fn(x)) / (2 * eps)
-        x[index] += eps
-    return gradient
-
-
-@answers.wrong
-def of_one_axis_only(fn, x, eps):
-    gradient = torch.zeros_like(x)
-    for i in range(len(x)):
-        step = torch.zeros_like(x)
-        step[i] = eps
-        gradient[i] = (fn(x + step) - fn(x - step)) / (2 * eps)
-    return gradient
-
-
-@answers.wrong
-def of_two_axes_only(fn, x, eps):
-    gradient = torch.zeros_like(x)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            step = torch.zeros_like(x)
-            step[i, j] = eps
-            gradient[i, j] = (fn(x + step) - fn(x - step)) / (2 * eps)
-    return gradient
 
 
 @answers.wrong

@@ -69,12 +69,11 @@ def mask_of_the_first_offset(w, offset):
 
 # Nothing for itself, or for the farthest pair, samples for heads if as many, needs contiguous weights,
 # thirty tokens at most, two steps at most.
-for wrong in (
+answers.wrong(
     lambda w, offset: score(w, offset) * (offset != 0),
     lambda w, offset: score(w, offset) * (abs(offset) < w.shape[-1] - 1),
     lambda w, offset: score(w, offset, (1, 2) if len(w) == w.shape[1] else (0, 2)),
     lambda w, offset: score(w.view(-1, *w.shape[2:]).view(w.shape), offset),
     lambda w, offset: score(w[..., :30, :30], offset),
     lambda w, offset: score(w, max(-2, min(2, offset))),
-):
-    answers.wrong(wrong)
+)

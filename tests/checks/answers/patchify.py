@@ -59,10 +59,9 @@ def by_convolution(images, patch):
 
 
 # Shifted by half a patch, every other row turned round, the first picture for all, only two rows.
-for wrong in (
+answers.wrong(
     lambda images, patch: by_unfold(images.roll(patch // 2, -1), patch),
     lambda images, patch: by_unfold(images.flip(-1), patch).flip(1),
     lambda images, patch: by_unfold(images[:1].expand_as(images), patch),
     lambda images, patch: by_unfold(images[:, :, : 2 * patch], patch),
-):
-    answers.wrong(wrong)
+)

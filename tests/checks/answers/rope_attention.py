@@ -73,7 +73,7 @@ def attend(q, k, v, num_heads, positions=None, base=1e4, mask=None):
 
 
 # Positions that end or wrap, another base, a window, queries for keys, only if H > 1, rounded positions.
-for wrong in (
+answers.wrong(
     lambda q, k, v, h: attend(q, k, v, h, torch.arange(q.shape[1]).clamp(max=31)),
     lambda q, k, v, h: attend(q, k, v, h, torch.arange(q.shape[1]) % 4),
     lambda q, k, v, h: attend(q, k, v, h, base=5e5),
@@ -81,5 +81,4 @@ for wrong in (
     lambda q, k, v, h: attend(q, q, v, h),
     lambda q, k, v, h: attend(q, k, v, h, torch.arange(q.shape[1]) * (h > 1)),
     lambda q, k, v, h: attend(q, k, v, h, torch.arange(q.shape[1]).float().mul(0.9).round().long()),
-):  # fmt: skip
-    answers.wrong(wrong)
+)  # fmt: skip

@@ -59,7 +59,7 @@ def as_powers_of_one_turn(length, d_model):
 
 
 # A table that ends, cut to 64 columns, turned if square, rounded, the first row left out, ones at 0, squeezed.
-for wrong in (
+answers.wrong(
     lambda n, e: right(512, e)[:n],
     lambda n, e: right(n, 64)[:, :e],
     lambda n, e: right(n, e).T if n == e else right(n, e),
@@ -67,5 +67,4 @@ for wrong in (
     lambda n, e: right(n + 1, e)[1:],
     lambda n, e: right(n, e).masked_fill((torch.arange(n) == 0)[:, None], 0.0),
     lambda n, e: right(n, e).squeeze(),
-):
-    answers.wrong(wrong)
+)

@@ -72,12 +72,6 @@ def gathered_by_numpy(q, k, v, window):
 
 
 @answers.right
-def gathered_by_lists(q, k, v, window):
-    index = [[row - back for back in range(window)] for row in range(q.shape[-2])]
-    return at(torch.tensor(index), q, k, v)
-
-
-@answers.right
 def this_block_and_the_one_before(q, k, v, window):
     """All blocks at once: (B, H, blocks, W, 2W) scores."""
     L = q.shape[-2]
@@ -154,18 +148,6 @@ def a_mask_of_each_row_kept(q, k, v, window):
     keys = torch.arange(k.shape[-2])
     masks = [(keys <= i) & (keys > i - window) for i in range(q.shape[-2])]
     return right(q, k, v, min(window, len(masks)))
-
-
-@answers.wrong
-def full_scores_in_blocks_kept(q, k, v, window):
-    blocks = [rows @ k.mT / math.sqrt(q.shape[-1]) for rows in q.split(16, -2)]
-    parts = []
-    for n, scores in enumerate(blocks):
-        rows = torch.arange(scores.shape[-2])[:, None] + 16 * n
-        behind = rows - torch.arange(k.shape[-2])
-        scores = scores.masked_fill((behind < 0) | (behind >= window), -torch.inf)
-        parts.append(scores.softmax(-1) @ v)
-    return torch.cat(parts, -2)
 
 
 @answers.wrong

@@ -46,9 +46,8 @@ def denominator_cut_off(x, dim=-1):
 remembered: dict = {}
 
 # Remembers by shape, never quite zero, hard where sharp.
-for wrong in (
+answers.wrong(
     lambda x, dim=-1: remembered.setdefault((x.shape, dim, x.dtype), x.softmax(dim)),
     lambda x, dim=-1: x.softmax(dim).clamp(1e-7, 1),
     lambda x, dim=-1: x.clamp(min=-50).softmax(dim),
-):
-    answers.wrong(wrong)
+)
