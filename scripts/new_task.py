@@ -41,8 +41,6 @@ def _(rng):
     # TODO all sizes different, sizes that are equal by accident, size 1, not contiguous, other dtypes.
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 wrong = {name}.wrong
 wrong("TODO-negative", "TODO a question that leads out of it?", dict(result="-_"))
 '''

@@ -31,8 +31,6 @@ def _(rng):
         yield Case(f"L {L}, S {S}, D {D}", (weights, torch.randn(S, D, generator=rng)))
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 mixture.rows("""
 Row i of the weights belongs to mixture i. Which axis of the weights has to meet the axis S of the
 values?

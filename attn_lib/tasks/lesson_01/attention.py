@@ -73,8 +73,6 @@ def _(rng):
         yield Case(about, tuple(t.to(dtype) for t in random(2, 3, 4, 6, 5)), grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 attention.rows("""
 Along which axis do your shares add up to 1: samples, queries or keys?
     softmax-over-batch  weights = softmax(-1) => softmax(0)

@@ -55,8 +55,6 @@ def _(rng):
         yield Case(f"{dtype}".removeprefix("torch."), half, grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 attention_scores.rows("""
 Print `q.shape`. Which of its sizes is the length of one query vector? What do you read?
     scale-by-batch          D = q.shape[0]

@@ -75,8 +75,6 @@ def _(rng):
     yield case("bfloat16", 2, 5, 10, 6, torch.bfloat16, grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 self_attention.rows("""
 How long are the vectors inside the dot product?
     scale-by-d-model  D = x.shape[-1]

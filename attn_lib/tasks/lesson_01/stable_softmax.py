@@ -70,8 +70,6 @@ def _(rng):
         yield Case(f"{dtype}".removeprefix("torch."), (x,), grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 stable_softmax.rows("""
 What is `torch.tensor(1e4).exp()`? And inf / inf?
     no-maximum-subtracted  shifted = x

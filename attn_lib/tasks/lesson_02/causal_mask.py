@@ -53,8 +53,6 @@ def _(rng):
     yield case("one new query, more than a thousand keys", 1, 1100)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 causal_mask.rows("""
 2 new queries and 5 keys: the last query is word number 5. At which key does it stand in yours?
     top-left  offset = 0

@@ -124,8 +124,6 @@ def _(rng):
     yield Case("bfloat16", (*(t.bfloat16() for t in half), some), grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 masked_attention.rows("""
 `mask[b, h]` needs a mask of four axes, none of them of size 1. What is `mask[0, 0]` if the mask is
 (L, S)? Which function gives any mask the shape (B, H, L, S), without a copy?

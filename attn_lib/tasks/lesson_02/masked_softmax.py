@@ -90,8 +90,6 @@ def _(rng):
     yield Case("bfloat16", (half.bfloat16(), mask), grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 masked_softmax.rows("""
 `max`, `sum` and `any` take the last axis away. With which axis of the scores does what is left line
 up? Look for `keepdim`.

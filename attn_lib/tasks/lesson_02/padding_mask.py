@@ -54,8 +54,6 @@ def _(rng):
     yield case("a thousand positions", [700, 1000], 1100)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 padding_mask.rows("""
 What does True mean here: a real word, or a position to be ignored?
     inverted  seen = False

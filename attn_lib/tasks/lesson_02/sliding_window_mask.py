@@ -60,8 +60,6 @@ def _(rng):
     yield case("one new query, more than a thousand keys", 1, 1100, 3)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 sliding_window_mask.rows("""
 With a window of 1, how many keys should a query see? Count yours.
     window-too-large  is_near = < => <=

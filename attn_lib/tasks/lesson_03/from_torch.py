@@ -95,9 +95,6 @@ def _(rng):
     yield case(2, 3, 4, 2, 6, mask=padding, also=", a padding mask", grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
-
 from_torch.rows("""
 Do your three slices begin at different rows?
     same-chunk-for-all-three  matrices, biases = [_[0]] * 3

@@ -57,8 +57,6 @@ def _(rng):
     yield Case("bfloat16", (random(2, 2, 3, 5).bfloat16(),))
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 merge_heads.rows("""
 Row 0 of your result should hold all heads of token 0. Whose numbers does it hold? `view` and
 `reshape` only read on in memory order.

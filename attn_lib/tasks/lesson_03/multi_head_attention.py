@@ -152,9 +152,6 @@ def _(rng):
         yield case(about, 2, 4, 2, 3, S=5, mask=mask, scale=0.7, dtype=half)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
-
 multi_head_attention.rows("""
 In Python, is 4 / 2 the number 2 or 2.0? Which operator divides into whole numbers?
     head-dim-is-a-float  q = queries.view(len(x), -1, H, x.shape[-1] / H).transpose(1, 2)

@@ -61,8 +61,6 @@ def _(rng):
     yield Case("bfloat16", (random(2, 3, 10).bfloat16(), 2))
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 split_heads.rows("""
 Which numbers of token 0 are in head 0? Print your result for `torch.arange(12.)` as two tokens:
 `view` and `reshape` only read on in memory order.

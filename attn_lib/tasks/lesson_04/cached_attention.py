@@ -104,8 +104,6 @@ def _(rng):
         yield session((2, 3, 1), 2, 3, 6, 6, about=about, dtype=dtype)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 cached_attention.rows("""
 How many tokens does your cache hold when the second chunk comes? Which of them does the first token
 of that chunk see?

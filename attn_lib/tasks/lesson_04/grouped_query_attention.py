@@ -118,8 +118,6 @@ def _(rng):
         yield case(about, 2, 6, 2, 3, 4, 6, dtype=dtype, mask=some, grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 grouped_query_attention.rows(GROUPS)
 grouped_query_attention.rows("""
 How many query heads share one K/V head: Hkv, or H / Hkv? By which of the two do you divide?

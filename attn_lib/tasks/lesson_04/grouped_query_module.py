@@ -123,8 +123,6 @@ def _(rng):
     yield case("bfloat16", 2, 4, 12, 4, 2, torch.bfloat16, grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 grouped_query_module.rows(GROUPS)
 grouped_query_module.rows("""
 Lined up from the right with (B, H, L, L), what does the first of three axes of a mask count?

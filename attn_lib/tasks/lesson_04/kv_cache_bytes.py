@@ -68,8 +68,6 @@ def _(rng):
     yield case("sizes so large that only an int is exact", *huge)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 kv_cache_bytes.rows("""
 What is kept for each token beside its key? How many vectors are that?
     keys-only  vectors = 1

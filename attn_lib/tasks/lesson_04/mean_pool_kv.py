@@ -62,8 +62,6 @@ def _(rng):
         yield given(f"{dtype}".removeprefix("torch."), weight, 6, 2)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 mean_pool_kv.rows("""
 Which query heads will read K/V head 0 later: neighbors, or every Hkv-th one? Average those.
     every-nth-head-pooled  groups = rows.reshape(group, num_kv_heads, D, E).transpose(0, 1)

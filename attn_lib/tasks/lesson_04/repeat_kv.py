@@ -53,8 +53,6 @@ def _(rng):
     yield Case("bfloat16", (half, 6), grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 repeat_kv.rows("""
 Print the list of K/V heads that your query heads get, one after the other. Do neighbors share one?
 Where must the copies stand, side by side or one round after the other?

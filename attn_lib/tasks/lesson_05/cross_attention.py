@@ -129,8 +129,6 @@ def _(rng):
     yield case("float16", *sizes, "xxx.. .....", dtype=torch.float16)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 cross_attention.rows("""
 What is the largest number float16 can hold? Which fill fits into every float type?
     fill-too-large-for-float16  hidden = -torch.inf => -1000000000.0

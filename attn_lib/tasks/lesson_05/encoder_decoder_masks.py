@@ -72,8 +72,6 @@ def _(rng):
     yield case("ids not contiguous", padded(4, 2, 5).T, padded(3, 2, 5).T, 5, 3)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 encoder_decoder_masks.rows("""
 In which order are the three masks asked for?
     results-out-of-order  order = decoder, encoder, cross

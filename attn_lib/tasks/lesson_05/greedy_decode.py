@@ -100,8 +100,6 @@ def _(rng):
     yield case("1200 tokens to choose from", [3, 2], 1200, 1, 1199, 5)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 greedy_decode.rows("""
 The model reads everything that was written so far. What do you give to `step` in its second call?
     only-the-last-token-shown  shown = ids[:, -1:]

@@ -85,8 +85,6 @@ def _(rng):
     yield case("float64", 6, 5, "xxxxx", "xxx..", dtype=torch.float64, grad=True)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 next_token_loss.rows("""
 The logits at place i have read the token at place i. Which token do they guess, and with which one do you
 compare them?

@@ -61,8 +61,6 @@ def _(rng):
     yield case("bfloat16", coarse(drawn(rng, 2, 3, 9, 3, spread=0.25)).bfloat16())
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 attention_entropy.rows("""
 What shape has `weights[weights > 0]`? In what is left, can you still tell the rows and the heads?
     rows-lost-by-choosing  given = weights[weights > 0]

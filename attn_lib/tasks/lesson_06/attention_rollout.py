@@ -62,8 +62,6 @@ def _(rng):
         yield case(f"{dtype}".removeprefix("torch."), layers)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 attention_rollout.rows("""
 The last layer's keys are what the layer before put out. In the row of an output, which layer is met
 first: must the last one stand on the left of the product, or on the right?

@@ -58,8 +58,6 @@ def _(rng):
     yield case("bfloat16", drawn(rng, 2, 3, 5, 5).bfloat16())
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 mean_attention_distance.rows("""
 A query that looks one token back and one that looks one token ahead: does their sum become 0 in
 yours? Is a distance ever negative?

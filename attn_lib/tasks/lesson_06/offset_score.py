@@ -73,8 +73,6 @@ def _(rng):
         yield case(f"{dtype}".removeprefix("torch."), drawn(rng, 2, 3, 5, 5).to(dtype), 1)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 offset_score.rows("""
 Offset 1 is the key after the query. In `weights[i, j]`, which of the two is the query? Does your line
 run above the main diagonal, or below it?

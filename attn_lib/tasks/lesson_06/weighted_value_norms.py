@@ -79,8 +79,6 @@ def _(rng):
         yield case(f"{dtype}".removeprefix("torch."), weights, v)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 weighted_value_norms.rows("""
 Halve a weight: should what its key adds become shorter? Where do you use the weights?
     weight-forgotten  result = per_key.expand_as(given)

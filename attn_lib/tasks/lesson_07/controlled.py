@@ -41,8 +41,6 @@ def random_attention(rng, H, D, dtype=torch.float32):
     return Attention(H, {name: t.to(dtype) for name, t in tensors.items()})
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 # The first questions stand above rows of each task itself, too.
 SCORES = (
     "With a factor of 0, what should a head say: nothing, or the mean of all values? What does "

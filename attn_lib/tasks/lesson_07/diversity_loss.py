@@ -82,8 +82,6 @@ def _(rng):
     yield given("not contiguous", strided)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 diversity_loss.rows("""
 How similar is a head to itself? Can training change that? How many pairs of different heads are there?
     diagonal-included  pairs = similarity

@@ -77,8 +77,6 @@ def _(rng):
     yield Case("not contiguous", (attention, x, turned), with_module, finish=unless_changed)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 controlled.add_mistakes(gated_heads, "w_gate")
 gated_heads.rows(f"""
 Write the shape of the gates above that of the heads, lined up from the right. Which axis of one

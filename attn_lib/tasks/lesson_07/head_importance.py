@@ -87,8 +87,6 @@ def _(rng):
     yield square_error("six heads, one sample", 6, N=1)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 head_importance.rows("""
 One head makes the loss smaller when it is turned up, another one makes it larger. Does only one of
 them matter? Which sign can an importance have?

@@ -57,8 +57,6 @@ def _(rng):
         yield case(f"{dtype}".removeprefix("torch."), drawn(rng, 2, 3, 6, 6).to(dtype), 3)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 induction_score.rows("""
 You look at the earlier copy of the token itself. Where is the token that came after it?
     the-same-token  offset = -period

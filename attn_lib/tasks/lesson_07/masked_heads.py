@@ -79,8 +79,6 @@ def _(rng):
     )
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 controlled.add_mistakes(masked_heads, "head_mask")
 masked_heads.rows(f"""
 How often does the factor act if queries, keys and values are all multiplied? Which of the three

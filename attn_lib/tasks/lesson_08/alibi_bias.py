@@ -60,8 +60,6 @@ def _(rng):
     yield case("one new query, two thousand keys", 1, 1, 2051)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 alibi_bias.rows("""
 For 8 heads the slopes are 1/2, 1/4, 1/8, ... Which is your first one? From which number does i count?
     heads-from-zero  i = torch.arange(num_heads)

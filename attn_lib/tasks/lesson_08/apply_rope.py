@@ -88,8 +88,6 @@ def _(rng):
         yield case(about, (2, 3, 5, 8), range(5), dtype=dtype, grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 apply_rope.rows("""
 Channel 0 has a partner, with which it turns: is that the next channel, or the one D/2 farther on?
     interleaved-pairs  source = torch.cat([x[..., ::2], x[..., 1::2]], -1) ; placed = turned.unflatten(-1, (2, -1)).mT.flatten(-2)

@@ -94,8 +94,6 @@ def _(rng):
     yield Case("bfloat16, 300 tokens", (*long, 1), grad=False, tolerance=0.1)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 rope_attention.rows("""
 Move all tokens by 5 positions: do the scores stay as they are? Which of q and k do you turn?
     only-one-side-turned  k = k_heads

@@ -56,8 +56,6 @@ def _(rng):
     yield case("two thousand positions", 2100, 8, tolerance=1e-3)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 sinusoidal_positions.rows("""
 Columns 0 and 1 are the sine and the cosine of one and the same angle. Does each column have a speed
 of its own in yours?

@@ -83,8 +83,6 @@ def _(rng):
     yield case("drawn at random", drawn, size, int(drawn.abs().max()) - 10)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 t5_bucket.rows("""
 `relative_position` is key minus query. Is a key with a positive number before the query or after it, and
 which side has the upper half of the buckets?

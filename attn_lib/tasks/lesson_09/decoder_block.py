@@ -149,8 +149,6 @@ def _(rng):
     yield case("bfloat16", *large, **masks, dtype=torch.bfloat16, tolerance=6e-2)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 decoder_block.rows(
     slips(
         ["x", "middle", "later"],

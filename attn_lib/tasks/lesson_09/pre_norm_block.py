@@ -113,8 +113,6 @@ def _(rng):
     yield case("bfloat16", *large, some(rng, 5, 5), dtype=torch.bfloat16, tolerance=6e-2)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 pre_norm_block.rows(
     slips(
         ["x", "middle"],

@@ -70,8 +70,6 @@ def _(rng):
     yield Case("whole numbers", (torch.arange(9) ** 2, 3, 2), grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 make_windows.rows("""
 On the day of the forecast, which numbers are known? Compare the end of the first context with the first
 target.

@@ -75,8 +75,6 @@ def _(rng):
         yield drawn(about, 3, text, dtype=dtype, grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 masked_mean.rows("""
 Change a pad of yours: does the mean move? Which of its two halves, sum and count, do you keep clear of pads?
     pads-averaged  mean = h.mean(1)

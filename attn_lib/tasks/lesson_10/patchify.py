@@ -62,8 +62,6 @@ def _(rng):
     yield case("float16", 2, 3, 4, 6, patch=2, dtype=torch.float16)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 patchify.rows("""
 `reshape` reads on in memory order: along a row of pixels, past the edge of the patch. Which axes must change
 places before it may join them?

@@ -135,8 +135,6 @@ def _(rng):
     return Case("the memory of a very long text", (*qkv, 128, False))
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 chunked_attention.rows("""
 Which of your tensors has a number for every pair of a query and a key? Who needs all of them at once?
     full-matrix  products = (q @ k.mT)[..., start:stop]

@@ -112,8 +112,6 @@ def _(rng):
         yield row(about, scores, values, (3, 3), grad=False)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 online_softmax_step.rows("""
 Three numbers are kept for each query. Which of them were made with the old maximum, and are mixed with
 new ones now?

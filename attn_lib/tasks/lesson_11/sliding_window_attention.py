@@ -142,8 +142,6 @@ def _(rng):
     return Case("the memory of a very long text", (*qkv, 16))
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 sliding_window_attention.rows("""
 Which of your tensors has a number for every pair of a query and a key? How many of these pairs are in
 no window?

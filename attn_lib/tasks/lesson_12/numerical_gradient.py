@@ -120,8 +120,6 @@ def _(rng):
     yield case("fn takes away x itself", "line", draw(2, 5), 0.2, knows_x=True)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 numerical_gradient.rows("""
 Is your slope that of the line through f(x) and f(x + eps), or through a point on either side of x?
 Which of the two errors shrinks with eps squared?

@@ -245,8 +245,6 @@ def _silence(outcomes: list[Outcome]) -> int:
     return RETURNED if RETURNED in does else PRINTED if PRINTED in does else 0
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 test_attention.rows("""
 How many implementations have the right shape, and are wrong all the same? What else can you know of
 the result?

@@ -53,8 +53,6 @@ def _(rng):
     yield case("not contiguous", 4, 6, change=lambda q, s: (q.mT.contiguous().mT, s))
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 dequantize_int8.rows("""
 How far is 20 steps, if one step is 0.02 long? Where do you use `scale`?
     scale-forgotten  weight = steps

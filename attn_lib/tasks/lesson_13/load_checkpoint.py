@@ -172,8 +172,6 @@ def _(rng):
     yield damaged("a file of `torch.save`, with code in it", zipped.getvalue(), "model.pt")
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 load_checkpoint.rows("""
 One bit is flipped, and the file still opens. Which two texts of 64 digits must be the same, and where do you compare them?
     hash-not-checked  is_whole = True

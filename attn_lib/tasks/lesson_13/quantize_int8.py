@@ -75,8 +75,6 @@ def _(rng):
     yield case("bfloat16, a wide matrix", 4, 20, dtype=torch.bfloat16, change=half)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 quantize_int8.rows("""
 One row holds numbers near 1000, another near 0.001. With one step for both, what is left of the second?
     one-scale-for-all  largest = numbers.abs().amax()

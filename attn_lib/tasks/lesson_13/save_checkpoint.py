@@ -88,8 +88,6 @@ def _(rng):
     yield case("two overlapping slices of one matrix", overlapping, {"d_model": 3})
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 save_checkpoint.rows("""
 What does `torch.save` write, and what happens when somebody opens it? Which function writes numbers only?
     pickled  return = torch.save(tensors, path)

@@ -93,8 +93,6 @@ def _(rng):
     yield case("not contiguous", ids, 4, 9)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 generate.rows("""
 The caches hold all that the model has read. What is new since its last call, and what do you feed?
     more-than-the-new-token-fed  following = grown

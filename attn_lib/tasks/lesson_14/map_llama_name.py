@@ -135,8 +135,6 @@ def _(rng):
     yield unknown("nothing", "")
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 map_llama_name.rows("""
 Which of the two norms stands before attention, and which before the feed-forward network?
     norms-exchanged  norms = {"attn_norm": "norm2", "ffn_norm": "norm1"}

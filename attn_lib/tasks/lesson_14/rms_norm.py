@@ -89,8 +89,6 @@ def _(rng):
     yield Case(about, args, run_module, grad=False, tolerance=2e-3)
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 rms_norm.rows("""
 Add 5 to all numbers of a token. An RMSNorm sees another token then. Where does yours take the mean away?
     mean-subtracted  exact = x.float() - x.float().mean(-1, keepdim=True)

@@ -91,8 +91,6 @@ def _(rng):
     )
 
 
-# ------------------------------------------------------------------------------- mistakes
-
 swiglu.rows("""
 Two branches come in. One of them goes through silu: which of the two is it in yours?
     silu-on-up  opened = gates ; inside = opened * F.silu(ups)
