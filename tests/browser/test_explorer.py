@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import xml.etree.ElementTree as ET
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import torch
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
 from attn_lib import causal_mask, einsum_attention, kv_cache_bytes, masked_softmax
@@ -67,6 +69,13 @@ PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Scenes</ti
 
 ALL_LIVE = """n => [...document.querySelectorAll("[data-explorer]")]
     .filter(host => host.shadowRoot?.querySelector("svg")).length === n"""
+ALL_TEXTS_ARE_INSIDE = """svg => {
+  const b = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll("text")].map(t => t.getBoundingClientRect()).every(a =>
+    a.left >= b.left - 1 && a.right <= b.right + 1 && a.bottom <= b.bottom + 1 && a.top >= b.top - 1);
+}"""
+ALL_HAVE_THEME = """theme => [...document.querySelectorAll("[data-explorer]")]
+    .every(host => host.dataset.theme === theme)"""
 
 
 class Figure:
@@ -386,8 +395,9 @@ def mouse_hands(figure):
     assert "Both have moved" not in figure.summary.text_content()
 
 
-MOUSE = dict(zip(SCENES, (mouse_scale, mouse_mask, mouse_einsum, mouse_split, mouse_shared,
-                          mouse_lens, mouse_ablation, mouse_online, mouse_hands), strict=True))  # fmt: skip
+WALKS = mouse_scale, mouse_mask, mouse_einsum, mouse_split, mouse_shared, mouse_lens
+WALKS += mouse_ablation, mouse_online, mouse_hands
+MOUSE = dict(zip(SCENES, WALKS, strict=True))
 
 
 @every_scene
@@ -404,122 +414,78 @@ def test_a_scene_driven_by_mouse_agrees_with_the_library(show, name, width):
 # -------------------------------------------------------------------------- by keyboard alone
 
 
-def keys_scale(figure):
-    figure.tab_to(figure.slider("head_dim"))
-    figure.press("ArrowRight")
-    figure.tab_to(figure.slider("divide by"))
-    figure.press("End")
-    is_scale(figure.numbers, 128, 1)
+# Where the Tab key leads, and what is pressed there.
+KEYS = {
+    "Scale": [("slider", "head_dim", "ArrowRight"), ("slider", "divide by", "End")],
+    "MaskPainter": [
+        ("radio", "causal", "ArrowLeft"),  # everything
+        ("gridcell", "query trophy, key trophy", "ArrowDown ArrowRight Space End Enter"),
+    ],
+    "EinsumTracer": [
+        ("slider", "step along d", "ArrowRight"),
+        ("gridcell", "scores[0,0,0]", "ArrowDown"),
+        ("gridcell", "scores[1,0,0]", "Enter"),
+    ],
+    "SplitMerge": [
+        ("radio", "split and merge", "ArrowRight ArrowLeft"),
+        ("button", "Next step", "Enter Space"),
+    ],
+    "SharedHeads": [
+        ("radio", "2", "ArrowRight"),
+        ("radio", "bfloat16", "ArrowRight"),
+        ("slider", "tokens", "ArrowRight"),
+        ("slider", "layers", "ArrowLeft"),
+    ],
+    "HeadLens": [
+        ("radio", "self", "ArrowRight"),
+        ("radio", "0", "ArrowRight"),
+        ("button", "head 1", "Enter"),
+        ("gridcell", "query trophy, key a", "PageDown ArrowUp"),
+    ],
+    "Ablation": [("checkbox", "head 2", "Space")],
+    "OnlineSoftmax": [
+        ("slider", "block size", "ArrowRight"),
+        ("slider", "blocks seen", "ArrowRight"),
+        ("button", "Next block", "Space"),
+    ],
+    "ClockHands": [
+        ("slider", "position of the query", "ArrowRight"),
+        ("slider", "position of the key", "Home"),
+        ("radio", "0: 57.3°", "ArrowRight ArrowRight"),
+        ("button", re.compile(r"^Both \+1$"), "Enter Space"),
+        ("button", "Both +1000", "Space"),
+    ],
+}
+# What the scenes show then.
+AFTER_KEYS = {
+    "Scale": lambda numbers: is_scale(numbers, 128, 1),
+    "MaskPainter": lambda numbers: is_mask(
+        numbers, [[1] * 4, [1, 0, 1, 0], [1] * 4, [1] * 4]
+    ),
+    "EinsumTracer": lambda numbers: is_einsum(numbers, 1, 0, 0, 4),
+    "SplitMerge": lambda numbers: is_cells(numbers, steps()[2], False),
+    "SharedHeads": lambda numbers: is_cache(numbers, 4, 8192, 23, torch.int8),
+    "HeadLens": lambda numbers: is_head(numbers, WEIGHTS[1, 1]),
+    "Ablation": lambda numbers: is_ablated(numbers, 1, 1, 0, 1),
+    "OnlineSoftmax": lambda numbers: is_online(numbers, 3, 3),
+    "ClockHands": lambda numbers: is_hands(numbers, 1006, 1002, 2),
+}
 
 
-def keys_mask(figure):
-    figure.tab_to(figure.radio("causal"))
-    figure.press("ArrowLeft")  # everything
-    figure.tab_to(figure.cell("query trophy, key trophy"))
-    figure.press("ArrowDown", "ArrowRight", "Space", "End", "Enter")
-    allowed = torch.ones(4, 4).int()
-    allowed[1, 1] = allowed[1, 3] = 0
-    is_mask(figure.numbers, allowed)
-
-
-def keys_einsum(figure):
-    figure.tab_to(figure.slider("step along d"))
-    figure.press("ArrowRight")
-    is_einsum(figure.numbers, 0, 0, 0, 2)
-    figure.tab_to(figure.cell("scores[0,0,0]"))
-    figure.press("ArrowDown")
-    is_einsum(figure.numbers, 0, 1, 0, 4)
-    figure.tab_to(figure.cell("scores[1,0,0]"))
-    figure.press("Enter")
-    is_einsum(figure.numbers, 1, 0, 0, 4)
-
-
-def keys_split(figure):
-    figure.tab_to(figure.radio("split and merge"))
-    figure.press("ArrowRight")
-    is_cells(figure.numbers, steps()[3], True)
-    figure.press("ArrowLeft")
-    figure.tab_to(figure.button("Next step"))
-    figure.press("Enter", "Space")
-    is_cells(figure.numbers, steps()[2], False)
-
-
-def keys_shared(figure):
-    figure.tab_to(figure.radio("2"))
-    figure.press("ArrowRight")
-    figure.tab_to(figure.radio("bfloat16"))
-    figure.press("ArrowRight")
-    figure.tab_to(figure.slider("tokens"))
-    figure.press("ArrowRight")
-    figure.tab_to(figure.slider("layers"))
-    figure.press("ArrowLeft")
-    is_cache(figure.numbers, 4, 8192, 23, torch.int8)
-
-
-def keys_lens(figure):
-    figure.tab_to(figure.radio("self"))
-    figure.press("ArrowRight")
-    figure.tab_to(figure.radio("0"))
-    figure.press("ArrowRight")
-    figure.tab_to(figure.button("head 1"))
-    figure.press("Enter")
-    is_head(figure.numbers, WEIGHTS[1, 1])
-    figure.tab_to(figure.cell("query trophy, key a"))
-    figure.press("PageDown", "ArrowUp")
-    assert "Query it looks at" in figure.summary.text_content()
-
-
-def keys_ablation(figure):
-    figure.tab_to(figure.host.get_by_role("checkbox", name="head 2"))
-    figure.press("Space")
-    is_ablated(figure.numbers, 1, 1, 0, 1)
-
-
-def keys_online(figure):
-    figure.tab_to(figure.slider("block size"))
-    figure.press("ArrowRight")
-    figure.tab_to(figure.slider("blocks seen"))
-    figure.press("ArrowRight")
-    is_online(figure.numbers, 3, 2)
-    figure.tab_to(figure.button("Next block"))
-    figure.press("Space")
-    is_online(figure.numbers, 3, 3)
-
-
-def keys_hands(figure):
-    figure.tab_to(figure.slider("position of the query"))
-    figure.press("ArrowRight")
-    figure.tab_to(figure.slider("position of the key"))
-    figure.press("Home")
-    figure.tab_to(figure.radio("0: 57.3°"))
-    figure.press("ArrowRight", "ArrowRight")
-    is_hands(figure.numbers, 4, 0, 2)
-    figure.tab_to(figure.host.get_by_role("button", name="Both +1", exact=True))
-    figure.press("Enter", "Space")
-    is_hands(figure.numbers, 6, 2, 2)
-    figure.tab_to(figure.button("Both +1000"))
-    figure.press("Space")
-    is_hands(figure.numbers, 1006, 1002, 2)
-
-
-KEYS = dict(zip(SCENES, (keys_scale, keys_mask, keys_einsum, keys_split, keys_shared, keys_lens,
-                         keys_ablation, keys_online, keys_hands), strict=True))  # fmt: skip
+def drive_by_keys(figure, name):
+    for role, target, keys in KEYS[name]:
+        figure.tab_to(figure.host.get_by_role(role, name=target, exact=role == "radio"))
+        figure.press(*keys.split())
+    AFTER_KEYS[name](figure.numbers)
 
 
 @every_scene
-def test_a_scene_driven_by_keyboard_alone_says_what_changed(show, name):
-    figure = Figure(show(SCENES[name]))
-    assert figure.heard == ""  # nothing is read out before something changes
-    KEYS[name](figure)
-    assert figure.heard == figure.summary.text_content() != ""
-
-
-@every_scene
-def test_a_state_can_be_sent_with_the_address(show, name):
+def test_a_scene_driven_by_keyboard_says_what_changed_and_its_address_holds_it(show, name):
     page = show(SCENES[name])
     figure = Figure(page)
-    KEYS[name](figure)
-    assert figure.heard  # so the last change is in the address, too
+    assert figure.heard == ""  # nothing is read out before something changes
+    drive_by_keys(figure, name)
+    assert figure.heard == figure.summary.text_content() != ""
     numbers, address = figure.numbers, page.url
     page.goto("about:blank")
     page.goto(address)
@@ -600,10 +566,11 @@ def axe():
     )
 
 
-def violations(page):
+def violations(page, where="main, [data-explorer]"):
     """Return what axe finds that is serious or critical."""
     page.evaluate(axe())
-    found = page.evaluate("axe.run('main, .jp-OutputArea, [data-explorer]')")["violations"]
+    run = "where => axe.run([...document.querySelectorAll(where)])"
+    found = page.evaluate(run, where)["violations"]
     return [
         f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}"
         for one in found
@@ -614,23 +581,21 @@ def violations(page):
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_axe_finds_nothing_serious_and_the_page_fits(show, width, scheme, lowest_contrast):
     page = show(*SCENES.values(), width=width, color_scheme=scheme)
-    page.locator("main").evaluate("(m, c) => m.style.background = c",
-                                  "#111111" if scheme == "dark" else "#ffffff")  # fmt: skip
-    page.locator("figcaption").evaluate_all("(all, c) => all.forEach(e => e.style.color = c)",
-                                            "#eeeeee" if scheme == "dark" else "#111111")  # fmt: skip
+    paper, ink = ("#111111", "#eeeeee") if scheme == "dark" else ("#ffffff", "#111111")
+    page.add_style_tag(content=f"main {{ background: {paper}; color: {ink} }}")
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert violations(page) == []
     for i in range(len(SCENES)):
         figure = Figure(page, i)
         assert figure.host.get_attribute("data-theme") == scheme
         assert lowest_contrast(figure.host.locator(".live")) >= 4.5
-        inside = "svg => [...svg.querySelectorAll('text')].every(t => { const a = t.getBoundingClientRect(), b = svg.getBoundingClientRect(); return a.left >= b.left - 1 && a.right <= b.right + 1 && a.bottom <= b.bottom + 1 && a.top >= b.top - 1; })"
-        assert figure.svg.evaluate(inside), f"{list(SCENES)[i]}: a text leaves the picture"
+        assert figure.svg.evaluate(ALL_TEXTS_ARE_INSIDE), (
+            f"{list(SCENES)[i]}: a text leaves the picture"
+        )
 
 
 def test_scenes_follow_the_theme_of_the_page(show):
     page = show(*SCENES.values(), color_scheme="light")
-    is_it = "theme => [...document.querySelectorAll('[data-explorer]')].every(s => s.dataset.theme === theme)"
     for attribute, value, theme in (
         ("data-theme", "dark", "dark"),  # the site
         ("data-theme", "auto", "light"),
@@ -638,10 +603,10 @@ def test_scenes_follow_the_theme_of_the_page(show):
         ("data-jp-theme-light", "true", "light"),
     ):
         page.evaluate("([a, v]) => document.body.setAttribute(a, v)", [attribute, value])
-        page.wait_for_function(is_it, arg=theme)
+        page.wait_for_function(ALL_HAVE_THEME, arg=theme)
     page.evaluate("document.body.removeAttribute('data-jp-theme-light')")
     page.emulate_media(color_scheme="dark")  # the system
-    page.wait_for_function(is_it, arg="dark")
+    page.wait_for_function(ALL_HAVE_THEME, arg="dark")
 
 
 def test_print_and_pages_without_scripts_show_the_pictures(show):
@@ -684,16 +649,6 @@ def test_what_is_seen_can_be_saved_as_svg_and_as_png(show, name, tmp_path):
     assert len(picture.getcolors(100_000)) > 20
 
 
-def test_several_figures_live_on_one_page_each_with_its_own_state(show):
-    lens = SCENES["HeadLens"]
-    page = show(SCENES["Ablation"], lens, SCENES["Ablation"])
-    first, middle, last = (Figure(page, i) for i in range(3))
-    first.host.get_by_role("checkbox", name="head 1").click()
-    is_ablated(first.numbers, 1, 0, 1, 1)
-    is_ablated(last.numbers, 1, 1, 1, 1)
-    is_head(middle.numbers, lens.weights[0, 0])
-
-
 # ------------------------------------------------------------------------------ in JupyterLab
 
 CELL = """import torch
@@ -715,35 +670,16 @@ SOURCES = {
 
 def put_notebook(page, url, path, cells):
     """Give JupyterLab's server a notebook whose stored outputs it has no reason to trust."""
-    notebook = {
-        "nbformat": 4,
-        "nbformat_minor": 5,
-        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
-        "cells": [
-            {
-                "cell_type": "code",
-                "id": f"cell-{i}",
-                "metadata": {},
-                "source": source,
-                "execution_count": 1 if output else None,
-                "outputs": [
-                    {
-                        "output_type": "execute_result",
-                        "execution_count": 1,
-                        "metadata": {},
-                        "data": output,
-                    }
-                ]
-                if output
-                else [],
-            }
-            for i, (source, output) in enumerate(cells)
-        ],
-    }
+    notebook = new_notebook(
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    )
+    for source, data in cells:
+        outputs = [new_output("execute_result", data, execution_count=1)] if data else []
+        notebook.cells.append(new_code_cell(source, outputs=outputs))
+    content = json.dumps({"type": "notebook", "content": notebook})
+    address = f"{url}/api/contents/{path}?token={TOKEN}"
     response = page.request.put(
-        f"{url}/api/contents/{path}?token={TOKEN}",
-        data=json.dumps({"type": "notebook", "content": notebook}),
-        headers={"Content-Type": "application/json"},
+        address, data=content, headers={"Content-Type": "application/json"}
     )
     assert response.ok, response.text()
 
@@ -789,7 +725,7 @@ def test_in_jupyterlab_scenes_are_pictures_until_trusted_and_then_live(
         figure.button("Reset").click()
         where = page.evaluate(active)
         figure.host.locator("input, button").first.focus()
-        KEYS[name](figure)
+        drive_by_keys(figure, name)
         assert page.evaluate(active) == where, name
 
     # Run: live. A cell that is run again gives one new figure, not two.
@@ -825,13 +761,5 @@ def test_in_jupyterlab_scenes_are_pictures_until_trusted_and_then_live(
         notebook.run("apputils:change-theme", theme=theme)
         page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
         scheme = theme.split()[-1].lower()
-        page.wait_for_function(
-            "t => [...document.querySelectorAll('[data-explorer]')].every(h => h.dataset.theme === t)",
-            arg=scheme,
-        )
-        page.evaluate(axe())
-        found = page.evaluate("axe.run([...document.querySelectorAll('[data-explorer]')])")
-        serious = [
-            v["id"] for v in found["violations"] if v["impact"] in ("serious", "critical")
-        ]
-        assert serious == []
+        page.wait_for_function(ALL_HAVE_THEME, arg=scheme)
+        assert violations(page, "[data-explorer]") == []
