@@ -10,7 +10,7 @@ from _pytest.nodes import Item
 from xdist.scheduler import LoadScopeScheduling
 
 # Windows has no sandbox for the grader, and no terminal of the kind that the chat's tests play.
-collect_ignore = [] if os.name == "posix" else ["grading", "library/test_chat.py"]
+collect_ignore = [] if os.name == "posix" else ["grading", "programs/test_chat.py"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -47,28 +47,18 @@ def write(path: Path, content: bytes) -> Path:
     return path
 
 
-def someone_worked_in_it(path: Path) -> bool:
-    return False  # the answer to "untouched?"
-
-
-def nobody_worked_in_it(path: Path) -> bool:
-    return True
-
-
-def test_a_missing_exercise_is_written(tmp_path):
-    assert place({"01/a.ipynb": b"new"}, tmp_path, someone_worked_in_it, force=False) == []
-    assert (tmp_path / "01/a.ipynb").read_bytes() == b"new"
-
-
-def test_an_untouched_exercise_is_brought_up_to_date(tmp_path):
-    path = write(tmp_path / "01/a.ipynb", b"old")
-    assert place({"01/a.ipynb": b"new"}, tmp_path, nobody_worked_in_it, force=False) == []
+@pytest.mark.parametrize("there", [None, b"old"])
+def test_an_exercise_that_is_missing_or_untouched_is_written(tmp_path, there):
+    path = tmp_path / "01/a.ipynb"
+    if there:
+        write(path, there)
+    assert place({"01/a.ipynb": b"new"}, tmp_path, lambda path: True, force=False) == []
     assert path.read_bytes() == b"new"
 
 
 def test_an_exercise_that_was_worked_in_is_kept_and_named(tmp_path, capsys):
     path = write(tmp_path / "01/a.ipynb", b"my answer")
-    kept = place({"01/a.ipynb": b"new"}, tmp_path, someone_worked_in_it, force=False)
+    kept = place({"01/a.ipynb": b"new"}, tmp_path, lambda path: False, force=False)
     assert kept == ["01/a.ipynb"]
     assert path.read_bytes() == b"my answer"
     assert "01/a.ipynb: kept" in capsys.readouterr().out
@@ -76,9 +66,9 @@ def test_an_exercise_that_was_worked_in_is_kept_and_named(tmp_path, capsys):
 
 def test_force_sets_the_work_aside_under_a_name_that_is_free(tmp_path):
     path = write(tmp_path / "01/a.ipynb", b"first answer")
-    place({"01/a.ipynb": b"new"}, tmp_path, someone_worked_in_it, force=True)
+    place({"01/a.ipynb": b"new"}, tmp_path, lambda path: False, force=True)
     path.write_bytes(b"second answer")
-    place({"01/a.ipynb": b"newer"}, tmp_path, someone_worked_in_it, force=True)
+    place({"01/a.ipynb": b"newer"}, tmp_path, lambda path: False, force=True)
     assert path.read_bytes() == b"newer"
     assert (tmp_path / "01/a.bak-1.ipynb").read_bytes() == b"first answer"
     assert (tmp_path / "01/a.bak-2.ipynb").read_bytes() == b"second answer"

@@ -29,9 +29,7 @@ Rule = Callable[[NotebookNode], Problems]
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
-    return [
-        cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()
-    ]
+    return [c for c in notebook.cells if c.cell_type == "code" and c.source.strip()]
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -215,13 +213,8 @@ def anchors(path: Path) -> set[str]:
 
 
 def slug(heading: str) -> str:
-    for markup, text in (
-        (r"\[([^\]]*)\]\([^)]*\)", r"\1"),
-        (r"\$[^$]*\$", ""),
-        (r"[`*]", ""),
-    ):
-        heading = re.sub(markup, text, heading)
-    return github_slugify(heading)
+    heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)  # of a link, its text
+    return github_slugify(re.sub(r"\$[^$]*\$|[`*]", "", heading))
 
 
 def has_dead_links(notebook: NotebookNode, path: Path) -> Problems:
@@ -259,15 +252,15 @@ def problems(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     if path in EXERCISES:
         rules.append(is_executed)
-        text = (
-            committed(path) or path.read_bytes()
-        ).decode()  # not what a learner wrote there
+        # Not what a learner wrote there.
+        text = (committed(path) or path.read_bytes()).decode()
     else:
         rules.append(is_not_executed)
     if path in LESSONS:
         rules += [has_no_cuda_cell, takes_another_time]
     rules.append(partial(has_dead_links, path=path))
     notebook = nbformat.reads(text, as_version=4)
+    nbformat.validate(notebook)
     return [problem for rule in rules for problem in rule(notebook)]
 
 
@@ -281,22 +274,11 @@ def test_notebook_keeps_the_rules(path):
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("path", [*LESSONS, *SOLUTIONS, *EXERCISES], ids=short)
-def test_notebook_is_valid(path):
-    nbformat.validate(nbformat.read(path, as_version=4))
-
-
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_links_of_the_texts_beside_them_lead_somewhere(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     page = new_notebook(cells=[new_markdown_cell(text)])
     assert list(has_dead_links(page, ROOT / name)) == []
-
-
-def test_the_first_lessons_are_there():
-    assert {"00_start_here.ipynb", "01_single_head.ipynb"} <= {
-        path.name for path in LESSONS
-    }
 
 
 def test_every_solution_stands_in_a_folder_of_its_lesson_and_has_its_exercise():
@@ -310,9 +292,7 @@ def test_every_solution_stands_in_a_folder_of_its_lesson_and_has_its_exercise():
 # ----------------------------------------------------------- every rule finds what breaks it
 
 
-def code(
-    source: str = "1", *outputs: NotebookNode, count: int = 1, **metadata
-) -> NotebookNode:
+def code(source="1", *outputs, count=1, **metadata) -> NotebookNode:
     return new_code_cell(
         source, outputs=list(outputs), execution_count=count, metadata=metadata
     )
@@ -328,73 +308,57 @@ def stream(text: str, name: str = "stdout") -> NotebookNode:
 
 
 ERROR = new_output("error", ename="ValueError", evalue="no", traceback=["ValueError: no"])
+PNG = display(image_png="AAAA")
 ALT = {"image": {"alt": "A heat map of five words by five words."}}
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)"}}
-LINES = "\n".join(["x = 1"] * 19)
+LINES = "\n".join(["x = 1"] * 18)
+PROSE = "# Title\n\n" + "word " * 110 + "\n\n| a | b |\n\n<br>\n\n$$a b c$$"
 
 CLEAN = new_notebook(
     metadata=KERNEL,
     cells=[
-        new_markdown_cell(
-            "# Title\n\n" + "word " * 110 + "\n\n| a | b |\n\n<br>\n\n$$a b c$$"
-        ),
-        code("import attn_lib\n" + "\n".join(["x = 1"] * 18)),
+        new_markdown_cell(PROSE),
+        code("import attn_lib\n" + LINES),
         code("class A:\n" + "    x = 1\n" * 28, count=2),
-        code("show()", display(image_png="AAAA"), count=3, tags=["cuda"], mystnb=ALT),
+        code("show()", PNG, count=3, tags=["cuda"], mystnb=ALT),
         code("fail()", ERROR, count=4, tags=["raises-exception"]),
         new_code_cell(""),
         code("show()", display(text_html='<img alt="x" src="data:base64,/tmp/">'), count=5),
     ],
 )
 
-BROKEN: list[tuple[Rule, NotebookNode]] = [
-    (does_not_import_the_library, code("import torch")),
-    (has_no_cuda_cell, code("1", tags=["gpu"])),
-    (is_not_executed, new_code_cell("1")),
-    (is_not_executed, code(count=2)),
-    (is_executed, code()),
-    (is_executed, new_code_cell("1", outputs=[stream("1")])),
-    (has_wrong_errors, code("fail()", ERROR)),
-    (has_wrong_errors, code("1", tags=["raises-exception"])),
-    (has_stderr, code("warn()", stream("careful", "stderr"))),
-    (has_long_code, code(LINES + "\nx = 2")),
-    (has_long_code, code("class A:\n" + "    x = 1\n" * 29)),
-    (has_long_prose, new_markdown_cell("word " * 120)),
-    (has_pictures_without_text, code("show()", display(image_png="AAAA"))),
-    (
-        has_pictures_without_text,
-        code("show()", display(image_png="AA"), mystnb={"image": {}}),
-    ),
-    (has_pictures_without_text, code("show()", display(text_html="<img src='x.png'>"))),
-    (
-        has_pictures_without_text,
+BROKEN: dict[Rule, list[NotebookNode]] = {
+    does_not_import_the_library: [code("import torch")],
+    has_no_cuda_cell: [code("1", tags=["gpu"])],
+    is_not_executed: [new_code_cell("1"), code(count=2)],
+    is_executed: [code(), new_code_cell("1", outputs=[stream("1")])],
+    has_wrong_errors: [code("fail()", ERROR), code("1", tags=["raises-exception"])],
+    has_stderr: [code("warn()", stream("careful", "stderr"))],
+    has_long_code: [code(LINES + "\nx\nx"), code("class A:\n" + "    x = 1\n" * 29)],
+    has_long_prose: [new_markdown_cell("word " * 120)],
+    has_pictures_without_text: [
+        code("show()", PNG),
+        code("show()", PNG, mystnb={"image": {}}),
+        code("show()", display(text_html="<img src='x.png'>")),
         code("show()", display(text_html="<img alt='' src='x.png'>")),
-    ),
-    (has_pictures_without_text, new_markdown_cell("![](x.png)")),
-    (is_large, code("show()", display(image_png="A" * 300_000))),
-    (names_a_machine, code("open('/home/me/x')")),
-    (names_a_machine, code("1", stream("saved in /tmp/x"))),
-    (names_a_machine, code("1", display(text_plain=r"C:\Users"))),
-    (names_a_machine, new_markdown_cell("see /Users/me")),
-    (names_a_machine, code("1", new_output("error", traceback=["File /root/x.py"]))),
-    (changes_the_path, code("import sys; sys.path.insert(0, '..')")),
-    (
-        partial(has_dead_links, path=ROOT / "README.md"),
+        new_markdown_cell("![](x.png)"),
+    ],
+    is_large: [code("show()", display(image_png="A" * 300_000))],
+    names_a_machine: [
+        code("open('/home/me/x')"),
+        code("1", stream("saved in /tmp/x")),
+        code("1", display(text_plain=r"C:\Users")),
+        code("1", new_output("error", traceback=["File /root/x.py"])),
+        new_markdown_cell("see /Users/me"),
+    ],
+    changes_the_path: [code("import sys; sys.path.insert(0, '..')")],
+    partial(has_dead_links, path=ROOT / "README.md"): [
         new_markdown_cell("[x](missing.ipynb)"),
-    ),
-    (
-        partial(has_dead_links, path=ROOT / "README.md"),
         new_markdown_cell('<a href="gone.md">x</a>'),
-    ),
-    (
-        partial(has_dead_links, path=ROOT / "README.md"),
         new_markdown_cell("[x](README.md#no)"),
-    ),
-    (
-        partial(has_dead_links, path=ROOT / "README.md"),
         new_markdown_cell("[x](../outside)"),
-    ),
-]
+    ],
+}
 
 
 @pytest.mark.parametrize("rule", [*EVERYWHERE, is_not_executed, has_no_cuda_cell])
@@ -402,9 +366,14 @@ def test_rule_accepts_a_clean_notebook(rule):
     assert list(rule(CLEAN)) == []
 
 
-@pytest.mark.parametrize(("rule", "cell"), BROKEN)
-def test_rule_finds_the_planted_problem(rule, cell):
-    assert len(list(rule(new_notebook(metadata=KERNEL, cells=[cell])))) == 1
+@pytest.mark.parametrize("rule", [*EVERYWHERE, *BROKEN.keys() - set(EVERYWHERE)])
+def test_rule_finds_each_planted_problem(rule):
+    if rule is has_a_foreign_kernel:
+        conda = {"kernelspec": {"name": "conda", "display_name": "conda"}}
+        broken = [new_notebook(), new_notebook(metadata=conda)]
+    else:
+        broken = [new_notebook(metadata=KERNEL, cells=[cell]) for cell in BROKEN[rule]]
+    assert [len(list(rule(notebook))) for notebook in broken] == [1] * len(broken)
 
 
 def lesson(opening: str, cells: int) -> NotebookNode:
@@ -414,22 +383,15 @@ def lesson(opening: str, cells: int) -> NotebookNode:
         words = [new_markdown_cell("word " * 100) for _ in range(3)]
         return words + [code() for _ in range(cells)]
 
-    title, optional = (
-        new_markdown_cell(f"# {opening}"),
-        new_markdown_cell("## Optional: more"),
-    )
+    title = new_markdown_cell(f"# {opening}")
+    optional = new_markdown_cell("## Optional: more")
     below = new_markdown_cell("### Details")
     return new_notebook(cells=[title, *parts(), optional, *parts(), below, *parts()])
 
 
 @pytest.mark.parametrize(
     ("stated", "cells"),
-    [
-        ("half an hour", 14),
-        ("An hour", 22),
-        ("an hour\nand a quarter", 35),
-        ("two hours", 60),
-    ],
+    [("half an hour", 14), ("an hour\nand a quarter", 35), ("two hours", 60)],
 )
 def test_a_lesson_that_states_its_time_is_accepted(stated, cells):
     assert list(takes_another_time(lesson(stated, cells))) == []
@@ -446,32 +408,12 @@ def test_a_section_after_an_optional_one_counts_again():
     [
         ("Read this", 10, "does not state a time"),
         ("Half an hour", 15, "take 32 minutes, not 30"),
-        ("An hour and a half", 30, "take 62 minutes, not 90"),
         ("An hour and three quarters", 55, "take 112 minutes, not 105"),
     ],
 )
 def test_a_lesson_that_takes_another_time_is_found(stated, cells, problem):
     (found,) = takes_another_time(lesson(stated, cells))
     assert problem in found
-
-
-def test_rule_finds_a_foreign_kernel():
-    foreign = new_notebook(
-        metadata={"kernelspec": {"name": "conda", "display_name": "conda"}}
-    )
-    assert list(has_a_foreign_kernel(foreign))
-    assert list(has_a_foreign_kernel(new_notebook()))
-
-
-def test_every_rule_has_a_planted_problem():
-    planted = {getattr(rule, "func", rule) for rule, _ in BROKEN} | {has_a_foreign_kernel}
-    assert planted >= {
-        *EVERYWHERE,
-        is_executed,
-        is_not_executed,
-        has_no_cuda_cell,
-        has_dead_links,
-    }
 
 
 def test_links_that_lead_somewhere_are_accepted():
@@ -507,10 +449,8 @@ def test_a_run_stores_clean_outputs_and_a_second_run_changes_nothing(tmp_path):
     path = tmp_path / "a.ipynb"
     cells = [
         new_code_cell("import os\nos.path.exists(os.environ['ATTN_HOME'])"),
-        new_code_cell(
-            "print(1, flush=True)\nprint(2)", metadata={"execution": {"x": "now"}}
-        ),
-        new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]}),
+        code("print(1, flush=True)\nprint(2)", execution={"x": "now"}),
+        code("1 / 0", tags=["raises-exception"]),
         new_code_cell(""),
     ]
     nbformat.write(new_notebook(cells=cells, metadata={"widgets": {"a": 1}}), path)
@@ -539,9 +479,7 @@ def test_a_run_stores_clean_outputs_and_a_second_run_changes_nothing(tmp_path):
 
 def test_a_notebook_that_fails_is_left_as_it_was_and_its_cell_named(tmp_path):
     path = tmp_path / "a.ipynb"
-    nbformat.write(
-        new_notebook(cells=[new_code_cell("x = 1"), new_code_cell("1 / 0")]), path
-    )
+    nbformat.write(new_notebook(cells=[code("x = 1"), code("1 / 0")]), path)
     before = path.read_bytes()
     run = run_notebooks(path)
     assert run.returncode == 1

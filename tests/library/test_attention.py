@@ -44,57 +44,31 @@ sizes = st.integers(1, 5)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@given(B=st.integers(1, 2), H=sizes, L=sizes, S=sizes, D=sizes, Dv=sizes, data=st.data())
-@settings(max_examples=40, deadline=None)
-def test_equals_the_slow_loop(kernel, B, H, L, S, D, Dv, data):
-    q, k, v = random_inputs(
-        B, H, L, S, D, Dv, torch.float64, data.draw(st.integers(0, 999))
-    )
-    is_causal = data.draw(st.booleans())
-    rng = torch.Generator().manual_seed(data.draw(st.integers(0, 999)))
+@given(
+    B=st.integers(1, 2), Hkv=st.integers(1, 3), L=sizes, S=sizes, D=sizes, data=st.data()
+)
+@settings(max_examples=60, deadline=None)
+def test_equals_the_slow_loop(kernel, B, Hkv, L, S, D, data):
+    H, Dv = Hkv * data.draw(st.integers(1, 4)), data.draw(sizes)
+    seed = data.draw(st.integers(0, 999))
+    q, k, v = random_inputs(B, H, L, S, D, Dv, torch.float64, seed)
+    k, v = k[:, :Hkv], v[:, :Hkv]
+    rng = torch.Generator().manual_seed(seed)
     mask = torch.rand(B, 1, L, S, generator=rng) < 0.6 if data.draw(st.booleans()) else None
-    full = (
-        torch.ones(B, H, L, S, dtype=torch.bool)
-        if mask is None
-        else mask.expand(B, H, L, S)
-    )
-    if is_causal:
-        full = full & causal_mask(L, S)
+    is_causal = data.draw(st.booleans())
+    full = torch.ones(B, 1, L, S).bool() if mask is None else mask
+    full = full & causal_mask(L, S) if is_causal else full
     output, _ = kernel(q, k, v, mask=mask, is_causal=is_causal)
     for b in range(B):
         for h in range(H):
-            slow = slow_attention(q[b, h], k[b, h], v[b, h], full[b, h])
-            torch.testing.assert_close(output[b, h], slow)
-
-
-def grouped_inputs(B, H, Hkv, L, S, D, dtype=torch.float32, seed=0):
-    q, k, v = random_inputs(B, H, L, S, D, D, dtype, seed)
-    return q, k[:, :Hkv], v[:, :Hkv]
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@given(
-    B=st.integers(1, 2),
-    Hkv=st.integers(1, 3),
-    group=st.integers(1, 4),
-    L=sizes,
-    S=sizes,
-    data=st.data(),
-)
-@settings(max_examples=30, deadline=None)
-def test_grouped_heads_equal_the_slow_loop(kernel, B, Hkv, group, L, S, data):
-    H = Hkv * group
-    q, k, v = grouped_inputs(
-        B, H, Hkv, L, S, 3, torch.float64, data.draw(st.integers(0, 999))
-    )
-    is_causal = data.draw(st.booleans())
-    full = causal_mask(L, S) if is_causal else torch.ones(L, S, dtype=torch.bool)
-    output, _ = kernel(q, k, v, is_causal=is_causal)
-    for b in range(B):
-        for h in range(H):
             kv = h * Hkv // H
-            slow = slow_attention(q[b, h], k[b, kv], v[b, kv], full)
+            slow = slow_attention(q[b, h], k[b, kv], v[b, kv], full[b, 0])
             torch.testing.assert_close(output[b, h], slow)
+
+
+def grouped_inputs(B, H, Hkv, L, S, D):
+    q, k, v = random_inputs(B, H, L, S, D, D)
+    return q, k[:, :Hkv], v[:, :Hkv]
 
 
 @pytest.mark.parametrize("Hkv", [1, 2, 4, 8])
@@ -188,58 +162,41 @@ def test_a_masked_key_has_no_influence(kernel):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_huge_scores_do_not_overflow(kernel):
-    q, k, v = random_inputs(1, 2, 3, 4, 6, 2)
-    assert kernel(q * 300, k * 300, v)[0].isfinite().all()
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_shuffled_tokens_give_shuffled_outputs(kernel):
-    q, k, v = random_inputs(1, 2, 5, 5, 4, 4)
-    order = torch.tensor([3, 0, 4, 1, 2])
-    shuffled, _ = kernel(q[:, :, order], k[:, :, order], v[:, :, order])
-    torch.testing.assert_close(shuffled, kernel(q, k, v)[0][:, :, order])
+@pytest.mark.parametrize(
+    ("q", "k", "v", "message"),
+    [
+        (
+            (2, 5, 6),
+            (2, 7, 4),
+            (2, 7, 3),
+            r"one head_dim D, got q \(2, 5, 6\), k \(2, 7, 4\)",
+        ),
+        ((2, 5, 6), (2, 7, 6), (2, 5, 3), r"one value for each key, got k \(2, 7, 6\), v"),
+        ((2, 5, 6), (3, 7, 6), (3, 7, 3), r"the same leading sizes.* got q \(2, 5, 6\)"),
+        (
+            (2, 6, 5, 3),
+            (2, 4, 7, 3),
+            (2, 4, 7, 3),
+            r"divide the query heads, got q \(2, 6, 5",
+        ),
+        ((6,), (6,), (6,), r"expected q \(\.\.\., L, D\).* got q \(6,\)"),
+    ],
+)
+def test_shapes_that_do_not_fit_raise_value_error(kernel, q, k, v, message):
+    with pytest.raises(ValueError, match=message):
+        kernel(*map(torch.zeros, (q, k, v)))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize(
-    ("shapes", "mask", "message"),
+    ("mask", "message"),
     [
-        (
-            ((2, 5, 6), (2, 7, 4), (2, 7, 3)),
-            None,
-            r"one head_dim D, got q \(2, 5, 6\), k \(2, 7, 4\)",
-        ),
-        (
-            ((2, 5, 6), (2, 7, 6), (2, 5, 3)),
-            None,
-            r"one value for each key, got k \(2, 7, 6\), v",
-        ),
-        (
-            ((2, 5, 6), (3, 7, 6), (3, 7, 3)),
-            None,
-            r"the same leading sizes.* got q \(2, 5, 6\)",
-        ),
-        (
-            ((2, 6, 5, 3), (2, 4, 7, 3), (2, 4, 7, 3)),
-            None,
-            r"fewer K/V heads that divide the query heads, got q \(2, 6, 5, 3\), k \(2, 4, 7, 3\)",
-        ),
-        (((6,), (6,), (6,)), None, r"expected q \(\.\.\., L, D\).* got q \(6,\)"),
-        (
-            ((2, 5, 6), (2, 7, 6), (2, 7, 3)),
-            torch.ones(5, 7),
-            "a boolean mask.* got torch.float32",
-        ),
-        (
-            ((2, 5, 6), (2, 7, 6), (2, 7, 3)),
-            torch.ones(2, 7, dtype=torch.bool),
-            r"broadcastable to \(2, 5, 7\) .* got \(2, 7\)",
-        ),
+        (torch.ones(5, 7), "a boolean mask.* got torch.float32"),
+        (torch.ones(2, 7).bool(), r"broadcastable to \(2, 5, 7\) .* got \(2, 7\)"),
     ],
 )
-def test_value_error_names_expected_and_actual(kernel, shapes, mask, message):
-    q, k, v = (torch.zeros(shape) for shape in shapes)
+def test_a_mask_that_does_not_fit_raises_value_error(kernel, mask, message):
+    q, k, v = torch.zeros(2, 5, 6), torch.zeros(2, 7, 6), torch.zeros(2, 7, 3)
     with pytest.raises(ValueError, match=message):
         kernel(q, k, v, mask=mask)
 

@@ -28,11 +28,6 @@ def test_the_last_query_sees_the_last_key():
     assert torch.equal(causal_mask(2, 4), expected)
 
 
-def test_with_fewer_keys_than_queries_the_first_queries_see_nothing():
-    expected = torch.tensor([[0, 0], [1, 0], [1, 1]]).bool()
-    assert torch.equal(causal_mask(3, 2), expected)
-
-
 def test_a_window_of_two_is_the_word_itself_and_one_before():
     expected = torch.tensor([[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]).bool()
     assert torch.equal(sliding_window_mask(4, 4, 2), expected)
@@ -82,16 +77,8 @@ def test_masked_softmax_shares_among_the_allowed_and_gives_zero_to_rows_without_
     assert (gradient[~mask] == 0).all()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: sliding_window_mask(3, 3, 0), "a window of at least 1 key, got 0"),
-        (
-            lambda: padding_mask(torch.ones(2, 3, dtype=torch.int64), 3),
-            r"lengths of shape \(B,\), got \(2, 3\)",
-        ),
-    ],
-)
-def test_value_error_names_expected_and_actual(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+def test_value_error_names_expected_and_actual():
+    with pytest.raises(ValueError, match="a window of at least 1 key, got 0"):
+        sliding_window_mask(3, 3, 0)
+    with pytest.raises(ValueError, match=r"lengths of shape \(B,\), got \(2, 3\)"):
+        padding_mask(torch.ones(2, 3, dtype=torch.int64), 3)

@@ -22,7 +22,7 @@ KEPT = Path(__file__).with_name("done.json")
 TESTS = {
     "attn_lib": "tests/library",
     "attn_lib/models": "tests/library",
-    "attn_lib/programs": "tests/library",
+    "attn_lib/programs": "tests/programs",
     "attn_lib/checks": "tests/checks",
     "attn_lib/grading": "tests/grading",
 }

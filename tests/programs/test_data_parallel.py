@@ -1,6 +1,7 @@
 """Two processes as `torchrun` starts them, and the table that they print."""
 
 import math
+import os
 import re
 import subprocess
 import sys
@@ -61,10 +62,11 @@ def test_on_uneven_parts_only_sums_over_all_tokens_are_right(tables):
 
 
 def test_without_torchrun_or_with_three_processes_it_says_how_to_start_it():
+    command = [sys.executable, "-m", "attn_lib.programs.data_parallel"]
+    environment = os.environ | {"WORLD_SIZE": "3"}
     alone = subprocess.run(
-        [sys.executable, "-m", "attn_lib.programs.data_parallel"],
-        capture_output=True, text=True, timeout=60, env={"PATH": "", "WORLD_SIZE": "3"},
-    )  # fmt: skip
+        command, capture_output=True, text=True, timeout=60, env=environment
+    )
     assert alone.returncode == 1
     assert "torchrun --standalone --nproc-per-node 2" in alone.stderr
     assert "Traceback" not in alone.stderr

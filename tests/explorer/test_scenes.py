@@ -4,8 +4,6 @@ import base64
 import json
 import math
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from urllib.parse import unquote
@@ -17,7 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import colormaps, colors
 
-from attn_lib import apply_rope, einsum_attention, explorer, kv_cache_bytes
+from attn_lib import (
+    apply_rope,
+    causal_mask,
+    einsum_attention,
+    explorer,
+    kv_cache_bytes,
+    sliding_window_mask,
+)
 from attn_lib.explorer import (
     Ablation,
     ClockHands,
@@ -153,13 +158,6 @@ def test_colors_mixed_from_the_stops_are_those_of_matplotlib(name, theirs):
         assert mixed == pytest.approx(colormaps[theirs](i / 100)[:3], abs=0.03)
 
 
-def test_importing_the_library_does_not_import_the_explorer():
-    code = "import sys, attn_lib; print('attn_lib.explorer' in sys.modules)"
-    run = [sys.executable, "-c", code]
-    out = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert out.strip() == "False"
-
-
 # --------------------------------------------------------------------------------- each of them
 
 
@@ -181,13 +179,8 @@ def test_mask_painter_describes_the_causal_weights():
 def test_mask_painter_offers_a_row_that_sees_nothing_and_the_masks_of_the_library():
     presets = MaskPainter(SCORES, WORDS).model()["presets"]
     assert presets["everything"] == [[1] * 4] * 4
-    assert presets["causal"] == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
-    assert presets["window of 2"] == [
-        [1, 0, 0, 0],
-        [1, 1, 0, 0],
-        [0, 1, 1, 0],
-        [0, 0, 1, 1],
-    ]
+    assert presets["causal"] == causal_mask(4, 4).int().tolist()
+    assert presets["window of 2"] == sliding_window_mask(4, 4, 2).int().tolist()
     assert presets["padding"] == [[1, 1, 1, 0]] * 4
     assert [0, 0, 0, 0] in presets["one empty row"]
 
@@ -204,17 +197,12 @@ def test_einsum_tracer_knows_the_letters_and_the_result():
 def test_split_merge_moves_cells_as_torch_does():
     scene = SplitMerge(["a", "b"], 2, 1)
     paths = scene.model()["paths"]
-    right, wrong, merge = (
-        paths["split and merge"],
-        paths["wrong view"],
-        paths["wrong merge"],
-    )
-    assert [step["cells"] for step in right] == [
-        [0, 1, 2, 3], [0, 1, 2, 3], [0, 2, 1, 3], [0, 1, 2, 3], [0, 1, 2, 3],
-    ]  # fmt: skip
-    assert [step["shape"] for step in right] == [
-        [1, 2, 2], [1, 2, 2, 1], [1, 2, 2, 1], [1, 2, 2, 1], [1, 2, 2],
-    ]  # fmt: skip
+    names = "split and merge", "wrong view", "wrong merge"
+    right, wrong, merge = (paths[name] for name in names)
+    straight, crossed, whole, split = [0, 1, 2, 3], [0, 2, 1, 3], [1, 2, 2], [1, 2, 2, 1]
+    cells = [straight, straight, crossed, straight, straight]
+    assert [step["cells"] for step in right] == cells
+    assert [step["shape"] for step in right] == [whole, split, split, split, whole]
     assert right[2]["strides"] == [4, 1, 2, 1]
     assert wrong[1]["cells"] == [0, 1, 2, 3]
     assert merge[3]["cells"] == [0, 2, 1, 3]
@@ -222,11 +210,6 @@ def test_split_merge_moves_cells_as_torch_does():
     assert scrambled == [[False] * 5, [False, True], [False, False, False, True]]
     assert "head 0 holds a0; b0" in scene.alt
     assert "head 0 holds a0; a1" in scene.alt
-
-
-def test_with_one_head_no_way_scrambles():
-    paths = SplitMerge(["a", "b"], 1, 3).model()["paths"].values()
-    assert not any(step["scrambled"] for path in paths for step in path)
 
 
 def test_shared_heads_says_who_reads_what_and_counts_the_cache():
@@ -239,11 +222,8 @@ def test_shared_heads_says_who_reads_what_and_counts_the_cache():
 
 
 def test_bytes_are_written_with_their_unit():
-    assert [byte_count(n) for n in (12, 1024, 3 * 2**29)] == [
-        "12 bytes",
-        "1.0 KiB",
-        "1.5 GiB",
-    ]
+    sizes = [byte_count(n) for n in (12, 1024, 3 * 2**29)]
+    assert sizes == ["12 bytes", "1.0 KiB", "1.5 GiB"]
 
 
 def test_head_lens_packs_weights_so_that_they_come_out_again():
@@ -304,16 +284,6 @@ def test_shares_add_up_to_what_all_heads_bring(H, seed):
     torch.testing.assert_close(found, losses.flatten()[0] - losses.flatten()[-1])
 
 
-def test_ablation_measures_each_set_of_heads_once():
-    seen = []
-    scene = Ablation.measure(
-        lambda mask: seen.append(tuple(mask.tolist())) or mask @ mask, 3
-    )
-    assert len(seen) == len(set(seen)) == 8
-    assert scene.losses[1, 0, 1] == 2
-    assert scene.model()["losses"] == [0, 1, 1, 2, 1, 2, 2, 3]
-
-
 def test_online_softmax_in_any_blocks_equals_attention():
     values = torch.randn(6, 3, generator=torch.Generator().manual_seed(0)).double()
     scores = torch.tensor([-torch.inf, -torch.inf, 1.0, 3, -torch.inf, 5]).double()
@@ -349,10 +319,9 @@ def test_clock_hands_tells_that_nothing_changes_when_both_positions_move():
     assert drawn.count("all 4 pairs: q · k = 2.28") == 2
 
 
-def test_hands_that_stand_opposite_are_180_degrees_apart_wherever_they_are():
-    ahead, back = torch.tensor([1.0, 0]), torch.tensor([-1.0, 0])
-    for pair in ((ahead, back), (back, ahead)):
-        alt = ClockHands(*pair, query_position=7, key_position=7).alt
+def test_hands_that_stand_opposite_are_180_degrees_apart():
+    for q in ([1.0, 0], [-1.0, 0]):
+        alt = ClockHands(torch.tensor(q), -torch.tensor(q), query_position=1).alt
         assert alt.count("is 180.0°, its score -1.00.") == 2
 
 
@@ -390,8 +359,6 @@ MANY = [f"{i}" for i in range(49)]
         (lambda: MaskPainter(SCORES / 0, WORDS), "without NaN or inf"),
         (lambda: MaskPainter(-SCORES.new_full((4, 4), torch.inf), WORDS), "before any mask"),
         (lambda: EinsumTracer("ld,sd", Q, K), "expected an equation"),
-        (lambda: EinsumTracer("ll,sd->ls", Q, K), "no letter twice"),
-        (lambda: EinsumTracer("ld,sd->lsd", Q, K), "at least one summed"),
         (lambda: EinsumTracer("ld,sd->lx", Q, K), "expected an equation"),
         (lambda: EinsumTracer("ld,sd->ls", Q, torch.ones(2, 3)), r"got \(3, 2\) and \(2, 3\)"),
         (lambda: EinsumTracer("ld,sd->ls", torch.ones(33, 2), K), r"q of 1 to 64 .* \(33, 2\)"),
@@ -402,13 +369,10 @@ MANY = [f"{i}" for i in range(49)]
         (lambda: SharedHeads(17, 1), "1 to 16 heads, got 17"),
         (lambda: SharedHeads(8, 2, seq_len=0), "at least 1"),
         (lambda: HeadLens(W, WORDS, ["a"]), r"\(H, 4, 1\) or .* got \(2, 4, 4\)"),
-        (lambda: HeadLens(W[0], WORDS), r"got \(4, 4\)"),
         (lambda: HeadLens(torch.zeros(1, 49, 49), MANY), "1 to 48 queries and keys, got 49 and 49"),
         (lambda: HeadLens(torch.zeros(9, 12, 40, 40), MANY[:40]), "at most 150000 weights, got 172800"),
         (lambda: HeadLens(W * 5, WORDS), r"between 0 and 1 .* got 1.25 to 1.25"),
-        (lambda: HeadLens(W * torch.nan, WORDS), "between 0 and 1"),
         (lambda: HeadLens(W, WORDS, mask=torch.ones(4, 4)), "boolean mask"),
-        (lambda: HeadLens(W, WORDS, mask=torch.ones(4, 3).bool()), r"\(4, 4\), got .* \(4, 3\)"),
         (lambda: HeadLens(W, WORDS, layers=["a", "b"]), "1 names of layers, got 2"),
         (lambda: HeadLens(W, WORDS, start=(0, 2, 0)), r"below \(1, 2, 4\) .* got \(0, 2, 0\)"),
         (lambda: HeadLens.together({}), "at least one view"),
@@ -417,22 +381,16 @@ MANY = [f"{i}" for i in range(49)]
         (lambda: Ablation(torch.tensor([1.0, torch.nan])), "finite losses"),
         (lambda: Ablation(torch.zeros(2, 2), names=["a"]), "2 names, got 1"),
         (lambda: Ablation(torch.zeros(2, 2), largest_weights=torch.zeros(3)), r"\(2,\), got \(3,\)"),
-        (lambda: Ablation.measure(three_heads, 9), "1 to 8 heads, got 9"),
         (lambda: OnlineSoftmax(SCORES[0], torch.ones(3, 2)), r"got \(4,\) and \(3, 2\)"),
         (lambda: OnlineSoftmax(torch.zeros(25), torch.ones(25, 2)), "1 to 24 keys .* got 25"),
         (lambda: OnlineSoftmax(SCORES[0], torch.ones(4, 5)), "Dv of 1 to 4, got 4 and 5"),
         (lambda: OnlineSoftmax(SCORES[0], torch.eye(4), block_size=5), "1 to 4, got 5"),
         (lambda: ClockHands(K[0]), r"same shape \(D,\), .* got \(2,\) and \(8,\)"),
-        (lambda: ClockHands(Q, Q), r"got \(3, 2\) and \(3, 2\)"),
         (lambda: ClockHands(torch.ones(3), torch.ones(3)), r"D even and 2 to 8, got \(3,\)"),
-        (lambda: ClockHands(torch.ones(10), torch.ones(10)), r"D even and 2 to 8, got \(10,\)"),
         (lambda: ClockHands(Q[0] / 0, Q[0]), "finite numbers in q and k"),
         (lambda: ClockHands(base=0.5), "base of at least 1, got 0.5"),
-        (lambda: ClockHands(base=math.nan), "base of at least 1, got nan"),
         (lambda: ClockHands(query_position=32), r"positions of 0 to 31, got \(32, 1\)"),
-        (lambda: ClockHands(key_position=-1), r"positions of 0 to 31, got \(3, -1\)"),
         (lambda: ClockHands(pair=4), "pair of 0 to 3, got 4"),
-        (lambda: OnlineSoftmax(SCORES[0] * torch.nan, torch.eye(4)), "without NaN"),
         (lambda: OnlineSoftmax(SCORES[0], torch.eye(4) / 0), "finite values"),
     ],
 )  # fmt: skip

@@ -154,24 +154,17 @@ def test_it_writes_what_the_model_of_the_checkpoint_writes(program):
     ("body", "status", "says"),
     [
         (b"", 400, "Invalid JSON"),
-        (b"{", 400, "Invalid JSON"),
-        (b"prompt=a", 400, "Invalid JSON"),
         ('{"prompt": "a"}'.encode("utf-16"), 400, "Invalid JSON"),
         (b'{"prompt": "\xff"}', 400, "Invalid JSON"),
         (b'{"prompt": "\\ud800"}', 400, "Invalid JSON"),
         (b"[" * 10_000, 400, "recursion limit"),
-        (b"[]", 422, "object"),
         (b"{}", 422, "prompt: Field required"),
-        (b'{"prompt": 1}', 422, "prompt: Input should be a valid string"),
         (b'{"prompt": ""}', 422, "at least 1 character"),
         (b'{"prompt": "%s"}' % (b"a" * 1001), 422, "at most 1000 characters"),
         ('{"prompt": "é"}'.encode(), 422, r"does not know '\xe9'"),
         (b'{"prompt": "a", "max_new_tokens": "3"}', 422, "valid integer"),
-        (b'{"prompt": "a", "max_new_tokens": 3.5}', 422, "valid integer"),
-        (b'{"prompt": "a", "max_new_tokens": true}', 422, "valid integer"),
         (b'{"prompt": "a", "max_new_tokens": 0}', 422, "greater than or equal to 1"),
         (b'{"prompt": "a", "max_new_tokens": 1001}', 422, "less than or equal to 1000"),
-        (b'{"prompt": "a", "max_new_tokens": 1e99}', 422, "max_new_tokens"),
         (b'{"prompt": "a", "max_tokens": 3}', 422, "max_tokens: Extra inputs"),
         (b"x" * 16_385, 413, "at most 16384 bytes"),
         (b"x" * 200_000, 413, "at most 16384 bytes"),
@@ -194,8 +187,6 @@ def test_limits_let_through_what_just_fits(program):
     ("method", "path", "status"),
     [
         ("GET", "/", 404),
-        ("GET", "/docs", 404),
-        ("GET", "/../etc/passwd", 404),
         ("GET", "/generate", 405),
         ("POST", "/health", 405),
     ],
@@ -204,17 +195,6 @@ def test_other_pages_and_methods_are_refused(program, method, path, status):
     found, _, said = program.call(method, path)
     assert found == status
     assert list(said) == ["error"]
-
-
-def test_what_is_not_http_is_refused(program):
-    for data in (
-        b"\x16\x03\x01\x02\0\r\n\r\n",
-        b"GET\r\n\r\n",
-        b"x" * 100_000 + b"\r\n\r\n",
-    ):
-        with program.connect() as connection:
-            connection.sendall(data)
-            assert answer_of(connection) == 400
 
 
 def test_chunks_without_end_are_cut_off(program):
@@ -350,11 +330,8 @@ def test_a_checkpoint_that_holds_no_such_model_is_said(monkeypatch, tmp_path):
     with pytest.raises(SystemExit, match=r"Cannot serve this model: .*no file"):
         start(monkeypatch, "--checkpoint", path)
     right = SIZES | {"vocabulary": VOCABULARY}
-    for config in (
-        {}, right | {"vocabulary": "ab"}, right | {"vocabulary": None}, right | {"num_heads": 0},
-        right | {"d_model": "8"}, right | {"num_layers": 3},
-    ):  # fmt: skip
-        save_checkpoint(deep_model(), config, path)
+    for wrong in ({"vocabulary": "ab"}, {"num_heads": 0}, {"d_model": "8"}):
+        save_checkpoint(deep_model(), right | wrong, path)
         with pytest.raises(SystemExit, match=r"Cannot serve this model: .*does not hold"):
             start(monkeypatch, "--checkpoint", path)
     path.write_bytes(b"\0" * 100)
@@ -362,24 +339,19 @@ def test_a_checkpoint_that_holds_no_such_model_is_said(monkeypatch, tmp_path):
         start(monkeypatch, "--checkpoint", path)
 
 
-@pytest.mark.parametrize("deadline", ["0", "-1", "nan", "inf", "soon"])
+@pytest.mark.parametrize("deadline", ["0", "nan", "inf", "soon"])
 def test_a_deadline_that_is_none_is_refused(monkeypatch, capsys, deadline):
     with pytest.raises(SystemExit):
         start(monkeypatch, f"--deadline={deadline}")
     assert "argument --deadline: invalid" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("package", ["fastapi", "uvicorn"])
-def test_a_missing_package_is_named_with_the_command_that_brings_it(package):
-    program = f"""
-import runpy, sys
-sys.modules["{package}"] = None
-runpy.run_module("attn_lib.programs.serve", run_name="__main__")
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
-    )
+def test_a_missing_package_is_named_with_the_command_that_brings_it():
+    program = "import runpy, sys; sys.modules['uvicorn'] = None; "
+    program += "runpy.run_module('attn_lib.programs.serve', run_name='__main__')"
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert run.returncode == 1
-    assert f"needs {package}, which is not installed" in run.stderr
+    assert "needs uvicorn, which is not installed" in run.stderr
     assert "pip install -r requirements.txt" in run.stderr
     assert "Traceback" not in run.stderr
