@@ -10,8 +10,14 @@ from torch import Tensor
 class Wrong(Exception):
     """Raised by a case's `run` when an answer cannot be used at all; the message is the learner's.
 
-    A mistake is recognized by its class and the first line of its message. Numbers belong into further lines.
+    Args:
+        kind: a word or two. A mistake is recognized by it and by the first line of the message.
+        text: the message. Numbers belong into further lines.
     """
+
+    def __init__(self, kind: str, text: str):
+        super().__init__(text)
+        self.kind = kind
 
 
 class Result(NamedTuple):

@@ -88,7 +88,9 @@ def without_chance(run: Callable) -> Callable:
         result = run(answer, *arguments)
         drawn = torch.default_generator.get_state()
         if not drawn.equal(torch.default_generator.manual_seed(0).get_state()):
-            raise Wrong("In `eval()`, a call draws random numbers: two calls, two results.")
+            raise Wrong(
+                "wrong", "In `eval()`, a call draws random numbers: two calls, two results."
+            )
         return result
 
     return watched
@@ -129,8 +131,9 @@ def built(
         if module is None or module is Ellipsis:
             raise NotImplementedError
         raise Wrong(
+            "wrong",
             f"The answer must be a class that inherits from `nn.Module`; calling it with {init} "
-            f"returned {describe(module)}."
+            f"returned {describe(module)}.",
         )
     module.to(inputs[0].dtype)
     own = dict(module.named_parameters(remove_duplicate=False))
@@ -138,13 +141,14 @@ def built(
     if missing:
         _raise_if_stub(module, inputs, options)
         raise Wrong(
+            "wrong",
             f"The module has no parameter `{missing[0]}`. The check copies weights in by name, so "
             "the names must match. "
             + (
                 f"It has: {', '.join(own)}."
                 if own
                 else "It has none. Is there a `self.` before it, and does a Module or a Parameter stand there, not a list?"
-            )
+            ),
         )
     wanted = {id(own[name]) for name in parameters}  # a layer may have a second name
     for name, parameter in own.items():
@@ -157,8 +161,9 @@ def built(
             continue
         if parameter.shape != parameters[name].shape:
             raise Wrong(
+                "wrong",
                 f"`{name}` should have shape {tuple(parameters[name].shape)}, for {init}, but has "
-                f"{tuple(parameter.shape)}. `nn.Linear(a, b).weight` has shape (b, a)."
+                f"{tuple(parameter.shape)}. `nn.Linear(a, b).weight` has shape (b, a).",
             )
         with torch.no_grad():
             parameter.copy_(parameters[name])

@@ -41,7 +41,7 @@ class Raised:
     """What is kept of an error: words, so that it can travel between processes.
 
     Attributes:
-        kind: the error's class, by name; ValueError for every kind of it.
+        kind: the error's class, by name, ValueError for every kind of it; the kind of a `Wrong`.
         text: its message.
         explanation: both, with the line of the learner's code.
         frames: where in the learner's code, outermost first.
@@ -245,7 +245,12 @@ def _brief(error: BaseException) -> Raised:
 
 
 def _kind(error: BaseException) -> str:
-    """Return the name of an error's class; a learner's own kind of ValueError is one, too."""
+    """Return the name of an error's class, or the kind of a `Wrong`.
+
+    A learner's own kind of ValueError is one, too.
+    """
+    if isinstance(error, Wrong):
+        return error.kind
     return "ValueError" if isinstance(error, ValueError) else type(error).__name__
 
 

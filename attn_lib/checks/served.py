@@ -50,7 +50,7 @@ class Served:
             by_leaf = dict(zip(map(id, floats), found, strict=True))
             return [by_leaf.get(id(leaf)) for leaf in leaves]
         except Wrong as error:
-            return type(error).__name__, str(error)
+            return error.kind, str(error)
         except Exception as error:
             return "", _said(error)
 
@@ -128,7 +128,7 @@ def _replied(serves: Serves, given: tuple, gradient: Tensor | None) -> list[Any]
     reply = serves(list(given), gradient)
     if isinstance(reply, tuple):
         kind, text = reply
-        raise type(kind, (Wrong,), {})(text) if kind else RuntimeError(text)
+        raise Wrong(kind, text) if kind else RuntimeError(text)
     return reply
 
 

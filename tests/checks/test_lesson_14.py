@@ -55,16 +55,16 @@ def ones(*shape):
 
 
 REFUSED = {
-    "NoCaches": lambda model, caches: model(PROMPT),
-    "OtherRows": lambda model, caches: (model.start(), model.new_caches(1, 10)),
-    "MadeTwice": lambda model, caches: model.new_caches(2, 10),
-    "OldCaches": lambda model, caches: (model.start(), model(PROMPT, caches=caches)),
-    "NotThePrompt": lambda model, caches: model(PROMPT[:, :1], caches=caches),
-    "NotOneToken": lambda model, caches: [model(PROMPT, caches=caches) for _ in "12"],
-    "TooManyCalls": lambda model, caches: [
+    "no caches": lambda model, caches: model(PROMPT),
+    "other rows": lambda model, caches: (model.start(), model.new_caches(1, 10)),
+    "made twice": lambda model, caches: model.new_caches(2, 10),
+    "old caches": lambda model, caches: (model.start(), model(PROMPT, caches=caches)),
+    "not the prompt": lambda model, caches: model(PROMPT[:, :1], caches=caches),
+    "not one token": lambda model, caches: [model(PROMPT, caches=caches) for _ in "12"],
+    "too many calls": lambda model, caches: [
         model(PROMPT if i == 0 else ones(2, 1), caches=caches) for i in range(6)
     ],
-    "CachesFull": lambda model, caches: (
+    "caches full": lambda model, caches: (
         model.start(),
         model(PROMPT, caches=model.new_caches(2, 2)),
     ),
@@ -76,7 +76,7 @@ for name, caches in {
     "none": lambda caches: [],
     "a text": lambda caches: "caches",
 }.items():
-    REFUSED[f"NotTheCaches: {name}"] = lambda model, caches, of=caches: model(
+    REFUSED[f"not the caches: {name}"] = lambda model, caches, of=caches: model(
         PROMPT, caches=of(caches)
     )
 for name, ids in {
@@ -87,15 +87,15 @@ for name, ids in {
     "negative": -PROMPT,
     "a list": PROMPT.tolist(),
 }.items():
-    REFUSED[f"NotIds: {name}"] = lambda model, caches, ids=ids: model(ids, caches=caches)
+    REFUSED[f"not ids: {name}"] = lambda model, caches, ids=ids: model(ids, caches=caches)
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_allowed_is_refused_with_a_reason(model, name):
     caches = model.new_caches(2, 20)
-    with pytest.raises(Exception, match=r"\w") as refused:
+    with pytest.raises(Wrong, match=r"\w") as refused:
         REFUSED[name](model, caches)
-    assert refused.type.__name__ == name.partition(":")[0]
+    assert refused.value.kind == name.partition(":")[0]
 
 
 def test_as_many_calls_as_tokens_and_one_more_are_allowed(model):
@@ -145,10 +145,10 @@ def test_the_text_anew_for_every_token_is_refused_past_the_model_too():
             try:
                 logits = model._call(written, places)
             except Wrong as error:
-                seen.append(type(error).__name__)
+                seen.append(error.kind)
                 raise
             written = torch.cat([written, logits[:, -1:].argmax(-1)], dim=1)
         return written
 
     assert judge("generate", dear).points == 0
-    assert set(seen) == {"NotThePrompt"}
+    assert set(seen) == {"not the prompt"}

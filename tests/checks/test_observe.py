@@ -160,7 +160,9 @@ def test_an_error_is_kept_in_words_with_the_learners_line(error, kind, text, beg
 
 def test_a_wrong_use_is_told_apart_from_other_errors():
     for is_ours in (False, True):
-        assert attempt(raising(Wrong("no")), case(X), is_ours=is_ours).error.is_wrong
+        assert attempt(
+            raising(Wrong("kind", "no")), case(X), is_ours=is_ours
+        ).error.is_wrong
 
 
 def test_an_operation_that_pytorch_lacks_is_no_stub():
@@ -190,7 +192,7 @@ def test_a_case_makes_what_is_compared_of_what_came_back():
         if isinstance(returned, tuple):
             return returned[0] + x, "two"
         if returned.isnan().any():
-            raise Wrong("nan")
+            raise Wrong("kind", "nan")
         return returned * 2
 
     one = case(X, finish=finish)

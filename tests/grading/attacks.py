@@ -586,7 +586,7 @@ SILENCED = {
         5,
         "greedy_decode",
         """
-        replace("tasks.lesson_05.runs", with_step=lambda answer, *args: None, WrongIds=Exception)
+        replace("tasks.lesson_05.runs", with_step=lambda answer, *args: None, Wrong=Exception)
         replace("tasks.lesson_05.runs", decoded=lambda model, *args: model)""",
         """
         def greedy_decode(step, batch_size, bos_id, eos_id, max_len):

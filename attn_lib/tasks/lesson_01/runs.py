@@ -24,5 +24,7 @@ def exact_zero(result, x):
     if isinstance(result, torch.Tensor) and result.shape == x.shape:
         largest = result[x == -torch.inf].abs().max().item()
         if 0 < largest < 1e-3:  # anything larger shows as an ordinary difference
-            raise Wrong(f"A score of -inf should get exactly 0, but gets {largest:.3g}.")
+            raise Wrong(
+                "wrong", f"A score of -inf should get exactly 0, but gets {largest:.3g}."
+            )
     return result

@@ -9,18 +9,6 @@ from attn_lib.checks.authoring import Wrong, quicker
 
 
 # A mistake is recognized by the kind of its errors too: so each kind has a class.
-class NoWayBack(Wrong):
-    """Raised if autograd finds a tensor overwritten that it needs."""
-
-
-class GradientNotFinite(Wrong):
-    """Raised for NaN or inf in the gradient of a finite result."""
-
-
-class AlmostZero(Wrong):
-    """Raised for a forbidden key that gets a little."""
-
-
 def raise_unless_gradients_are_finite(result, leaves):
     """Raise an error if NaN or inf flows back from a finite result, or nothing flows back at all.
 
@@ -40,16 +28,18 @@ def raise_unless_gradients_are_finite(result, leaves):
     except RuntimeError as error:
         if "inplace" not in str(error):
             raise
-        raise NoWayBack(
+        raise Wrong(
+            "no way back",
             "The numbers may be right, but no gradient can be computed: a line writes into a tensor "
-            "that the way back still needs, such as the result of the softmax."
+            "that the way back still needs, such as the result of the softmax.",
         ) from None
     pairs = zip(leaves, found, strict=True)
     bad = [f"`{name}`" for name, g in pairs if g is not None and not g.isfinite().all()]
     if bad:
-        raise GradientNotFinite(
+        raise Wrong(
+            "gradient not finite",
             "The result is finite, but not its gradient: there is nan or inf in the gradient of "
-            f"{' and '.join(bad)}."
+            f"{' and '.join(bad)}.",
         )
 
 
@@ -77,7 +67,8 @@ def exact_zeros(weights, scores, mask):
     if isinstance(weights, torch.Tensor) and weights.shape == scores.shape:
         leak = weights.detach().masked_fill(mask, 0.0).abs().amax().item()
         if 0 < leak < 1e-3:
-            raise AlmostZero(
-                f"The weight of a forbidden key should be exactly 0, but is {leak:.2g}."
+            raise Wrong(
+                "almost zero",
+                f"The weight of a forbidden key should be exactly 0, but is {leak:.2g}.",
             )
     return weights

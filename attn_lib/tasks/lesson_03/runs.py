@@ -18,30 +18,6 @@ SETTINGS = ("training", "batch_first", "num_heads", "embed_dim", "head_dim", "dr
 
 
 # A mistake is recognized by the kind of its errors too: so each kind has a class.
-class MhaChanged(Wrong):
-    """Raised if `mha` is not as it was."""
-
-
-class SharesMemory(Wrong):
-    """Raised for a parameter that lies in the memory of one of `mha`'s."""
-
-
-class SameModule(Wrong):
-    """Raised for a module that came back from an earlier call too."""
-
-
-class OfPyTorch(Wrong):
-    """Raised if PyTorch's own module comes back."""
-
-
-class NoModule(Wrong):
-    """Raised if no module comes back."""
-
-
-class NotYours(Wrong):
-    """Raised for a module that lacks one of the eight parameters."""
-
-
 @dataclass(frozen=True)
 class Weights:
     """The parameters of PyTorch's module. An object of its own, so that no verdict lists them."""
@@ -100,9 +76,10 @@ def carry_over(answer, weights, inputs):
         for parameter in another.parameters():
             parameter.neg_()
     if answer(another) is module:
-        raise SameModule(
+        raise Wrong(
+            "same module",
             "Two calls with two different `mha` gave one and the same module. Make a new one inside "
-            "the function, in every call."
+            "the function, in every call.",
         )
     outputs, parameters = _outputs(module, inputs)
     return Result((*outputs, *_state(mha, weights)), parameters)
@@ -135,9 +112,10 @@ def _raise_if_shared(module, given):
     for name, parameter in module.named_parameters(remove_duplicate=False):
         shared = theirs.get(parameter.untyped_storage().data_ptr())
         if shared is not None:
-            raise SharesMemory(
+            raise Wrong(
+                "shares memory",
                 f"`{name}` of the returned module and `{shared}` of the given `mha` are in one place "
-                "in memory: a training step on one would change the other."
+                "in memory: a training step on one would change the other.",
             )
 
 
@@ -169,9 +147,10 @@ def unless_changed(returned, weights, inputs):
     pairs = zip(SETTINGS, settings, were, strict=True)
     changed += [name for name, now, was in pairs if now != was]
     if changed:
-        raise MhaChanged(
+        raise Wrong(
+            "mha changed",
             f"The given `mha` is not the same after the call: look at its `{changed[0]}`. "
-            "It should only be read."
+            "It should only be read.",
         )
     return outputs
 
@@ -181,20 +160,23 @@ def _raise_unless_usable(module, mha):
         raise NotImplementedError
     if isinstance(module, nn.MultiheadAttention):
         its = ("the", " that it was given") if module is mha else ("an", "")
-        raise OfPyTorch(
+        raise Wrong(
+            "of PyTorch",
             f"It returned {its[0]} `nn.MultiheadAttention`{its[1]}. It should return one of your own "
-            "`MultiHeadAttention`, with the same weights."
+            "`MultiHeadAttention`, with the same weights.",
         )
     if not isinstance(module, nn.Module):
         extra = " without parentheses" if isinstance(module, type) else ""
-        raise NoModule(
+        raise Wrong(
+            "no module",
             f"It should return a module, one of your own `MultiHeadAttention`, but it returned "
-            f"{describe(module)}{extra}."
+            f"{describe(module)}{extra}.",
         )
     own = dict(module.named_parameters(remove_duplicate=False))
     for name in WANTED:
         if name not in own:
-            raise NotYours(
+            raise Wrong(
+                "not yours",
                 f"What came back has no parameter `{name}`: is it one of your own "
-                f"`MultiHeadAttention`? It has: {', '.join(own) or 'none'}."
+                f"`MultiHeadAttention`? It has: {', '.join(own) or 'none'}.",
             )

@@ -34,7 +34,8 @@ def no_tensor(returned, *args):
     """Refuse a tensor of one number, which is a number elsewhere."""
     if isinstance(returned, torch.Tensor):
         raise Wrong(
-            f"The result should be an int, but is {describe(returned)}. A tensor has `.item()`."
+            "wrong",
+            f"The result should be an int, but is {describe(returned)}. A tensor has `.item()`.",
         )
     return returned
 

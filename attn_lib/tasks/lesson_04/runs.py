@@ -23,15 +23,16 @@ def checked_pair(result, q, chunk):
     """Take apart what `cached_attention` returned for its chunk number `chunk`, counted from 1."""
     two = "It should return two things, the output and the cache, but it returned "
     if not isinstance(result, tuple | list):
-        raise Wrong(f"{two}{describe(result)}.")
+        raise Wrong("wrong", f"{two}{describe(result)}.")
     if len(result) != 2:
         hint = "Keys and values can share one tuple: `return output, (k, v)`."
-        raise Wrong(f"{two}{len(result)}. {hint}")
+        raise Wrong("wrong", f"{two}{len(result)}. {hint}")
     output, cache = result
     if not isinstance(output, torch.Tensor):
         raise Wrong(
+            "wrong",
             "The first of the two things should be the output, a tensor, but it is "
-            f"{describe(output)}. The cache comes second."
+            f"{describe(output)}. The cache comes second.",
         )
     for what, asked, got in (
         ("shape", tuple(q.shape), tuple(output.shape)),
@@ -39,11 +40,12 @@ def checked_pair(result, q, chunk):
     ):
         if got != asked:
             should = f"the output should have the {what} of q, {asked}, but it has {got}."
-            raise Wrong(f"In chunk {chunk}, {should}")
+            raise Wrong("wrong", f"In chunk {chunk}, {should}")
     if cache is None:
         raise Wrong(
+            "wrong",
             "The second of the two things, the cache, is None. The next call will be given what you "
-            "return here, and nothing else."
+            "return here, and nothing else.",
         )
     return output, cache
 
@@ -100,8 +102,9 @@ def in_turns(answer, q, k, v, turns, dim):
         joined, torch.cat(alone, dim=dim), atol=1e-3, equal_nan=True
     ):
         raise Wrong(
+            "wrong",
             "Each session gets other outputs when it is alone than in turns with the other one. "
-            "What does your function keep that is not in the cache it returns?"
+            "What does your function keep that is not in the cache it returns?",
         )
     return joined
 
@@ -113,7 +116,8 @@ def two_beginnings(answer, q, k, v, turns, dim):
         first, second = (joined - torch.cat(v)).abs().flatten(1).amax(1).tolist()
         if first < 1e-4 < second:
             raise Wrong(
+                "wrong",
                 "The first session is right, the second is not. It too begins with cache None, and "
-                "its only token has no past. What does your function still hold from the first one?"
+                "its only token has no past. What does your function still hold from the first one?",
             )
     return joined

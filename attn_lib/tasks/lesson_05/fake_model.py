@@ -8,32 +8,11 @@ import torch
 from torch import Tensor
 
 from attn_lib.checks.authoring import Served, Wrong
-from attn_lib.tasks.lesson_05.runs import WrongIds
 
 Prefix = tuple[int, ...]
 
 
 # A mistake is recognized by the kind of its errors too: so each kind has a class.
-class CalledTooOften(Wrong):
-    """Raised by `step` when a loop does not end."""
-
-
-class WrongStart(Wrong):
-    """Raised by `step` if it is not a column of bos_id that comes first."""
-
-
-class WrongRows(Wrong):
-    """Raised by `step` if there are more or fewer rows than before."""
-
-
-class TooFewColumns(Wrong):
-    """Raised by `step` if there is not a column more than in the call before."""
-
-
-class TooManyColumns(Wrong):
-    """Raised by `step` if there are several columns more than in the call before."""
-
-
 @dataclass
 class FakeModel:
     """Its logits at each position depend on the row and on every id up to there, bos included.
@@ -120,31 +99,35 @@ class FakeModel:
 
     def _refuse(self, ids: Tensor, call: int) -> None:
         if call > self.max_len + 5:
-            raise CalledTooOften(
+            raise Wrong(
+                "called too often",
                 f"`step` was called more than {self.max_len + 5} times, and max_len is {self.max_len}. "
-                "What ends your loop?"
+                "What ends your loop?",
             )
         if ids.dtype != torch.int64:
-            raise WrongIds(
+            raise Wrong(
+                "wrong ids",
                 "`step` needs a tensor of ids, of dtype torch.int64, but in call "
-                f"{call} it received {ids.dtype}."
+                f"{call} it received {ids.dtype}.",
             )
         expected = (self.batch_size, call)
         if ids.shape != expected:
             what = "a column of bos_id" if call == 1 else "all ids so far, bos_id first"
-            kind: type[Wrong] = WrongStart
+            kind = "wrong start"
             if call > 1 and ids.ndim == 2 and len(ids) == self.batch_size:
-                kind = TooFewColumns if ids.shape[1] < call else TooManyColumns
+                kind = "too few columns" if ids.shape[1] < call else "too many columns"
             elif call > 1:
-                kind = WrongRows
-            raise kind(
+                kind = "wrong rows"
+            raise Wrong(
+                kind,
                 f"Call {call} of `step` should hand over {what}: shape {expected}. It handed over "
-                f"shape {tuple(ids.shape)}."
+                f"shape {tuple(ids.shape)}.",
             )
         if (ids[:, 0] != self.bos_id).any():
-            raise WrongStart(
+            raise Wrong(
+                "wrong start",
                 f"In call {call} of `step` the rows begin with {ids[:, 0].tolist()}: each should "
-                f"begin with bos_id, which is {self.bos_id}."
+                f"begin with bos_id, which is {self.bos_id}.",
             )
 
 

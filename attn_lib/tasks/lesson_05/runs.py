@@ -15,9 +15,10 @@ def on_the_way_back(answer, logits, ids, pad_id):
     """Run a case where all gradients are 0; no gradient at all is none: training would stop with an error."""
     loss = answer(logits, ids, pad_id)
     if logits.requires_grad and isinstance(loss, Tensor) and not loss.requires_grad:
-        raise NoWayBack(
+        raise Wrong(
+            "no way back",
             "`loss.backward()` raises an error here: nothing leads from this loss back to the logits. "
-            "Which line makes a loss without them?"
+            "Which line makes a loss without them?",
         )
     return loss
 
@@ -32,8 +33,9 @@ def expanded(masks, src_ids, tgt_ids, pad_id, num_heads):
     (B, S), L = src_ids.shape, tgt_ids.shape[1]
     if not isinstance(masks, tuple | list) or len(masks) != 3:
         raise Wrong(
+            "wrong",
             "It should return three masks: for the encoder, for the decoder, and the cross mask. It "
-            f"returned {describe(masks)}."
+            f"returned {describe(masks)}.",
         )
     shapes = (B, num_heads, S, S), (B, num_heads, L, L), (B, num_heads, L, S)
     return tuple(map(_expanded, NAMES, masks, shapes))
@@ -41,46 +43,35 @@ def expanded(masks, src_ids, tgt_ids, pad_id, num_heads):
 
 def _expanded(name: str, mask: Tensor, shape: tuple) -> Tensor:
     if not isinstance(mask, Tensor):
-        raise Wrong(f"The {name} should be a tensor, but is {describe(mask)}.")
+        raise Wrong("wrong", f"The {name} should be a tensor, but is {describe(mask)}.")
     if mask.layout != torch.strided:
-        raise Wrong(f"The {name} should be an ordinary tensor, but is {mask.layout}.")
+        raise Wrong(
+            "wrong", f"The {name} should be an ordinary tensor, but is {mask.layout}."
+        )
     if mask.dtype != torch.bool:
         raise Wrong(
-            f"The {name} should be boolean, True = may attend, but its dtype is {mask.dtype}."
+            "wrong",
+            f"The {name} should be boolean, True = may attend, but its dtype is {mask.dtype}.",
         )
     try:
         return mask.expand(shape)
     except RuntimeError:
         raise Wrong(
+            "wrong",
             f"The {name} has shape {tuple(mask.shape)}, which does not broadcast to {shape}: "
-            "sentences, heads, queries, keys."
+            "sentences, heads, queries, keys.",
         ) from None
 
 
 # A mistake is recognized by the kind of its errors too: so each kind has a class.
-class NoWayBack(Wrong):
-    """Raised for a loss that no gradient can start from."""
-
-
-class TooLong(Wrong):
-    """Raised for more than max_len columns."""
-
-
-class Unended(Wrong):
-    """Raised for a row that stops without eos, though there is room for it."""
-
-
-class WrongIds(Wrong):
-    """Raised by `step` for what cannot be ids."""
-
-
 def with_step(answer, _, batch_size, bos_id, eos_id, max_len, call):
     """Decode with a `step` that asks a model elsewhere."""
 
     def step(ids):
         if not isinstance(ids, Tensor):
-            raise WrongIds(
-                f"`step` needs a tensor of ids, but it received {describe(ids)}."
+            raise Wrong(
+                "wrong ids",
+                f"`step` needs a tensor of ids, but it received {describe(ids)}.",
             )
         return call(ids)
 
@@ -95,9 +86,10 @@ def decoded(model, ids, _, batch_size, bos_id, eos_id, max_len):
     if written.shape[1] < length:
         unended = [r for r, row in enumerate(written.tolist()) if eos_id not in row]
         for row in unended[:1]:
-            raise Unended(
+            raise Wrong(
+                "unended",
                 f"Row {row} of the result is {written[row].tolist()}: it stops without eos_id, "
-                f"which is {eos_id}, although max_len is {max_len}."
+                f"which is {eos_id}, although max_len is {max_len}.",
             )
     filler = written.new_full((batch_size, length - written.shape[1]), eos_id)
     written = torch.cat([written, filler], dim=1).long()
@@ -115,22 +107,29 @@ def _usable(ids: Tensor, batch_size: int, bos_id: int, max_len: int) -> bool:
     """Raise `Wrong` for what cannot be ids; say whether the first column holds bos."""
     if isinstance(ids, tuple):  # what came back as a list is one here, too
         kind = "a tuple or list" if len(ids) != 1 else "a tuple or list of one"
-        raise Wrong(f"It should return one tensor of ids, but it returned {kind}.")
+        raise Wrong("wrong", f"It should return one tensor of ids, but it returned {kind}.")
     if not isinstance(ids, Tensor):
-        raise Wrong(f"It should return one tensor of ids, but it returned {describe(ids)}.")
+        raise Wrong(
+            "wrong", f"It should return one tensor of ids, but it returned {describe(ids)}."
+        )
     if ids.layout != torch.strided or ids.device.type != "cpu":
         kind = ids.layout if ids.layout != torch.strided else f"on device {ids.device}"
-        raise Wrong(f"The ids should be an ordinary tensor on cpu, but are {kind}.")
+        raise Wrong(
+            "wrong", f"The ids should be an ordinary tensor on cpu, but are {kind}."
+        )
     if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
-        raise Wrong(f"Ids are integers, but it returned a tensor of dtype {ids.dtype}.")
+        raise Wrong(
+            "wrong", f"Ids are integers, but it returned a tensor of dtype {ids.dtype}."
+        )
     if ids.ndim != 2 or len(ids) != batch_size:
         raise Wrong(
+            "wrong",
             f"The ids should have shape (B, at most max_len), here ({batch_size}, at most "
-            f"{max_len}), but have {tuple(ids.shape)}."
+            f"{max_len}), but have {tuple(ids.shape)}.",
         )
     has_bos = ids.shape[1] > 0 and bool((ids[:, 0] == bos_id).all())
     if ids.shape[1] > max_len:
         text = f"It returned {ids.shape[1]} columns, but max_len is {max_len}."
         text += " The column of bos_id counts, if it is returned." if has_bos else ""
-        raise TooLong(text)
+        raise Wrong("too long", text)
     return has_bos

@@ -18,14 +18,6 @@ from attn_lib.checks.authoring import Result, Wrong, describe, quicker
 
 
 # A mistake is recognized by the kind of its errors too: so each kind has a class.
-class AttnChanged(Wrong):
-    """Raised if `attn` is not as it was."""
-
-
-class HookLeft(Wrong):
-    """Raised for a hook that stays behind."""
-
-
 @dataclass(frozen=True)
 class Attention:
     """The parameters of an `attn`. An object of its own, so that no verdict lists them."""
@@ -103,9 +95,10 @@ def _contents(attn: nn.Module) -> dict[str, Any]:
             if not key.startswith("_"):
                 found[path + key] = value
             elif value and key.endswith("_hooks"):
-                raise HookLeft(
+                raise Wrong(
+                    "hook left",
                     f"After the call there is still a hook on `{name or 'attn'}`. It will act in "
-                    "every later call of `attn`."
+                    "every later call of `attn`.",
                 )
             elif value and key in ("_parameters", "_buffers", "_modules"):
                 found |= {path + entry: kept for entry, kept in value.items()}
@@ -127,30 +120,15 @@ def _raise_if_changed(
         raise _changed(changed[0])
 
 
-def _changed(name: str) -> AttnChanged:
-    return AttnChanged(
+def _changed(name: str) -> Wrong:
+    return Wrong(
+        "attn changed",
         f"The given `attn` is not the same after the call: look at its `{name}`. "
-        "It should only be read."
+        "It should only be read.",
     )
 
 
 # ----------------------------------------------------------------------------- head_importance
-
-
-class WrongMask(Wrong):
-    """Raised by `loss_fn` for a head mask that no model could take."""
-
-
-class CalledAgain(Wrong):
-    """Raised by `loss_fn` when it is called a second time."""
-
-
-class GradientsLeft(Wrong):
-    """Raised if the `.grad` of a parameter inside `loss_fn` is not as it was."""
-
-
-class Frozen(Wrong):
-    """Raised if a parameter inside `loss_fn` no longer requires a gradient."""
 
 
 @dataclass(frozen=True)
@@ -192,9 +170,10 @@ def importance(returned, model, num_heads):
     for i, tensor in enumerate([*model.tensors.values()] * 2):
         is_trained, now = after[2 * i], after[2 * i + 1]
         if is_trained is not True:
-            raise Frozen(
+            raise Wrong(
+                "frozen",
                 "After the call, a parameter of the model does not ask for a gradient any more: its "
-                "training would stop. Can you ask for the gradient of one tensor only?"
+                "training would stop. Can you ask for the gradient of one tensor only?",
             )
         had_one = i % len(model.tensors) % 2 == 0
         is_same = (
@@ -203,27 +182,30 @@ def importance(returned, model, num_heads):
             else now is None
         )
         if not is_same:
-            raise GradientsLeft(
+            raise Wrong(
+                "gradients left",
                 "After the call, the `.grad` of the model's parameters is not what it was. The next "
-                "step of its training would add your gradients to its own."
+                "step of its training would add your gradients to its own.",
             )
     is_double = isinstance(result, Tensor) and result.dtype == torch.float64
     return result.float() if is_double else result  # no input says which it should be
 
 
 def _refusal(num_heads, received):
-    return WrongMask(
+    return Wrong(
+        "wrong mask",
         f"`loss_fn` needs a tensor with one factor for each head, here shape ({num_heads},), of "
-        f"dtype torch.float32, but received {received}."
+        f"dtype torch.float32, but received {received}.",
     )
 
 
 def refuse(head_mask, calls, num_heads):
     """Raise `Wrong` for a call of `loss_fn` that no model needs, or could take."""
     if calls > 1:
-        raise CalledAgain(
+        raise Wrong(
+            "called again",
             "`loss_fn` was called a second time. One forward and one backward pass are enough for "
-            "all heads."
+            "all heads.",
         )
     if head_mask.shape != (num_heads,) or head_mask.dtype != torch.float32:
         raise _refusal(

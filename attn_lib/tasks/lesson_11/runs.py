@@ -11,26 +11,6 @@ from attn_lib.checks.authoring import Wrong, describe
 from attn_lib.memory_meter import MemoryMeter
 
 
-class FullMatrix(Wrong):
-    """A tensor has a number for each pair of a query and a key."""
-
-
-class FullMask(Wrong):
-    """It is a True or a False for each pair."""
-
-
-class KeptBlocks(Wrong):
-    """Each tensor is small, but together they have a number for each pair."""
-
-
-class GrowsFaster(Wrong):
-    """All together are smaller than the matrix, but they grow as it does."""
-
-
-class OutOfSight(Wrong):
-    """What was returned was not made by PyTorch, in this thread."""
-
-
 class NumberMeter(MemoryMeter):
     """Count numbers, whatever their dtype: the mask of a block has as many as its scores."""
 
@@ -57,10 +37,11 @@ def metered_twice(answer, q, k, v, *options):
     L = q.shape[-2]
     less = _measured(answer, *(x[..., : L // 2, :] for x in (q, k, v)), *options)[1].peak
     if more >= 3 * less:
-        raise GrowsFaster(
+        raise Wrong(
+            "grows faster",
             "Twice the text takes more than twice the memory.\n"
             f"With {L // 2} tokens, {less:,} numbers are alive at one time, and {more:,} with {L}: "
-            f"{more / less:.1f} times as many. Here it must be less than 3 times."
+            f"{more / less:.1f} times as many. Here it must be less than 3 times.",
         )
     return result
 
@@ -82,28 +63,32 @@ def _within_limits(answer, q, k, v, *options):
     L, S = q.shape[-2], k.shape[-2]
     limit = f"L · S = {L} · {S} = {L * S:,}"
     if meter.largest >= L * S:
-        kind = FullMask if meter.where.endswith("bool") else FullMatrix
-        raise kind(
+        kind = "full mask" if meter.where.endswith("bool") else "full matrix"
+        raise Wrong(
+            kind,
             "A tensor, or an array, is too large.\n"
-            f"It has {meter.largest:,} numbers: {meter.where}. Here none may have {limit} or more."
+            f"It has {meter.largest:,} numbers: {meter.where}. Here none may have {limit} or more.",
         )
     if 2 * meter.peak >= L * S:
-        raise KeptBlocks(
+        raise Wrong(
+            "kept blocks",
             "Each tensor is small enough, but too many are alive at one time.\n"
             f"Together they have {meter.peak:,} numbers; the largest has {meter.largest:,}: "
-            f"{meter.where}. Here all together may not have half of {limit}."
+            f"{meter.where}. Here all together may not have half of {limit}.",
         )
     # Positions and masks may come from numpy or a list. Floats can be scores: of how many, nobody knows.
     floats = sum(n for dtype, n in meter.unseen.items() if dtype.is_floating_point)
     if floats >= L:
-        raise OutOfSight(
+        raise Wrong(
+            "out of sight",
             "The memory of your answer cannot be measured.\n"
-            f"{floats:,} floats came from where the meter does not see how they were made."
+            f"{floats:,} floats came from where the meter does not see how they were made.",
         )
     if meter.unseen.total() >= L and (held := _held(answer, q, k, v, *options)) >= L * S:
-        raise FullMask(
+        raise Wrong(
+            "full mask",
             "A tensor, or an array, is too large.\n"
-            f"numpy and lists hold {held:,} bytes at one time. Here they may not hold {limit}."
+            f"numpy and lists hold {held:,} bytes at one time. Here they may not hold {limit}.",
         )
     return result, meter.peak
 
@@ -140,18 +125,21 @@ def checked_state(result, state, block):
     """Take apart what `online_softmax_step` returned for its block number `block`, counted from 1."""
     three = "It should return three tensors, m, l and acc, but it returned "
     if not isinstance(result, tuple | list):
-        raise Wrong(f"{three}{describe(result)}.")
+        raise Wrong("wrong", f"{three}{describe(result)}.")
     if len(result) != 3:
-        raise Wrong(f"{three}{len(result)}.")
+        raise Wrong("wrong", f"{three}{len(result)}.")
     for name, old, new in zip(("m", "l", "acc"), state, result, strict=True):
         if not isinstance(new, torch.Tensor):
-            raise Wrong(f"After block {block}, {name} is {describe(new)}, not a tensor.")
+            raise Wrong(
+                "wrong", f"After block {block}, {name} is {describe(new)}, not a tensor."
+            )
         for what, asked, got in (
             ("shape", tuple(old.shape), tuple(new.shape)),
             ("dtype", old.dtype, new.dtype),
         ):
             if asked != got:
                 raise Wrong(
-                    f"After block {block}, {name} should have the {what} {asked}, but it has {got}."
+                    "wrong",
+                    f"After block {block}, {name} should have the {what} {asked}, but it has {got}.",
                 )
     return result

@@ -49,15 +49,12 @@ def tested(answer: Callable, call: Callable[..., Tensor]) -> int:
 
 
 # A mistake is recognized by the kind of its errors too: so each kind has a class.
-class WrongArgument(Wrong):
-    """Raised if a function is called with something that is not like x."""
-
-
-def refusal(like: Tensor, received: str) -> WrongArgument:
+def refusal(like: Tensor, received: str) -> Wrong:
     """Return what is raised for a point that is not like x."""
-    return WrongArgument(
+    return Wrong(
+        "wrong argument",
         f"`fn` needs a tensor like x, shape {tuple(like.shape)}, dtype {like.dtype}, "
-        f"but received {received}."
+        f"but received {received}.",
     )
 
 

@@ -26,8 +26,6 @@ from torch import Tensor, nn
 from attn_lib import MultiHeadAttention
 from attn_lib.checks.authoring import Wrong, describe
 
-# Below, each kind of `Wrong` has a class: a mistake is recognized by the kind of its errors, too.
-
 TRACE = "code-ran"  # the file that code hidden in a checkpoint leaves behind, if it is run
 
 
@@ -49,14 +47,6 @@ def bytes_of(tensor: Tensor) -> bytes:
 # ------------------------------------------------------------------------------ quantize_int8
 
 
-class ScaleOfZeros(Wrong):
-    """Raised for a scale of a row of zeros that nobody can divide by."""
-
-
-class TinyRowLost(Wrong):
-    """Raised for a row of tiny numbers of which zeros are left."""
-
-
 def quantized(returned, weight):
     """Make 1 of the scale of a row of zeros, which may be any positive number."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:
@@ -65,13 +55,14 @@ def quantized(returned, weight):
     if isinstance(q, Tensor) and q.shape == weight.shape:
         largest = weight.abs().amax(1)
         if ((largest > 0) & (largest < 1e-6) & (q == 0).all(1)).any():
-            raise TinyRowLost("A row of tiny numbers became a row of zeros.")
+            raise Wrong("tiny row lost", "A row of tiny numbers became a row of zeros.")
     if isinstance(scale, Tensor) and scale.shape == (len(weight), 1):
         is_empty = (weight == 0).all(1, keepdim=True)
         for one in scale[is_empty].tolist():
             if not 0 < one < math.inf:
-                raise ScaleOfZeros(
-                    f"The scale of a row of zeros should be a positive number, but is {one}."
+                raise Wrong(
+                    "scale of zeros",
+                    f"The scale of a row of zeros should be a positive number, but is {one}.",
                 )
         scale = scale.masked_fill(is_empty, 1)
     return q, scale
@@ -83,26 +74,6 @@ def with_parameter(answer, weight):
 
 
 # ------------------------------------------------------------- what both checkpoint tasks use
-
-
-class OtherConfig(Wrong):
-    """Raised for a config that is not what was given."""
-
-
-class OtherNames(Wrong):
-    """Raised if a tensor is missing, or one too many is there."""
-
-
-class OtherTensor(Wrong):
-    """Raised for what is no tensor, or has other numbers."""
-
-
-class OtherDtype(Wrong):
-    """Raised for a tensor of another dtype."""
-
-
-class OtherShape(Wrong):
-    """Raised for a tensor of another shape."""
 
 
 @cache
@@ -143,23 +114,29 @@ def _raise_unless_same(got: dict, want: dict[str, Tensor], whose: str) -> None:
     for name in want:
         if name not in got:
             there = ", ".join(map(repr, got)) or "none"
-            raise OtherNames(f"{whose} no tensor named {name!r}, only: {there:.300}.")
+            raise Wrong(
+                "other names", f"{whose} no tensor named {name!r}, only: {there:.300}."
+            )
     for name, tensor in got.items():
         if name not in want:
-            raise OtherNames(f"{whose} a tensor named {name!r}, which should not be there.")
+            raise Wrong(
+                "other names",
+                f"{whose} a tensor named {name!r}, which should not be there.",
+            )
         _raise_unless_equal(tensor, want[name], name)
 
 
 def _raise_unless_equal(got: Any, want: Tensor, name: str) -> None:
     if not isinstance(got, Tensor):
-        raise OtherTensor(f"{name!r} should be a tensor, but is {describe(got)}.")
-    for what, kind in (("dtype", OtherDtype), ("shape", OtherShape)):
+        raise Wrong("other tensor", f"{name!r} should be a tensor, but is {describe(got)}.")
+    for what in ("dtype", "shape"):
         mine, right = getattr(got, what), getattr(want, what)
         if mine != right:
             shown = (tuple(m) if what == "shape" else m for m in (right, mine))
-            raise kind("The {} of {!r} should be {}, but is {}.".format(what, name, *shown))
+            text = "The {} of {!r} should be {}, but is {}.".format(what, name, *shown)
+            raise Wrong(f"other {what}", text)
     if bytes_of(got) != bytes_of(want):
-        raise OtherTensor(f"The numbers of {name!r} are not what they were.")
+        raise Wrong("other tensor", f"The numbers of {name!r} are not what they were.")
 
 
 def _all_of_it(tensors: dict[str, Tensor], config: dict) -> Tensor:
@@ -170,46 +147,6 @@ def _all_of_it(tensors: dict[str, Tensor], config: dict) -> Tensor:
 
 
 # ---------------------------------------------------------------------------- save_checkpoint
-
-
-class NoFile(Wrong):
-    """Raised if there is nothing where the file should be."""
-
-
-class NothingWritten(Wrong):
-    """Raised if there is no file at all."""
-
-
-class OldFile(Wrong):
-    """Raised if what was there before still is."""
-
-
-class NotSafetensors(Wrong):
-    """Raised for a file of another kind."""
-
-
-class MoreFiles(Wrong):
-    """Raised for what lies beside the file."""
-
-
-class NoConfig(Wrong):
-    """Raised if the metadata has no config."""
-
-
-class NotJson(Wrong):
-    """Raised for a config that JSON cannot read."""
-
-
-class NoHash(Wrong):
-    """Raised if the metadata has no hash."""
-
-
-class OtherHash(Wrong):
-    """Raised for a hash that does not fit the file."""
-
-
-class InputChanged(Wrong):
-    """Raised if the module or the config is not as it was."""
 
 
 def _tied() -> nn.Module:
@@ -329,7 +266,7 @@ def good_file(returned, module, config, path):
         if not isinstance(now, Tensor) or not now.equal(was):
             changed = changed or f"{CHANGED}: look at its `{name}`."
     if changed:
-        raise InputChanged(changed)
+        raise Wrong("input changed", changed)
     return _all_of_it(tensors, json.loads(metadata["config"]))
 
 
@@ -338,13 +275,14 @@ def _read(
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
     if file is None:
         if not other:
-            raise NothingWritten(
-                f"After the call there is no file {place!r}, nor another one."
+            raise Wrong(
+                "nothing written",
+                f"After the call there is no file {place!r}, nor another one.",
             )
-        raise NoFile(f"There is no file {place!r} after the call, but {other!r}.")
+        raise Wrong("no file", f"There is no file {place!r} after the call, but {other!r}.")
     data = bytes_of(file)
     if data == OLD:
-        raise OldFile(f"After the call the old file is still there: {place!r}.")
+        raise Wrong("old file", f"After the call the old file is still there: {place!r}.")
     try:
         contents = _contents(data)
     except SafetensorError:
@@ -352,37 +290,43 @@ def _read(
         found = next((kinds[start] for start in kinds if data.startswith(start)), None)
         found = found or f"none: its first bytes are {data[:12]!r}"
         text = f"The file should be a safetensors file, but is {found}."
-        raise NotSafetensors(text) from None
+        raise Wrong("not safetensors", text) from None
     if other:
-        raise MoreFiles(f"Beside {place!r} there is {other!r} after the call.")
+        raise Wrong("more files", f"Beside {place!r} there is {other!r} after the call.")
     return contents
 
 
 def _raise_unless_config(metadata: dict[str, str], config: dict) -> None:
     if "config" not in metadata:
         there = ", ".join(map(repr, metadata)) or "nothing"
-        raise NoConfig(f"The file's metadata has no 'config'. It has: {there:.300}.")
+        raise Wrong(
+            "no config", f"The file's metadata has no 'config'. It has: {there:.300}."
+        )
     text = metadata["config"]
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise NotJson(
-            f"The config in the file is no JSON: {error}. It is {text:.200}"
+        raise Wrong(
+            "not json", f"The config in the file is no JSON: {error}. It is {text:.200}"
         ) from None
     if found != config:
-        raise OtherConfig(
-            f"The config in the file is read as {found!r:.300}, but should be {config!r:.300}."
+        raise Wrong(
+            "other config",
+            f"The config in the file is read as {found!r:.300}, but should be {config!r:.300}.",
         )
 
 
 def _raise_unless_hashed(tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
     if "sha256" not in metadata:
         there = ", ".join(map(repr, metadata))
-        raise NoHash(f"The file's metadata has no 'sha256'. It has: {there:.300}.")
+        raise Wrong(
+            "no hash", f"The file's metadata has no 'sha256'. It has: {there:.300}."
+        )
     if fingerprint(tensors, metadata["config"]) != metadata["sha256"]:
-        raise OtherHash(
+        raise Wrong(
+            "other hash",
             "The 'sha256' in the file is not the `fingerprint` of the tensors in it and of the text under "
-            "'config' in it."
+            "'config' in it.",
         )
 
 
@@ -421,22 +365,6 @@ def _what_changed(module: nn.Module, was: nn.Module, before: dict[str, tuple]) -
 # ---------------------------------------------------------------------------- load_checkpoint
 
 
-class CodeRan(Wrong):
-    """Raised if code that stood in the file was run."""
-
-
-class NotTwo(Wrong):
-    """Raised unless a dict of tensors and a config come back."""
-
-
-class FileChanged(Wrong):
-    """Raised if the file is not there any more, or another one."""
-
-
-class NoDict(Wrong):
-    """Raised for a config that is no dict."""
-
-
 @dataclass(frozen=True)
 class File:
     """A file to be read, whole or damaged: its name, and its bytes as a tensor."""
@@ -470,38 +398,43 @@ def loaded(answer, file):
 def _raise_if_harmed(place: Path, data: bytes) -> None:
     """Raise `Wrong` if code in a file was run, or the file is not what it was."""
     if Path(TRACE).exists():
-        raise CodeRan(
+        raise Wrong(
+            "code ran",
             "Opening this file ran code that stood in it. (Here it only left a trace.) Whoever sends "
-            "such a file can do everything on your machine that you can do."
+            "such a file can do everything on your machine that you can do.",
         )
     if not place.is_file() or place.read_bytes() != data:
-        raise FileChanged("After the call the file is gone, or another one.")
+        raise Wrong("file changed", "After the call the file is gone, or another one.")
 
 
 def _two(returned: Any, data: bytes) -> tuple[dict[str, Tensor], dict]:
     """Return tensors and config, if they are what stands in the file."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:
-        raise NotTwo(
-            f"It should return two things, the tensors and the config. It returned {describe(returned)}."
+        raise Wrong(
+            "not two",
+            f"It should return two things, the tensors and the config. It returned {describe(returned)}.",
         )
     tensors, config = returned
     for what, value, kind in (
-        ("tensors by name", tensors, NotTwo),
-        ("config", config, NoDict),
+        ("tensors by name", tensors, "not two"),
+        ("config", config, "no dict"),
     ):
         if not isinstance(value, dict):
-            raise kind(f"The {what} should be a dict, but it returned {describe(value)}.")
+            raise Wrong(
+                kind, f"The {what} should be a dict, but it returned {describe(value)}."
+            )
     if any(isinstance(value, Tensor) for value in config.values()):
-        raise NotTwo("It should return the tensors first, and then the config.")
+        raise Wrong("not two", "It should return the tensors first, and then the config.")
     with contextlib.suppress(SafetensorError):
         want, metadata = _contents(data)
         _raise_unless_same(tensors, want, "It returned")
         with contextlib.suppress(ValueError, KeyError):
             in_file = json.loads(metadata["config"])
             if config != in_file:
-                raise OtherConfig(
-                    f"It returned the config {config!r:.300}. In the file stands {in_file!r:.300}."
+                raise Wrong(
+                    "other config",
+                    f"It returned the config {config!r:.300}. In the file stands {in_file!r:.300}.",
                 )
     if not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
-        raise NotTwo("It should return a dict of tensors.")
+        raise Wrong("not two", "It should return a dict of tensors.")
     return tensors, config

@@ -8,17 +8,7 @@ from zlib import crc32
 import torch
 from torch import Tensor
 
-from attn_lib.checks.authoring import Reply, Served
-from attn_lib.tasks.lesson_14.runs import (
-    CachesFull,
-    NoCaches,
-    NotIds,
-    NotOneToken,
-    NotTheCaches,
-    NotThePrompt,
-    OtherRows,
-    TooManyCalls,
-)
+from attn_lib.checks.authoring import Reply, Served, Wrong
 
 Text = tuple[int, ...]
 MOST_TEXTS = 20
@@ -74,20 +64,24 @@ class Elsewhere:
     def _new_caches(self, sizes: Tensor) -> Tensor:
         batch_size, max_len = sizes.tolist()
         if batch_size != self.prompt[0]:
-            raise OtherRows(
+            raise Wrong(
+                "other rows",
                 "The first argument of `new_caches` should be the number of rows of the prompt.\n"
-                f"The prompt has shape {self.prompt}; `new_caches` was asked for {batch_size} rows."
+                f"The prompt has shape {self.prompt}; `new_caches` was asked for {batch_size} rows.",
             )
         if len(self.texts) == MOST_TEXTS:
-            raise TooManyCalls("Caches are made again and again: what ends your loop?")
+            raise Wrong(
+                "too many calls", "Caches are made again and again: what ends your loop?"
+            )
         self.texts.append(Held([()] * batch_size, max_len))
         return torch.tensor(len(self.texts) - 1)
 
     def _forward(self, ids: Tensor, places: Tensor | None) -> Tensor:
         if places is None:
-            raise NoCaches(
+            raise Wrong(
+                "no caches",
                 "The model was called without caches.\nThen it keeps nothing, and has to read the "
-                "whole text anew for every token."
+                "whole text anew for every token.",
             )
         held = self._found(places)
         self._refuse(ids, held)
@@ -106,43 +100,50 @@ class Elsewhere:
         text = int(places[0, 0]) if places.numel() else -1
         wanted = [[text, layer] for layer in range(self.num_layers)]
         if not 0 <= text < len(self.texts) or places.tolist() != wanted:
-            raise NotTheCaches(
+            raise Wrong(
+                "not the caches",
                 "`caches` should be all that `new_caches` returned: one for each layer, in their order.\n"
-                f"The model has {self.num_layers} layers."
+                f"The model has {self.num_layers} layers.",
             )
         return self.texts[text]
 
     def _refuse(self, ids: Tensor, held: Held) -> None:
         (B, L), shape = self.prompt, tuple(ids.shape)
         if ids.dtype != torch.int64 or ids.ndim != 2 or not ids.numel():
-            raise NotIds(
+            raise Wrong(
+                "not ids",
                 "The model needs ids of shape (B, L) and dtype torch.int64.\n"
-                f"It received shape {shape}, dtype {ids.dtype}."
+                f"It received shape {shape}, dtype {ids.dtype}.",
             )
         if ids.min() < 0 or ids.max() >= self.vocab_size:
-            raise NotIds(
+            raise Wrong(
+                "not ids",
                 f"An id should be from 0 to V - 1.\nV is {self.vocab_size}, and the model received "
-                f"ids from {ids.min()} to {ids.max()}."
+                f"ids from {ids.min()} to {ids.max()}.",
             )
         if not held.calls and shape != (B, L):
-            raise NotThePrompt(
+            raise Wrong(
+                "not the prompt",
                 "The first call should read the whole prompt, all rows of it.\n"
-                f"The prompt has shape {(B, L)}, the ids of the call had {shape}."
+                f"The prompt has shape {(B, L)}, the ids of the call had {shape}.",
             )
         if held.calls and shape != (B, 1):
-            raise NotOneToken(
+            raise Wrong(
+                "not one token",
                 "After the prompt, a call should read one token in each row: (B, 1).\n"
-                f"The ids of call {held.calls + 1} had shape {shape}."
+                f"The ids of call {held.calls + 1} had shape {shape}.",
             )
         if held.calls > self.max_new_tokens:
-            raise TooManyCalls(
+            raise Wrong(
+                "too many calls",
                 "The model was called more often than there are tokens to write.\n"
-                f"max_new_tokens is {self.max_new_tokens}, and this is call {held.calls + 1}."
+                f"max_new_tokens is {self.max_new_tokens}, and this is call {held.calls + 1}.",
             )
         if (length := len(held.rows[0])) + shape[1] > held.room:
-            raise CachesFull(
+            raise Wrong(
+                "caches full",
                 "The caches are full.\n"
-                f"They were made for {held.room} tokens, hold {length}, and {shape[1]} more came."
+                f"They were made for {held.room} tokens, hold {length}, and {shape[1]} more came.",
             )
 
     def _logits(self, text: Text) -> Tensor:

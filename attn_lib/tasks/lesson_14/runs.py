@@ -12,17 +12,7 @@ from torch import Tensor, nn
 
 from attn_lib.checks.authoring import Wrong, built, describe
 
-# Below, each kind of `Wrong` has a class: a mistake is recognized by the kind of its errors, too.
-
 # ------------------------------------------------------------------------- RMSNorm and SwiGLU
-
-
-class OtherState(Wrong):
-    """Raised if a module keeps more than it is asked for: a file of weights has nothing for that."""
-
-
-class OneForTwo(Wrong):
-    """Raised if two names stand for one parameter."""
 
 
 def state_of(answer: Callable, init: tuple, parameters: dict, x: Tensor) -> str:
@@ -39,58 +29,20 @@ def nothing_more(names: str, init: tuple, parameters: dict, x: Tensor) -> int:
     """Insist that a module keeps the parameters that were asked for, and nothing else."""
     kept = dict(line.partition(" ")[::2] for line in names.split("\n"))
     if set(kept) != set(parameters):
-        raise OtherState(
+        raise Wrong(
+            "other state",
             "The module's `state_dict()` should hold what the task names, and nothing else.\n"
-            f"It should hold: {', '.join(parameters)}. It holds: {', '.join(kept)}."
+            f"It should hold: {', '.join(parameters)}. It holds: {', '.join(kept)}.",
         )
     if len({*kept.values()}) < len(kept):
-        raise OneForTwo(
-            "Two names stand for one parameter: what is loaded last is in both."
+        raise Wrong(
+            "one for two",
+            "Two names stand for one parameter: what is loaded last is in both.",
         )
     return len(kept)
 
 
 # ----------------------------------------------------------------------------------- generate
-
-
-class NoCaches(Wrong):
-    """Raised for a call without caches."""
-
-
-class NotTheCaches(Wrong):
-    """Raised for something else in the place of the caches."""
-
-
-class OldCaches(Wrong):
-    """Raised for caches that an earlier call of the answer had made."""
-
-
-class MadeTwice(Wrong):
-    """Raised if caches are made more than once for one text."""
-
-
-class CachesFull(Wrong):
-    """Raised for more tokens than the caches have room for."""
-
-
-class OtherRows(Wrong):
-    """Raised for caches of another number of rows than the prompt has."""
-
-
-class NotIds(Wrong):
-    """Raised for what cannot be ids."""
-
-
-class NotThePrompt(Wrong):
-    """Raised if the first call does not read the whole prompt."""
-
-
-class NotOneToken(Wrong):
-    """Raised if a later call does not read one token in each row."""
-
-
-class TooManyCalls(Wrong):
-    """Raised by a loop that does not end."""
 
 
 @dataclass
@@ -123,7 +75,7 @@ class Model(nn.Module):
     def new_caches(self, batch_size: int, max_len: int) -> list[Cache]:
         """Make an empty cache for each layer, for max_len tokens of each row."""
         if self._is_made:
-            raise MadeTwice("`new_caches` was called twice for one text.")
+            raise Wrong("made twice", "`new_caches` was called twice for one text.")
         number = int(self._call(torch.tensor([batch_size, max_len])))
         self._is_made = True
         return [Cache((number, layer), self._owner) for layer in range(self.num_layers)]
@@ -131,7 +83,9 @@ class Model(nn.Module):
     def forward(self, ids: Tensor, *, caches: list[Cache] | None = None) -> Tensor:
         """Return the logits (B, L, V) of ids (B, L), which follow what is in the caches."""
         if not isinstance(ids, Tensor):
-            raise NotIds(f"The model needs a tensor of ids.\nIt received {describe(ids)}.")
+            raise Wrong(
+                "not ids", f"The model needs a tensor of ids.\nIt received {describe(ids)}."
+            )
         places = None if caches is None else self._places(caches)
         logits = self._call(ids, places)
         for cache in caches or ():
@@ -141,11 +95,14 @@ class Model(nn.Module):
     def _places(self, caches: Any) -> Tensor:
         is_list = isinstance(caches, list | tuple)
         if not is_list or not all(isinstance(cache, Cache) for cache in caches):
-            raise NotTheCaches(
-                f"`caches` should be the list that `new_caches` returned.\nIt is {describe(caches)}."
+            raise Wrong(
+                "not the caches",
+                f"`caches` should be the list that `new_caches` returned.\nIt is {describe(caches)}.",
             )
         if any(cache.owner is not self._owner for cache in caches):
-            raise OldCaches("These caches hold an earlier text, of another call of yours.")
+            raise Wrong(
+                "old caches", "These caches hold an earlier text, of another call of yours."
+            )
         return torch.tensor([cache.place for cache in caches]).reshape(-1, 2)
 
 
