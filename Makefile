@@ -31,16 +31,16 @@ test:  ## set up what is missing, then run every test (some minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
 	$(ISOLATED) $(VENV) -m mypy
-	$(PYTEST) tests $(if $(DEEP),--deep=$(DEEP))
+	$(PYTEST) tests
 	$(NBVAL) --nbval notebooks solutions
 	$(NBVAL) --nbval-lax exercises
 	@echo "All tests passed."
 
 check: test  ## the same as make test: what CI runs
 
-deep:  ## test what changed deeply: tasks with 20 seeds, mutants and pairs (TASKS=all: hours), modules with mutants
+deep:  ## test tasks with 20 seeds, mutants and pairs, then modules with mutants: hours (TASKS="attention mask": only these)
 	$(call set_up,test)
-	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.checks.deep $(TASKS)
+	$(PYTEST) tests/checks/test_tasks.py --deep=$(or $(DEEP),always) $(if $(TASKS),--task="$(TASKS)")
 	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.mutation
 
 quick:  ## formatting, lint and the quick tests (under 2 minutes)

@@ -1,27 +1,22 @@
-"""How deeply a task is tested: see deep.py."""
+"""Fixtures for all tests of the checks."""
 
 import sys
 
 import pytest
 
 from attn_lib.checks import commands
-from tests.checks.deep import is_changed
 
 
 @pytest.fixture
-def deep(request):
-    """Whether this test's task is tested deeply: always, never, or if its sources changed."""
-    wanted = request.config.getoption("deep")
-    return wanted in ("always", "all") or (
-        wanted == "changed" and is_changed(request.getfixturevalue("name"))
-    )
+def deep(pytestconfig):
+    """Whether tasks are tested deeply."""
+    return pytestconfig.getoption("deep") in ("always", "all")
 
 
 @pytest.fixture
-def seeds(deep, name, pytestconfig):
-    """The seeds of the inputs: 20 in a deep run; else 1 where that was done with these sources, or 2."""
-    once = pytestconfig.getoption("deep") == "quick" or not is_changed(name)
-    return range(20 if deep else 1 if once else 2)
+def seeds(pytestconfig):
+    """The seeds of the inputs."""
+    return range({"quick": 1, "never": 2}.get(pytestconfig.getoption("deep"), 20))
 
 
 @pytest.fixture

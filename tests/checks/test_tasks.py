@@ -1,7 +1,6 @@
 """The mistakes are the test of the checker, and the rows are the source of the tests.
 
-Every run takes one seed, or two until a task's sources have had their deep run: twenty seeds, all
-machine-made mutants and many pairs of rows. That comes by itself where the sources changed; see deep.py.
+Every run takes two seeds. `make deep` takes twenty, all machine-made mutants and many pairs of rows.
 """
 
 import random

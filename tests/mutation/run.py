@@ -97,7 +97,7 @@ class Copy:
         phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # no shrinking
         hypothesis.settings.register_profile("mutants", phases=phases, database=None)
         hypothesis.settings.load_profile("mutants")
-        options = ["-x", "-q", "-W", "ignore:Module already imported", "--deep=never"]
+        options = ["-x", "-q", "-W", "ignore:Module already imported"]
         return pytest.main([*options, *arguments], plugins=plugins)
 
 
