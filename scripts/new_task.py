@@ -5,11 +5,12 @@ the solution. What is to be filled in is marked with TODO. Nothing that is there
 """
 
 import argparse
-import json
 import re
 import sys
 from pathlib import Path
 from typing import Any
+
+import nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -41,11 +42,15 @@ def _(rng):
     # TODO all sizes different, sizes that are equal by accident, size 1, not contiguous, other dtypes.
 
 
-wrong = {name}.wrong
-wrong("TODO-negative", "TODO a question that leads out of it?", dict(result="-_"))
+{name}.rows("""
+TODO a question that leads out of it?
+    TODO-negative  result = -_
+""")
 '''
 
 ANSWERS = '''"""Answers to {name} that no row makes."""
+
+import torch
 
 from tests.checks.answers import Answers
 
@@ -145,9 +150,7 @@ def write(lesson: int, name: str, arguments: str, root: Path = ROOT) -> list[Pat
     words["passed"] = ", ".join(names[:1] * len(names)) + ("," if len(names) == 1 else "")
     changed = [task, answers, *register(folder, name, root), solution]
     task.write_text(TASK.format(**words), encoding="utf-8")
-    imports = "import torch\n\nfrom tests"
-    text = ANSWERS.format(**words).replace("from tests", imports, 1)
-    answers.write_text(text, encoding="utf-8")
+    answers.write_text(ANSWERS.format(**words), encoding="utf-8")
     add_cells(solution, lesson, words)
     return changed
 
@@ -176,52 +179,43 @@ def register(folder: Path, name: str, root: Path) -> list[Path]:
 
 def add_cells(solution: Path, lesson: int, words: dict[str, Any]) -> None:
     """Add a task's three cells to a solution, before what ends it; begin one that is not there."""
-    if solution.exists():
-        notebook = json.loads(solution.read_text(encoding="utf-8"))
-    else:
+    name = words["name"]
+    if not solution.exists():
         solution.parent.mkdir(parents=True, exist_ok=True)
-        notebook = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-        notebook["cells"] = [
-            _cell("start", "markdown", f"# Exercise {lesson:02} · TODO\n\nTODO"),
-            _cell("imports", "code", START),
-            _cell("done", "markdown", "## Done?"),
+        cells = [
+            _cell("start", f"# Exercise {lesson:02} · TODO\n\nTODO"),
+            _cell("imports", START, {}),
+            _cell("done", "## Done?"),
             _cell(
-                "progress",
-                "code",
-                f"progress(lesson={lesson})",
-                tags=["nbval-ignore-output"],
+                "progress", f"progress(lesson={lesson})", {"tags": ["nbval-ignore-output"]}
             ),
         ]
-    cells = notebook["cells"]
-    sources = ["".join(cell["source"]) for cell in cells]
-    end = next(
-        (i for i, text in enumerate(sources) if text.startswith("## Done")), len(cells)
-    )
-    number = 1 + sum(bool(re.match(r"## \d", text)) for text in sources)
-    name = words["name"]
-
-    def graded(grade: bool, **more: Any) -> dict[str, Any]:
-        name_of_cell = f"check-{name}" if grade else name
-        return dict(
-            grade=grade, grade_id=name_of_cell, locked=grade, schema_version=3,
-            solution=not grade, task=False, **more,
-        )  # fmt: skip
-
-    cells[end:end] = [
-        _cell(f"{name}-text", "markdown", PROSE.format(number=number, **words)),
-        _cell(f"{name}-answer", "code", ANSWER.format(**words), nbgrader=graded(False)),
-        _cell(
-            f"{name}-check", "code", CHECK.format(**words), nbgrader=graded(True, points=2)
-        ),
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), solution)
+    notebook = nbformat.read(solution, as_version=4)
+    sources = [cell.source for cell in notebook.cells]
+    ends = [i for i, text in enumerate(sources) if text.startswith("## Done")]
+    end = ends[0] if ends else len(sources)
+    words["number"] = 1 + sum(bool(re.match(r"## \d", text)) for text in sources)
+    graded = {"locked": False, "schema_version": 3, "task": False}
+    answer = graded | {"grade": False, "grade_id": name, "solution": True}
+    check = graded | {"grade": True, "grade_id": f"check-{name}", "solution": False}
+    check |= {"locked": True, "points": 2}
+    notebook.cells[end:end] = [
+        _cell(f"{name}-text", PROSE.format(**words)),
+        _cell(f"{name}-answer", ANSWER.format(**words), {"nbgrader": answer}),
+        _cell(f"{name}-check", CHECK.format(**words), {"nbgrader": check}),
     ]
-    text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-    solution.write_text(text, encoding="utf-8")
+    nbformat.write(notebook, solution)
 
 
-def _cell(id: str, kind: str, source: str, **metadata: Any) -> dict[str, Any]:
-    cell = {"cell_type": kind, "id": id.replace("_", "-")[:64], "metadata": metadata}
-    cell["source"] = source.splitlines(keepends=True)
-    return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+def _cell(
+    id: str, source: str, metadata: dict[str, Any] | None = None
+) -> nbformat.NotebookNode:
+    """Return a cell of code, or one of text, which has no metadata."""
+    id = id.replace("_", "-")[:64]
+    if metadata is None:
+        return nbformat.v4.new_markdown_cell(source, id=id)
+    return nbformat.v4.new_code_cell(source, id=id, metadata=metadata)
 
 
 if __name__ == "__main__":

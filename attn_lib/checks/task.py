@@ -89,10 +89,6 @@ class Task:
         """Add the mistakes of a table: questions, and under each the lines that are written otherwise."""
         self.mistakes += [Mistake(*row) for row in table(text)]
 
-    def wrong(self, id: str, question: str, *ways: Edits) -> None:
-        """Add a mistake: a right answer with some lines written otherwise, in one way or in several."""
-        self.mistakes += [Mistake(id, question, lines) for lines in ways]
-
     def mistake(self, id: str, question: str) -> Callable:
         """Decorate a whole wrong answer with its id and its leading question."""
 

@@ -147,7 +147,7 @@ def made(monkeypatch):
     made = task(lesson=2, points=3, hints=["one"], without=("scale-missing",))(attend)
     made.other(loop)
     made.rows("Why?\n    softer  scores = _ / 2\n    other-build  found = _[::-1]")
-    made.wrong("scale-twice", "How often?", dict(scores="_ / D"), dict(D="_ ** 2"))
+    made.rows("How often?\n    scale-twice  scores = _ / D\n    scale-twice  D = _ ** 2")
     made.mistake("whole", "What?")(whole)
     return made
 
