@@ -4,18 +4,16 @@ Both do the same: a few submissions are under way at a time, and results come as
 a dying process takes with it is graded again; whatever dies twice is named and left to a human.
 """
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import tempfile
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import forkserver
+from multiprocessing import connection, forkserver
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +25,12 @@ from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 
 Grade = Callable[..., Report]
 CONNECT_SECONDS = 20
-_one_at_a_time = threading.Lock()
-
-
-NO_START = "The process to grade it in was ended twice while it started: by a lack of memory, or from outside."
+ENDED = (
+    "The judge's own process was ended twice while it graded this: by it, by a lack of memory, or from "
+    "outside."
+)
 OTHER = "a worker has another version of the course, or of torch"
+_one_at_a_time = threading.Lock()
 
 
 class OtherVersion(RuntimeError):
@@ -55,7 +54,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a job: a report, or why there is none."""
+    """A graded job: a report, or why there is none."""
 
     job: Job
     report: Report | None = None
@@ -64,11 +63,9 @@ class Done:
 
 def cores() -> int:
     """Return how many cores this process may use."""
-    return (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
-    )
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def work(
@@ -85,6 +82,20 @@ def work(
     # A dask worker may have several threads; what judges is made for one.
     with _one_at_a_time:
         return grade(data, lesson, seed=seed, unsafe=unsafe)
+
+
+def _failed(job: Job, error: Exception) -> Done:
+    """Say of a job that it failed here.
+
+    Raises:
+        NoSandbox: so would every other one.
+        OtherVersion: this too.
+    """
+    if isinstance(error, NoSandbox | OtherVersion):
+        raise error
+    text = f"{type(error).__name__}: {error}"[:200]
+    said = f"Grading it failed here, which is no fault of the learner's: {text}"
+    return Done(job, failure=said)
 
 
 # ---------------------------------------------------------------------------- this machine
@@ -115,109 +126,74 @@ def on_this_machine(
         NoSandbox: bubblewrap does not work.
     """
     # Lesson by lesson: a process keeps what it has prepared for one.
-    rest, suspects = deque(sorted(jobs, key=lambda job: job.lesson)), deque[Job]()
-
-    def submit(pool: "Pool", job: Job) -> Future:
-        return pool.executor.submit(
-            work, course_version(), grade, read(job), job.lesson, seed, unsafe
-        )
-
-    while rest or suspects:
-        # Whoever was under way when a process died is tried again alone, so that it can be told.
-        queue, size = (rest, processes) if rest else (suspects, 1)
-        with Pool(size, folder) as pool:
-            running: dict[Future, Job] = {}
-            if (
-                pool.broken
-            ):  # while it started: counts as one try of one job, so that it has an end
-                job = queue.popleft()
-                if queue is rest:
-                    suspects.append(job)
-                else:
-                    yield Done(job, failure=NO_START)
-            while (queue or running) and not pool.broken:
-                while queue and len(running) < size and not pool.broken:
-                    job = queue.popleft()
-                    try:
-                        running[submit(pool, job)] = job
-                    except OSError as error:
-                        yield Done(job, failure=_said(error))
-                    except BrokenProcessPool:
-                        queue.appendleft(job)
-                        pool.broken = True
-                ready, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    done = _done(running[future], future)
-                    if done:
-                        yield done
-                        del running[future]
-                    else:
-                        pool.broken = True
-            for future, job in running.items():
-                done = _done(job, future)
-                if done is None and queue is rest:
-                    suspects.append(job)
-                else:
-                    yield done or Done(
-                        job, failure="Grading it ended the judge's own process twice."
-                    )
-
-
-def _done(job: Job, future: Any) -> Done | None:
-    """Return what came of a job, or None if its process died."""
+    waiting = deque((job, False) for job in sorted(jobs, key=lambda job: job.lesson))
+    idle = [Worker(folder) for _ in range(processes)]
+    busy: dict[Any, tuple[Worker, Job, bool]] = {}
     try:
-        return Done(job, future.result())
-    except BrokenProcessPool:
-        return None
-    except (NoSandbox, OtherVersion):
-        raise  # the same for every job
-    except Exception as error:
-        return Done(job, failure=_said(error))
+        while waiting or busy:
+            while waiting and idle:
+                job, again = waiting.popleft()
+                try:
+                    data = read(job)
+                except OSError as error:
+                    yield _failed(job, error)
+                    continue
+                worker = idle.pop()
+                worker.ask(course_version(), grade, data, job.lesson, seed, unsafe)
+                busy[worker.channel] = worker, job, again
+            for channel in connection.wait(busy) if busy else ():
+                worker, job, again = busy.pop(channel)
+                try:
+                    said = worker.channel.recv()
+                except (EOFError, OSError):  # its process has died
+                    worker.end()
+                    idle.append(Worker(folder))
+                    if again:
+                        yield Done(job, failure=ENDED)
+                    else:
+                        waiting.append((job, True))
+                    continue
+                idle.append(worker)
+                if isinstance(said, Exception):
+                    yield _failed(job, said)
+                else:
+                    yield Done(job, said)
+    finally:  # interrupted, what is under way is not awaited
+        for worker in (*idle, *(worker for worker, _, _ in busy.values())):
+            worker.end()
 
 
-def _said(error: Exception) -> str:
-    text = f"{type(error).__name__}: {error}"[:200]
-    return f"Grading it failed here, which is no fault of the learner's: {text}"
-
-
-class Pool:
-    """A pool of processes that goes away at once, whatever ends it.
+class Worker:
+    """A process of this machine that grades one submission after another.
 
     Attributes:
-        broken: whether one of the processes has died.
+        channel: to it; what it answers is a report or an error.
     """
 
-    def __init__(self, size: int, folder: Path):
-        self.others = set(multiprocessing.active_children())
+    def __init__(self, folder: Path):
         context = multiprocessing.get_context("forkserver")  # it imports torch once
         context.set_forkserver_preload([__name__])
         _start_fork_server()
-        self.broken = False
-        self.executor = ProcessPoolExecutor(
-            size, mp_context=context, initializer=_begin, initargs=(str(folder),)
-        )
+        self.channel, theirs = context.Pipe()
+        given = theirs, str(folder)
+        self._process = context.Process(target=_answer, args=given, daemon=True)
+        self._process.start()
+        theirs.close()  # so that the death of the process is the end of the channel
 
-        # All are started before there is work: the executor may overlook the death of one, or wait for
-        # ever for one, that it starts while others work.
-        try:
-            starts = [self.executor.submit(time.sleep, 0.1) for _ in range(size)]
-            self.broken = any(one.exception() for one in starts)
-        except (BrokenProcessPool, OSError, EOFError):
-            self.broken = True
+    def ask(self, *request: Any) -> None:
+        """Send the arguments of `work`; if the process is gone, the channel says so."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.channel.send(request)
 
-    def __enter__(self) -> "Pool":
-        return self
-
-    def __exit__(self, kind: type | None, *_: object) -> None:
-        # Interrupted or broken: what is under way is not awaited.
-        if kind is not None or self.broken:
-            for process in set(multiprocessing.active_children()) - self.others:
-                process.kill()
-        self.executor.shutdown(cancel_futures=True)
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.join()
+        self.channel.close()
 
 
 def _start_fork_server() -> None:
-    """Start the process that the pool's are forks of, so that Ctrl-C is for its parent only."""
+    """Start the process that workers are forks of, so that Ctrl-C is for its parent only."""
     in_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main else None
     forkserver.ensure_running()
@@ -225,18 +201,24 @@ def _start_fork_server() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def _begin(folder: str) -> None:
-    """Prepare a process of the pool: Ctrl-C is for its parent, without which it ends too."""
+def _answer(channel: connection.Connection, folder: str) -> None:
+    """Grade what comes; Ctrl-C is for the parent, without which this process ends too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tempfile.tempdir = folder
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        request = channel.recv()
+        try:
+            channel.send(work(*request))
+        except Exception as error:
+            channel.send(error)
+
+
+def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent
-
-    def end_with_parent() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    parent.join()
+    os._exit(1)
 
 
 # ------------------------------------------------------------------------------- a cluster
@@ -294,18 +276,10 @@ def on_cluster(
                 try:
                     data = read(job)
                 except OSError as error:
-                    yield Done(job, failure=_said(error))
+                    yield _failed(job, error)
                     continue
-                future = client.submit(
-                    work,
-                    course_version(),
-                    grade,
-                    data,
-                    job.lesson,
-                    seed,
-                    unsafe,
-                    pure=False,
-                )
+                given = course_version(), grade, data, job.lesson, seed, unsafe
+                future = client.submit(work, *given, pure=False)
                 running[future] = job
                 ready.add(future)
                 room -= 1
@@ -314,13 +288,10 @@ def on_cluster(
             future = next(ready)
             job = running.pop(future)
             try:
-                done = Done(job, future.result())
+                yield Done(job, future.result())
             except KilledWorker:
-                done = Done(job, failure="Grading it ended several workers of the cluster.")
+                yield Done(job, failure="Grading it ended several workers of the cluster.")
             except FutureCancelledError as error:
                 raise ConnectionError("the connection to the cluster was lost") from error
-            except (NoSandbox, OtherVersion):
-                raise
             except Exception as error:
-                done = Done(job, failure=_said(error))
-            yield done
+                yield _failed(job, error)

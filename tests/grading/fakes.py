@@ -2,9 +2,13 @@
 
 import os
 import signal
+import tempfile
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
+from attn_lib.grading import workers
 from attn_lib.grading.grade import Report, TaskResult, worth_points
 
 
@@ -17,14 +21,11 @@ def full_marks(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> 
 
 
 def as_told(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Report:
-    """Do what the submission says: die, die once, be deaf to SIGTERM once, fail, or take its time."""
+    """Do what the submission says: die, die once, fail, or take its time."""
     for line in data.decode().split("# ")[1:]:
         order, _, rest = line.partition(" ")
         if order == "die" or (order == "die-once" and not _seen(rest)):
             os.kill(os.getpid(), signal.SIGKILL)
-        if order == "deaf-once" and not _seen(rest):
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            time.sleep(60)
         if order == "fail":
             raise OSError("no space left")
         if order == "slow":
@@ -32,11 +33,17 @@ def as_told(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Rep
     return full_marks(data, lesson, seed=seed)
 
 
-def begin_as_told(folder: str) -> None:
-    """Die as often as there are files that say so, while a process starts."""
+def begin_as_told(channel: Connection, folder: str) -> None:
+    """Die as often as there are files that say so, while a process starts; else answer."""
     for order in Path(folder).parent.parent.glob("die-at-start-*"):
         order.unlink(missing_ok=True)
         os.kill(os.getpid(), signal.SIGKILL)
+    workers._answer(channel, folder)
+
+
+def surroundings(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Any:
+    """Return where temporary files go, and what Ctrl-C does."""
+    return tempfile.gettempdir(), signal.getsignal(signal.SIGINT)
 
 
 def never(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Report:

@@ -6,9 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,12 +15,12 @@ from filelock import FileLock, Timeout
 
 from attn_lib.grading import workers
 from attn_lib.grading.batch import NO_LESSON, Busy, alone, grade_class, handed_in
-from attn_lib.grading.find import find, listed, passed_over, read
+from attn_lib.grading.find import find, passed_over, read
 from attn_lib.grading.grade import grade_submission
 from attn_lib.grading.keep import course_version
 from attn_lib.grading.reports import grades_csv
 from attn_lib.grading.workers import Job, OtherVersion, on_cluster, on_this_machine, work
-from tests.grading.fakes import as_told, begin_as_told, full_marks, never
+from tests.grading.fakes import as_told, begin_as_told, full_marks, never, surroundings
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = (ROOT / "solutions/01_single_head/01_single_head.ipynb").read_bytes()
@@ -162,11 +160,6 @@ def test_a_folder_without_a_notebook_says_what_there_is(tmp_path):
         "No notebook was found: the folder is empty.",
         "No notebook was found; there is deep/answer.pdf.",
     ]
-
-
-def test_five_names_are_listed_and_of_more_the_number():
-    assert listed(list("abcde")) == "a, b, c, d, e"
-    assert listed(list("abcdefg")) == "a, b, c, d, e and 2 more"
 
 
 def test_of_a_file_that_is_too_large_just_enough_is_read_to_tell(tmp_path, monkeypatch):
@@ -389,18 +382,6 @@ def test_the_cores_are_those_that_this_process_may_use(monkeypatch):
         assert workers.cores() == count
 
 
-def test_a_process_of_the_pool_is_a_fork_of_one_that_has_no_threads(tmp_path, request):
-    # A shell that starts tests in the background has them ignore Ctrl-C.
-    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
-    request.addfinalizer(lambda: signal.signal(signal.SIGINT, inherited))
-    with workers.Pool(1, tmp_path) as pool:
-        assert pool.executor._mp_context.get_start_method() == "forkserver"
-        asked = pool.executor.submit
-        assert asked(tempfile.gettempdir).result() == str(tmp_path)
-        assert asked(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_a_worker_grades_with_one_thread_and_as_it_is_told():
     def graded(*given, **options):
         return given, options, torch.get_num_threads()
@@ -414,70 +395,52 @@ def test_a_worker_grades_with_one_thread_and_as_it_is_told():
     assert given == ((b"x", 1), {"seed": 3, "unsafe": True}, 1)
 
 
+def test_a_process_has_its_own_folder_and_is_deaf_to_ctrl_c(tmp_path, request):
+    # A shell that starts tests in the background has them ignore Ctrl-C.
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, inherited))
+    options = {"seed": 3, "unsafe": False, "processes": 1, "folder": tmp_path}
+    jobs = [Job("", told(tmp_path, 1) / "l0/a.ipynb", 1)]
+    [done] = on_this_machine(jobs, lambda job: b"", **options, grade=surroundings)
+    assert done.report == (str(tmp_path), signal.SIG_IGN)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_a_process_that_dies_takes_nothing_with_it(tmp_path):
-    flag, deaf = tmp_path / "flag", tmp_path / "deaf"
-    orders = {
-        "l0": f"deaf-once {deaf} ",
-        "l1": "die",
-        "l3": f"die-once {flag} ",
-        "l5": "fail",
-    }
-    folder = told(tmp_path / "class", 7, **orders)
-    start = time.monotonic()
-    rows = {
-        row.learner: row
-        for row in grade_class(folder, tmp_path / "out", seed=3, jobs=2, grade=as_told)
-    }
-    assert time.monotonic() - start < 50  # it does not wait for the one that stays
-    assert deaf.exists()
-    assert flag.exists()
+    orders = {"l1": "die", "l3": f"die-once {tmp_path / 'flag'} ", "l5": "fail"}
+    folder, out = told(tmp_path / "class", 7, **orders), tmp_path / "out"
+    graded = grade_class(folder, out, seed=3, jobs=2, grade=as_told)
+    rows = {row.learner: row for row in graded}
+    assert (tmp_path / "flag").exists()
     failed = {name for name, row in rows.items() if row.problem}
     assert failed == {"l1", "l5"} == {name for name, row in rows.items() if row.again}
-    assert "ended the judge's own process twice" in rows["l1"].problem
+    assert rows["l1"].problem == workers.ENDED
     assert "no space left" in rows["l5"].problem
     assert all(row.report.points == 10 for name, row in rows.items() if name not in failed)
     # What failed here is graded again; the rest is kept.
-    rows = grade_class(folder, tmp_path / "out", seed=3, jobs=2, grade=full_marks)
+    rows = grade_class(folder, out, seed=3, jobs=2, grade=full_marks)
     assert [row.report.points for row in rows] == [10] * 7
 
 
-@pytest.mark.parametrize("deaths", [1, 2, 40])
+@pytest.mark.parametrize("deaths", [2, 40])
 def test_a_process_that_dies_while_it_starts_does_not_end_the_class(
     tmp_path, monkeypatch, deaths
 ):
-    class Noticing(ProcessPoolExecutor):
-        def submit(self, *arguments):
-            future = super().submit(*arguments)
-            time.sleep(0.1)  # until the death is noticed
-            return future
-
-    monkeypatch.setattr("attn_lib.grading.workers.ProcessPoolExecutor", Noticing)
-    monkeypatch.setattr("attn_lib.grading.workers._begin", begin_as_told)
+    monkeypatch.setattr(workers, "_answer", begin_as_told)
     folder = told(tmp_path / "class", 2)
     for number in range(deaths):
         (tmp_path / f"die-at-start-{number}").touch()
     rows = grade_class(folder, tmp_path / "out", seed=3, jobs=2, grade=full_marks)
-    failed = [row for row in rows if row.again]
-    assert len(failed) == (2 if deaths == 40 else 0)
-    assert all("while it started" in row.problem for row in failed)
-    assert all(row.report.points == 10 for row in rows if row not in failed)
+    failed = [row.problem for row in rows if row.again]
+    assert failed == ([workers.ENDED] * 2 if deaths == 40 else [])
 
 
 def test_a_file_that_changes_meanwhile_is_not_kept_under_a_wrong_name(tmp_path):
-    folder = told(tmp_path, 1)
-    job = Job("0" * 64, folder / "l0/a.ipynb", 1)
-
     def changed(job):
         raise OSError("the file was changed")
 
-    options = {
-        "seed": 3,
-        "unsafe": False,
-        "processes": 1,
-        "folder": tmp_path,
-        "grade": full_marks,
-    }
-    [done] = on_this_machine([job], changed, **options)
+    options = {"seed": 3, "unsafe": False, "processes": 1, "folder": tmp_path}
+    [done] = on_this_machine([Job("0" * 64, tmp_path, 1)], changed, **options)
     assert done.report is None
     assert "changed" in done.failure
 
