@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from attn_lib.grading.alike import alike
 from attn_lib.grading.arguments import BadSeed, parser, remembered_seed
-from attn_lib.grading.attempts import attempts
 from attn_lib.grading.batch import Busy, alone, grade_class
-from attn_lib.grading.class_page import class_page
+from attn_lib.grading.class_page import attempts, class_page
 from attn_lib.grading.doctor import examine
 from attn_lib.grading.find import passed_over
 from attn_lib.grading.keep import write_whole

@@ -1,16 +1,37 @@
 """One page for the teacher: what the class did not understand."""
 
 import html
-from collections import Counter
+import json
+import statistics
+from collections import Counter, defaultdict
+from pathlib import Path
 
 from attn_lib.checks.verdict import inline
 from attn_lib.grading.alike import NO_PROOF
-from attn_lib.grading.bars import bars, histogram, legend
-from attn_lib.grading.grade import worth_points
+from attn_lib.grading.find import PROGRESS, read
+from attn_lib.grading.grade import Report, worth_points
 from attn_lib.grading.reports import STATUSES, breakable, page, problems
 from attn_lib.grading.row import Row
 
 MOST = 10
+# Background and text of each status: they differ in lightness too, for gray and any color vision.
+COLORS = dict(
+    zip(
+        STATUSES,
+        (
+            "#1b6ca8;color:#fff",
+            "#7fb8de;color:#000",
+            "#e69f00;color:#000",
+            "#b3470f;color:#fff",
+            "#d0d0d0;color:#000",
+            "#888888;color:#fff",
+            "#4d3b8f;color:#fff",
+        ),
+        strict=True,
+    )
+)
+_LARGEST = 5_000_000  # bytes of a progress file
+_BELIEVED = 1000  # attempts
 
 
 def class_page(
@@ -31,31 +52,61 @@ def class_page(
 
 
 def _lesson(lesson: int, rows: list[Row]) -> str:
-    """Describe one lesson: pictures, and the mistakes with their questions."""
+    """Describe one lesson: bars, and the mistakes with their questions."""
     handed_in = [row for row in rows if row.files]
     head = f"<h2>Lesson {lesson:02}</h2>\n<p>{len(handed_in)} of {len(rows)} learners handed it in."
     reports = [row.report for row in handed_in if row.report]
     if not reports:
-        return head + "</p>\n"
-    counts, names = {}, {}
+        return f"{head}</p>\n"
+    points, most = [row.points for row in handed_in], reports[0].max_points
+    mean = sum(points) / len(points)
+    head += f" They have {mean:.1f} of {most:g} points on average.</p>\n"
+    return head + _bars(lesson, reports) + _histogram(points, most) + _mistakes(rows)
+
+
+def _bars(lesson: int, reports: list[Report]) -> str:
+    """Return a bar for each task, cut into those who passed, failed, and so on, and a legend."""
+    lines, seen = [], set()
     for number, task in enumerate(worth_points(lesson)):
         results = [report.tasks[number] for report in reports]
-        counts[task.name] = [
-            sum(r.status == status for r in results) for status in STATUSES
-        ]
-        mean = sum(r.points for r in results) / len(results)
-        names[task.name] = f"{mean:.1f} of {task.points:g} points"
-    points = [row.points for row in handed_in]
-    most = reports[0].max_points
-    head += (
-        f" They have {sum(points) / len(points):.1f} of {most:g} points on average.</p>\n"
+        counted = Counter(result.status for result in results)
+        counts = {status: counted[status] for status in STATUSES if counted[status]}
+        seen |= counts.keys()
+        parts = "".join(
+            f'<span style="flex:{count};background:{COLORS[status]}">{count}</span>'
+            for status, count in counts.items()
+        )
+        said = ", ".join(f"{count} {status}" for status, count in counts.items())
+        mean = sum(result.points for result in results) / len(results)
+        lines.append(
+            f"<tr><td><code>{breakable(task.name)}</code></td>"
+            f'<td><div class="bar" role="img" aria-label="{task.name}: {said}">{parts}</div></td>'
+            f"<td>{mean:.1f} of {task.points:g} points</td></tr>\n"
+        )
+    legend = " ".join(
+        f'<span style="background:{COLORS[status]}">{status}</span>'
+        for status in STATUSES
+        if status in seen
     )
     return (
-        head
-        + legend(counts, STATUSES)
-        + bars(counts, names, STATUSES)
-        + histogram(points, most)
-        + _mistakes(rows)
+        f'<p class="bar">{legend}</p>\n<table class="wide"><tbody>\n{"".join(lines)}'
+        "</tbody></table>\n"
+    )
+
+
+def _histogram(points: list[float], most: float) -> str:
+    """Return columns for how many learners have how many points, rounded to whole ones."""
+    many = Counter(int(p + 0.5) for p in points)
+    tallest = max(many.values())
+    columns = "".join(
+        f'<span>{many[value] or ""}<i style="height:{80 * many[value] / tallest:.0f}px"></i>'
+        f"{value}</span>"
+        for value in range(int(most + 0.5) + 1)
+    )
+    said = ", ".join(f"{many[value]} with {value}" for value in sorted(many))
+    return (
+        f'<div class="columns" role="img" aria-label="Learners by points: {said}">{columns}</div>\n'
+        "<p>Learners by points</p>\n"
     )
 
 
@@ -68,8 +119,6 @@ def _mistakes(rows: list[Row]) -> str:
             if task.mistake:
                 made[task.name, task.mistake] += 1
                 questions.setdefault((task.name, task.mistake), task.question)
-    shared = [key for key, count in made.most_common(MOST) if count > 1]
-    single = [key for key, count in made.items() if count == 1]
 
     def listed(keys: list[tuple[str, str]]) -> str:
         lines = "".join(
@@ -77,25 +126,50 @@ def _mistakes(rows: list[Row]) -> str:
             f"<td>{inline(questions[task, mistake])}<br><small>{html.escape(mistake)}</small></td></tr>\n"
             for task, mistake in keys
         )
-        return f'<table class="mistakes"><thead><tr>{_HEAD}</tr></thead><tbody>\n{lines}</tbody></table>\n'
+        names = "learners", "task", "a question that leads out of it"
+        head = "".join(f'<th scope="col">{name}</th>' for name in names)
+        return f'<table class="mistakes"><thead><tr>{head}</tr></thead><tbody>\n{lines}</tbody></table>\n'
 
     parts = []
-    if shared:
+    if shared := [key for key, count in made.most_common(MOST) if count > 1]:
         parts.append(f"<h3>The most frequent mistakes</h3>\n{listed(shared)}")
-    if single:
+    if single := [key for key, count in made.items() if count == 1]:
         head = f"Mistakes that one learner each made: {len(single)}"
         parts.append(f"<details><summary>{head}</summary>\n{listed(single)}</details>\n")
     return "".join(parts)
 
 
-_HEAD = '<th scope="col">learners</th><th scope="col">task</th><th scope="col">a question that leads out of it</th>'
+def attempts(folder: Path) -> dict[str, float]:
+    """Return the middle number of attempts at each task, of those who tried it.
+
+    Args:
+        folder: of the submissions, with progress files anywhere; what is none is passed over.
+    """
+    found: dict[str, list[int]] = defaultdict(list)
+    for path in sorted(folder.rglob(PROGRESS)):
+        for name, number in _tries(path).items():
+            found[name].append(number)
+    return {name: statistics.median(numbers) for name, numbers in found.items()}
+
+
+def _tries(path: Path) -> dict[str, int]:
+    """Return the attempts in one file, in which a stranger may have written anything."""
+    try:
+        data = read(path)
+        entries = json.loads(data)["tasks"].items() if len(data) < _LARGEST else ()
+        return {
+            name: entry["attempts"]
+            for name, entry in entries
+            if type(entry["attempts"]) is int and 0 < entry["attempts"] <= _BELIEVED
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
 
 
 def _attempts(tried: dict[str, float]) -> str:
     """List the tasks that took most attempts."""
-    tasks = [
-        t for t in sorted(tried, key=lambda name: (-tried[name], name)) if tried[t] > 1
-    ]
+    several = [name for name in tried if tried[name] > 1]
+    tasks = sorted(several, key=lambda name: (-tried[name], name))
     if not tasks:
         return ""
     lines = "".join(

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -107,9 +108,17 @@ def _lessons(rows: list[Row]) -> list[int]:
 # ----------------------------------------------------------------------------- csv and json
 
 
-HEAD = (
-    "total", "max", "days_late", "late_by", "by_hand", "problem", "note", "notebook", "id",
-)  # fmt: skip
+HEAD = [
+    "total",
+    "max",
+    "days_late",
+    "late_by",
+    "by_hand",
+    "problem",
+    "note",
+    "notebook",
+    "id",
+]
 
 
 def grades_csv(rows: list[Row]) -> str:
@@ -121,10 +130,9 @@ def grades_csv(rows: list[Row]) -> str:
     writer.writerow(["learner", "lesson", *names, *HEAD])
     for row in rows:
         points = {t.name: f"{t.points:g}" for t in row.report.tasks} if row.report else {}
-        words = (
-            "; ".join(row.by_hand), row.problem, " ".join(filter(None, (row.note, _cells(row)))),
-            row.files[0].name if row.files else "", row.id,
-        )  # fmt: skip
+        note = " ".join(filter(None, (row.note, _cells(row))))
+        notebook = row.files[0].name if row.files else ""
+        words = "; ".join(row.by_hand), row.problem, note, notebook, row.id
         writer.writerow(
             [
                 defused(row.learner),
@@ -169,14 +177,9 @@ def defused(text: str) -> str:
 
 def _plain(row: Row, page: str) -> dict[str, Any]:
     """Return a row as plain values, without the HTML that is in the page."""
-    tasks = [
-        {
-            "name": task.name, "status": task.status, "points": task.points,
-            "max_points": task.max_points, "mistake": task.mistake, "question": task.question,
-            "message": task.message,
-        }
-        for task in (row.report.tasks if row.report else ())
-    ]  # fmt: skip
+    tasks = asdict(row.report)["tasks"] if row.report else ()
+    for task in tasks:
+        del task["html"]
     return {
         "learner": row.learner,
         "id": row.id,
@@ -220,7 +223,11 @@ td:last-child, th:last-child { text-align: right; padding-right: 0; }
 .problem { border-left: 6px solid #b26a00; padding: 0.3rem 0.9rem; }
 .mistakes tr > :last-child { text-align: left; } .mistakes tr > :first-child { text-align: right; }
 .mistakes td { vertical-align: top; }
-.legend span { margin-right: 1rem; white-space: nowrap; } svg[role] { width: 100%; height: auto; }
+.wide { width: 100%; } .wide td:nth-child(2) { width: 60%; }
+.bar, .columns { display: flex; print-color-adjust: exact; } .bar span { padding: 0 0.4rem; }
+div.bar span { overflow: hidden; text-align: center; }
+.columns { align-items: flex-end; text-align: center; } .columns span { flex: 1; }
+.columns i { display: block; margin: 0 1px; background: #1b6ca8; }
 """
 
 
