@@ -21,11 +21,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Bool, Integer
 
 from attn_lib.checks.task import Task, tasks
+from attn_lib.grading.arguments import SEED
 from attn_lib.grading.grade import Report, TaskResult, grade_submission
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 from attn_lib.grading.submission import Unreadable, read_cells
 
-SEED = "ATTN_GRADING_SEED"  # the environment's variable
 NO_SEED = (
     "Grading needs a private seed, or learners know its inputs: any number, kept for the whole course. Write "
     f"c.SandboxedJudge.seed = ... into a configuration that you do not publish, or set {SEED}."

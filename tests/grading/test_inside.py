@@ -268,24 +268,6 @@ def test_a_channel_is_waited_for_until_the_deadline_and_never_less_than_a_moment
     assert sent == [b"x", b"y"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_the_most_memory_that_a_process_held_is_measured(worker):
-    box, *_ = worker
-    box._pid = os.getpid()
-    box._held_at_first = box._held()
-    count = threading.active_count()
-    with box.measured() as held:
-        hoard = b"x" * (100 << 20)
-        end = time.monotonic() + 10  # on a busy machine a look takes its time
-        while held() < 90 << 20 and time.monotonic() < end:
-            time.sleep(0.01)
-        del hoard
-    assert 90 << 20 < held() < 130 << 20
-    assert threading.active_count() == count
-    box._pid = 2**31  # there is no such process
-    assert box._held() == 0
-
-
 # ------------------------------------------------------------------------------- its limits
 
 

@@ -56,13 +56,6 @@ def test_an_untouched_exercise_gets_none(path):
     assert sum(v.points for v in verdicts.values()) == 0
 
 
-def test_a_known_mistake_is_named_as_in_the_notebook():
-    verdict = judged([SCORES.replace("** 0.5", "")])["attention_scores"]
-    assert verdict.status == "wrong"
-    assert verdict.mistake == "scale-twice"
-    assert "Think:" in verdict.message
-
-
 @pytest.mark.parametrize("line", ["layers.append(layers[0])", "layers.pop()"])
 def test_a_list_that_is_changed_is_noticed_as_in_the_notebook(line):
     answer = f"""import torch
@@ -140,33 +133,8 @@ def test_what_is_odd_but_honest_gets_its_points(name):
     assert verdicts["attention_scores"].status == "passed"
 
 
-def test_a_result_of_another_kind_is_named():
-    [verdict] = [
-        v
-        for v in judged(["def stable_softmax(x, dim=-1):\n    return x.numpy()"]).values()
-        if v.task == "stable_softmax"
-    ]
-    assert "but is a ndarray" in verdict.message
-
-
-def test_a_cell_that_ends_the_process_is_left_out_and_named():
-    verdicts = judged([SOFTMAX, "import os\nos._exit(0)", SCORES])
-    assert verdicts["stable_softmax"].status == "passed"
-    assert verdicts["attention_scores"].status == "passed"
-    assert "Code cell 2 was left out" in verdicts["attention"].message
-
-
-def test_an_answer_that_ends_the_process_loses_its_task_only():
-    dying = "import os\ndef stable_softmax(x, dim=-1):\n    os._exit(0)"
-    verdicts = judged([dying, SCORES])
-    assert verdicts["stable_softmax"].status == "error"
-    assert "ended the process" in verdicts["stable_softmax"].message
-    assert verdicts["attention_scores"].status == "passed"
-
-
-@pytest.mark.parametrize("limit", ["CASE_SECONDS", "TASK_SECONDS"])
-def test_an_answer_without_end_loses_its_task_only(limit, monkeypatch):
-    monkeypatch.setattr(f"attn_lib.grading.submission_judge.{limit}", 2.0)
+def test_all_calls_of_an_answer_have_a_deadline_together(monkeypatch):
+    monkeypatch.setattr("attn_lib.grading.submission_judge.TASK_SECONDS", 2.0)
     endless = "def stable_softmax(x, dim=-1):\n    while True:\n        pass"
     verdicts = judged([endless, SCORES])
     assert "ran too long" in verdicts["stable_softmax"].message
@@ -280,41 +248,6 @@ def test_in_lesson_02_the_softmax_of_lesson_01_is_there_and_attention_is_not():
     verdicts = judged(cells, lesson=2)
     assert "torch.Size" in verdicts["masked_softmax"].message
     assert 'There is no task named "attention"' in verdicts["masked_attention"].message
-
-
-def test_the_inside_has_no_network_no_secrets_and_no_other_processes(monkeypatch):
-    monkeypatch.setenv("SECRET_OF_THE_HOST", "1")
-    probe = """
-import os, socket, pathlib
-def says(name, action):
-    try:
-        return f"{name}: {action()!r}"
-    except BaseException as error:
-        return f"{name}: {type(error).__name__}"
-def stable_softmax(x, dim=-1):
-    raise ValueError(" | ".join([
-        says("fork", os.fork),
-        says("network", lambda: socket.create_connection(("127.0.0.1", 9), 1)),
-        says("environment", lambda: "SECRET_OF_THE_HOST" in os.environ),
-        says("solutions", lambda: pathlib.Path(REPOSITORY).exists()),
-        says("write", lambda: open("/course/x", "w")),
-        says("device", lambda: open("/dev/x", "w")),
-        says("memory", lambda: bytearray(8 << 30)),
-        says("processes", lambda: sum(name.isdigit() for name in os.listdir("/proc")) < 5),
-    ]))
-""".replace("REPOSITORY", repr(str(ROOT / "solutions")))
-    message = judged([probe])["stable_softmax"].message
-    for expected in (
-        "fork: PermissionError",
-        "network: OSError",
-        "environment: False",
-        "solutions: False",
-        "write: OSError",
-        "device: OSError",
-        "memory: MemoryError",
-        "processes: True",
-    ):
-        assert expected in message
 
 
 # ------------------------------------------------------------- what an answer may not know

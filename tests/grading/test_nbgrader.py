@@ -17,7 +17,6 @@ from nbgrader.utils import determine_grade
 from traitlets.config import Config
 
 from attn_lib.checks.task import find_task
-from attn_lib.grading import arguments
 from attn_lib.grading import nbgrader_plugin as plugin
 from attn_lib.grading.grade import TaskResult
 from attn_lib.grading.sandbox import NoSandbox
@@ -165,10 +164,6 @@ def test_code_that_no_file_can_hold_is_still_code():
     assert [c.source for c in plugin._code_only(["x = 1", "y = '\ud800'"]).cells] == [
         "x = 1", "y = '?'"
     ]  # fmt: skip
-
-
-def test_the_seed_has_the_same_name_with_and_without_nbgrader():
-    assert plugin.SEED == arguments.SEED
 
 
 # ------------------------------------------------------------------------------ a whole class

@@ -91,16 +91,6 @@ def test_two_of_one_name_are_both_named(tmp_path, roster):
     )
 
 
-def test_all_files_of_one_person_are_found_in_the_roster(tmp_path, roster):
-    files = find(
-        class_of(
-            tmp_path / "class",
-            dict.fromkeys(("7/a.ipynb", "gh/b.ipynb", "gh/c.ipynb"), SOLUTION),
-        )
-    )
-    assert [f.learner for f in roster(PLAIN).claimed(files)] == ["Hopper, Grace"] * 3
-
-
 def test_the_first_line_says_what_separates_cells_and_what_is_missing_is_empty(roster):
     read = roster('id;name;Email\n1;"a, b, c, d"\n2;Ada;x@y;more;still\n')
     assert [(p.id, p.name, p.line["Email"]) for p in read.people] == [
@@ -285,22 +275,6 @@ def test_a_worksheet_in_another_language_is_refused(roster):
         BadTable, match=r"“Friday, 2\. Oktober 2026, 18:30”.*set Moodle to English"
     ):
         worksheet_times(german)
-
-
-def test_a_time_that_cannot_be_read_is_named(tmp_path):
-    folder = class_of(
-        tmp_path / "class", {"ada/a.ipynb": SOLUTION, "bob/a.ipynb": SOLUTION}
-    )
-    (folder / "ada/timestamp.txt").write_text("2026-10-01 18:30:00 UTC\n")
-    (folder / "bob/timestamp.txt").write_text("yesterday")
-    ada, bob = find(folder)
-    assert (ada.modified, ada.dated_by, ada.note) == (
-        "2026-10-01T18:30:00+00:00", "timestamp.txt", "",
-    )  # fmt: skip
-    assert bob.dated_by == "the date of the file"
-    assert (
-        "timestamp.txt cannot be read (Invalid isoformat string: 'yesterday')" in bob.note
-    )
 
 
 def test_what_has_no_date_is_not_late():

@@ -238,9 +238,8 @@ def test_without_namespaces_each_submission_has_a_sandbox_of_its_own(together):
 
 @pytest.mark.parametrize(
     "name",
-    ["kills its parents", "exit in an answer", "endless loop that ignores signals",
-     "fork storm", "writes to the judge", "reads the environment of its parents"],
-)  # fmt: skip
+    ["kills its parents", "fork storm", "reads the environment of its parents"],
+)
 def test_without_namespaces_the_hostile_gain_nothing_either(name, together, monkeypatch):
     monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 2.5)
     verdicts = judged(HOSTILE[name].cell, HONEST)

@@ -72,20 +72,15 @@ def test_a_test_gets_the_same_points_as_in_a_notebook(body):
     assert there.question == here.question
 
 
-@pytest.mark.parametrize(
-    "name", ["seen before, not to the bit", "like the first one", "kept in a file"]
-)
-def test_to_remember_gains_nothing(name):
-    here, there = both(HEAD + REMEMBER[name])
+def test_to_remember_gains_nothing():
+    here, there = both(HEAD + REMEMBER["kept in a file"])
     assert there.points == 0
     assert there.mistake in ("remembers", "accuses-right-ones")
     # It took place there as it did here: they caught and accused the same.
     assert there.evidence.split("\nOn a right")[0] == here.evidence.split("\nOn a right")[0]
 
 
-@pytest.mark.parametrize(
-    "name", ["its closure", "its graph", "its errors", "its operations"]
-)
+@pytest.mark.parametrize("name", ["its closure", "its graph"])
 def test_to_look_at_an_implementation_finds_nothing(name):
     """Each attack raises an error with all that it saw; on all implementations, it saw the same."""
     tell = (
@@ -138,20 +133,14 @@ HOSTILE = {
         "        outcome.error = Raised('AssertionError', '', ''); return pack(outcome, blobs)\n"
         "    w.pack_outcome = forged\n"
     ),
-    "claims points": "    import attn_lib.grading.worker as w\n    w.pack_outcome = lambda *a: {'points': 6}\n",
     "sends no call": (
         "    import attn_lib.grading.worker as w\n    w.pack_call = lambda *a: {'call': [{'object': ['os:system', 1]}]}\n"
-        "    implementation(*torch.ones(3, 1, 1, 2, 2))\n"
-    ),
-    "sends no list": (
-        "    import attn_lib.grading.worker as w\n    w.pack_call = lambda *a: {'call': 3}\n"
         "    implementation(*torch.ones(3, 1, 1, 2, 2))\n"
     ),
     "sends another number of tensors": (
         "    import attn_lib.grading.worker as w\n    w.pack_call = lambda *a: {'call': [{'none': True}]}\n"
         "    implementation(*torch.ones(3, 1, 1, 2, 2))\n"
     ),
-    "sends what is too large": "    implementation(*torch.ones(3, 1, 1, 200_000, 1))\n",
     "asks for too large a matrix": "    implementation(*torch.ones(3, 1, 1, 80_000, 2))\n",
 }
 
@@ -245,36 +234,20 @@ def generate(model, ids, max_new_tokens):
     assert "seen: ['Model'] []" in there.evidence
 
 
-FORGED = {
-    "reads the text anew, past the model": """
+def test_the_price_is_asked_where_no_answer_can_change_it():
+    """It reads the text anew at each step, past the model's own count."""
+    there = generate_verdict("""
+import torch
 def generate(model, ids, max_new_tokens):
     for _ in range(max_new_tokens):
         number = int(model._call(torch.tensor([len(ids), 100])))
         places = torch.tensor([[number, layer] for layer in range(model.num_layers)])
         ids = torch.cat([ids, model._call(ids, places)[:, -1:].argmax(-1)], dim=1)
     return ids
-""",
-    "reads the prompt in parts, past the model": """
-def generate(model, ids, max_new_tokens):
-    number = int(model._call(torch.tensor([len(ids), 100])))
-    places = torch.tensor([[number, layer] for layer in range(model.num_layers)])
-    for token in ids.split(1, dim=1):
-        logits = model._call(token, places)
-    for _ in range(max_new_tokens):
-        ids = torch.cat([ids, logits[:, -1:].argmax(-1)], dim=1)
-        logits = model._call(ids[:, -1:], places)
-    return ids
-""",
-}
-
-
-@pytest.mark.parametrize("name", FORGED)
-def test_the_price_is_asked_where_no_answer_can_change_it(name):
-    there = generate_verdict("import torch\n" + FORGED[name])
+""")
     assert there.points == 0
-    assert (
-        "should read the whole prompt" in there.evidence
-    )  # it took place, and was refused
+    # It took place, and was refused.
+    assert "should read the whole prompt" in there.evidence
 
 
 def test_texts_are_judged_as_in_a_notebook():
