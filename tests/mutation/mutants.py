@@ -14,13 +14,7 @@ SWAPPED = {
 }  # fmt: skip
 # What means nothing when the program runs, and the words of an error.
 SKIPPED = {"annotation", "returns", "decorator_list", "exc", "cause", "msg"}
-LOOKS = {
-    "indent",
-    "help",
-    "description",
-    "epilog",
-    "metavar",
-}  # of JSON, and of a help text
+LOOKS = {"indent", "help", "description", "epilog", "metavar"}  # of JSON and of help texts
 COMMUTATIVE = (
     *("maximum", "minimum", "max", "min", "equal", "transpose", "compare_digest"),
     *("isclose", "compose", "suppress", "cosine_similarity"),

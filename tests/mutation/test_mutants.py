@@ -2,15 +2,12 @@
 
 import ast
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from tests.mutation.calls import Watch
-from tests.mutation.harmless import HARMLESS
+from tests.mutation import __main__ as sampler
 from tests.mutation.mutants import mutants
 
-ROOT = Path(__file__).resolve().parents[2]
 SOURCE = '''
 def f(x: "1", *, y=True):
     """0."""
@@ -62,24 +59,34 @@ def test_a_change_says_in_which_function_it_is():
     assert {place for place, _ in changes(source)} == {"", "A.f"}
 
 
-def test_what_is_said_to_be_harmless_can_still_be_made():
-    for path in {path for path, _, _ in HARMLESS}:
-        listed = {(place, change) for of, place, change in HARMLESS if of == path}
-        assert listed <= set(changes((ROOT / path).read_text())), path
+def test_a_sample_is_drawn_again_with_its_seed_only():
+    files = ["attn_lib/masks.py", "attn_lib/positions.py"]
+    first = sampler.sample(files, 20, seed=1)
+    assert len(first) == 20
+    assert first == sampler.sample(files, 20, seed=1)
+    assert first != sampler.sample(files, 20, seed=2)
 
 
-def test_calls_are_noted_by_the_test_that_makes_them(tmp_path):
-    names = {}
-    source = "def f():\n    return [g() for _ in range(2)]\ndef g():\n    pass\ndef h():\n    pass\n"
-    exec(compile(source, tmp_path / "module.py", "exec"), names)
-    watch = Watch(tmp_path)
-    around = watch.pytest_runtest_protocol(SimpleNamespace(nodeid="a test"))
-    next(around)
-    names["f"]()
-    with pytest.raises(StopIteration):
-        around.send(None)
-    names["h"]()
-    assert {name: list(tests) for name, tests in watch.calls.items()} == {
-        "module.py:f": ["a test"],
-        "module.py:g": ["a test"],
-    }
+def test_a_modules_own_tests_come_first_and_each_module_has_some():
+    own, others = sampler.concerned(sampler.ROOT, "attn_lib/masks.py")
+    assert [Path(name).name for name in own] == ["test_masks.py"]
+    assert {Path(name).parent.name for name in others} == {"library"}
+    for name in sampler.modules():
+        assert any(sampler.concerned(sampler.ROOT, name)), name
+
+
+@pytest.mark.parametrize(("limit", "survived"), [(3, True), (2, False)])
+def test_a_mutant_survives_what_does_not_notice_it(tmp_path, limit, survived):
+    (tmp_path / "attn_lib").mkdir()
+    (tmp_path / "tests/library").mkdir(parents=True)
+    module = tmp_path / "attn_lib/limit.py"
+    module.write_text("LIMIT = 1\n")
+    (tmp_path / "tests/library/test_limit.py").write_text(
+        f"from attn_lib.limit import LIMIT\ndef test_it():\n    assert LIMIT < {limit}\n"
+    )
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_addoption(parser):\n    parser.addoption('--deep')\n"
+    )
+    two = next(mutant for mutant in mutants(module.read_text()) if "-> 2" in mutant.change)
+    assert sampler.survives(tmp_path, "attn_lib/limit.py", two) == survived
+    assert module.read_text() == "LIMIT = 1\n"
