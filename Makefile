@@ -31,22 +31,22 @@ test:  ## set up what is missing, then run every test (some minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
 	$(ISOLATED) $(VENV) -m mypy
-	$(PYTEST) tests
+	$(PYTEST) tests -m "not nightly"
 	$(NBVAL) --nbval notebooks solutions
 	$(NBVAL) --nbval-lax exercises
 	@echo "All tests passed."
 
 check: test  ## the same as make test: what CI runs
 
-deep:  ## test tasks with 20 seeds, mutants and pairs, then modules with mutants: hours (TASKS="attention mask": only these)
+deep:  ## test tasks with 20 seeds, mutants and pairs, then MUTANTS=20 of all modules (TASKS="attention mask", MODULES=attn_lib/masks.py: of these)
 	$(call set_up,test)
 	$(PYTEST) tests/checks/test_tasks.py --deep=$(or $(DEEP),always) $(if $(TASKS),--task="$(TASKS)")
-	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.mutation
+	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.mutation --count $(or $(MUTANTS),20) $(MODULES)
 
 quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
-	$(PYTEST) tests -m "not browser and not slow" --deep=quick
+	$(PYTEST) tests -m "not browser and not slow and not nightly" --deep=quick
 
 lint:
 	$(VENV) -m ruff format --check

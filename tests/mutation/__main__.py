@@ -82,17 +82,18 @@ def survives(course: Path, path: str, mutant: Mutant) -> bool:
 
 def concerned(course: Path, path: str) -> tuple[list[str], list[str]]:
     """Return a module's own test files, and the others of its folder; the library's, if it has none."""
-    folder = course / "tests" / (Path(path).parts[1] if path.count("/") > 1 else "library")
-    folder = folder if folder.exists() else course / "tests" / "library"
-    stem = Path(path).stem
-    own = sorted(map(str, folder.glob(f"test_{stem}*.py")))
-    return own, sorted({*map(str, folder.glob("test_*.py"))} - {*own})
+    package, stem = Path(path).parent.name, Path(path).stem
+    files = {*course.glob(f"tests/{package}/test_*.py")}
+    files = files or {*course.glob("tests/library/test_*.py")}
+    names = (f"test_{stem}", f"test_{package}_{stem}")
+    own = {file for file in files if file.stem.startswith(names)}
+    return sorted(map(str, own)), sorted(map(str, files - own))
 
 
 def passes(course: Path, tests: list[str]) -> bool:
     """Run test files up to the first failure; to take too long is to fail."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    command += ["--deep=never", *tests]
+    command += tests
     env = os.environ | {"PYTHONPATH": str(course), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         ran = subprocess.run(

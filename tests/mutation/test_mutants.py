@@ -79,6 +79,7 @@ def test_a_modules_own_tests_come_first_and_each_module_has_some():
 def test_a_mutant_survives_what_does_not_notice_it(tmp_path, limit, survived):
     (tmp_path / "attn_lib").mkdir()
     (tmp_path / "tests/library").mkdir(parents=True)
+    (tmp_path / "attn_lib/__init__.py").touch()
     module = tmp_path / "attn_lib/limit.py"
     module.write_text("LIMIT = 1\n")
     (tmp_path / "tests/library/test_limit.py").write_text(
