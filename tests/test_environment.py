@@ -228,7 +228,7 @@ def test_a_changed_pin_or_another_torch_is_noticed(place):
     assert set_up.fingerprint("pins.txt") != before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # makes three environments
 def test_a_virtual_environment_is_kept_until_it_is_damaged_or_moved(place, capsys):
     def made_anew() -> bool:
         with set_up.one_at_a_time():

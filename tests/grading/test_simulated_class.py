@@ -7,6 +7,7 @@ from tests.grading.simulated_class import Learner, main, make, wrong_results
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 
 
+@pytest.mark.nightly  # each kind of learner is graded by itself in other tests
 def test_everybody_in_a_class_of_every_kind_gets_what_is_due(capfd):
     assert main(["--learners", "12"]) == 0
     assert "0 results are not right" in capfd.readouterr().out

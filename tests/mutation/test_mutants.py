@@ -85,9 +85,6 @@ def test_a_mutant_survives_what_does_not_notice_it(tmp_path, limit, survived):
     (tmp_path / "tests/library/test_limit.py").write_text(
         f"from attn_lib.limit import LIMIT\ndef test_it():\n    assert LIMIT < {limit}\n"
     )
-    (tmp_path / "conftest.py").write_text(
-        "def pytest_addoption(parser):\n    parser.addoption('--deep')\n"
-    )
     two = next(mutant for mutant in mutants(module.read_text()) if "-> 2" in mutant.change)
     assert sampler.survives(tmp_path, "attn_lib/limit.py", two) == survived
     assert module.read_text() == "LIMIT = 1\n"
