@@ -90,10 +90,10 @@ class Task:
         self.mistakes += [Mistake(*row) for row in table(text)]
 
     def mistake(self, id: str, question: str) -> Callable:
-        """Decorate a whole wrong answer with its id and its leading question."""
+        """Decorate a whole wrong answer, or take several, with their id and leading question."""
 
-        def keep(answer: Callable) -> Callable:
-            self.mistakes.append(Mistake(id, question, {}, answer))
+        def keep(answer: Callable, *more: Callable) -> Callable:
+            self.mistakes += [Mistake(id, question, {}, one) for one in (answer, *more)]
             return answer
 
         return keep

@@ -1,4 +1,4 @@
-"""What `masked_heads` and `gated_heads` have in common: inputs by hand, and mistakes.
+"""Inputs by hand and mistakes that `masked_heads` and `gated_heads` share.
 
 Both answers have the lines `factor`, what the heads are multiplied by, and `scaled`, their product.
 """

@@ -38,7 +38,7 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
 
 @dataclass(frozen=True)
 class Loss:
-    """What `loss_fn` computes from a head mask (H,), once in each of two turns.
+    """A loss of a head mask (H,), computed once in each of two turns.
 
     Args:
         num_heads: H.

@@ -1,4 +1,4 @@
-"""What both tasks of this lesson share: numbers as training leaves them, masks, and slips with norms."""
+"""Numbers as training leaves them, masks, and slips with norms, for both tasks of this lesson."""
 
 import torch
 from torch import Tensor, nn

@@ -101,7 +101,6 @@ def _(rng):
     yield case(
         "fn = |x0| + |x1| + 3", "corners", torch.tensor([0.25, -2.0]).double(), 0.5, ones
     )
-    assert set(FORMULAS) == {"line", "cubes", "corners", "products", "mixed"}
     for formula in FORMULAS:
         yield case(f"{formula}, seven numbers, a small step", formula, draw(7), 1e-4)
         yield case(f"{formula}, a matrix, a large step", formula, draw(3, 4), 0.3)
@@ -207,50 +206,49 @@ You return a list. What makes one tensor of its numbers?
 """)
 
 
-NOT_PUT_BACK = (
+def _one_by_one(slope):
+    """Return an answer that moves the numbers of one copy: `slope(flat, i, eps, ask)` by number i."""
+
+    def answer(fn, x, eps):
+        flat = x.clone().reshape(-1)
+        numbers = range(len(flat))
+        slopes = [slope(flat, i, eps, lambda: fn(flat.reshape(x.shape))) for i in numbers]
+        return torch.stack(slopes).reshape(x.shape)
+
+    return answer
+
+
+def _not_put_back(flat, i, eps, ask):
+    flat[i] += eps
+    above = ask()
+    flat[i] -= 2 * eps
+    return (above - ask()) / (2 * eps)
+
+
+def _put_back_by_arithmetic(flat, i, eps, ask):
+    slope = _not_put_back(flat, i, eps, ask)
+    flat[i] += eps
+    return slope
+
+
+def _kept_as_a_view(flat, i, eps, ask):
+    old = flat[i]
+    flat[i] = old + eps
+    above = ask()
+    flat[i] = old - eps
+    return (above - ask()) / (2 * eps)
+
+
+numerical_gradient.mistake(
     "not-put-back",
     "You move one number, ask, and go on to the next. Where is the first one by then? Put each back where "
     "it was: to the bit, so keep it in a variable.",
-)
-
-
-@numerical_gradient.mistake(*NOT_PUT_BACK)
-def _(fn, x, eps):
-    flat, slopes = x.clone().reshape(-1), []
-    for i in range(len(flat)):
-        flat[i] += eps
-        above = fn(flat.reshape(x.shape))
-        flat[i] -= 2 * eps
-        slopes.append((above - fn(flat.reshape(x.shape))) / (2 * eps))
-    return torch.stack(slopes).reshape(x.shape)
-
-
-@numerical_gradient.mistake(*NOT_PUT_BACK)
-def _(fn, x, eps):
-    flat, slopes = x.clone().reshape(-1), []
-    for i in range(len(flat)):
-        flat[i] += eps
-        above = fn(flat.reshape(x.shape))
-        flat[i] -= 2 * eps
-        slopes.append((above - fn(flat.reshape(x.shape))) / (2 * eps))
-        flat[i] += eps
-    return torch.stack(slopes).reshape(x.shape)
-
-
-@numerical_gradient.mistake(
+)(_one_by_one(_not_put_back), _one_by_one(_put_back_by_arithmetic))
+numerical_gradient.mistake(
     "kept-as-a-view",
     "What you keep of a tensor, `old = flat[i]`, is a view into it: what does it hold after you have written there? "
     "Try `.item()` or `.clone()`.",
-)
-def _(fn, x, eps):
-    flat, slopes = x.clone().reshape(-1), []
-    for i in range(len(flat)):
-        old = flat[i]
-        flat[i] = old + eps
-        above = fn(flat.reshape(x.shape))
-        flat[i] = old - eps
-        slopes.append((above - fn(flat.reshape(x.shape))) / (2 * eps))
-    return torch.stack(slopes).reshape(x.shape)
+)(_one_by_one(_kept_as_a_view))
 
 
 @numerical_gradient.mistake(

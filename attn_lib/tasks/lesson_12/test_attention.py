@@ -113,7 +113,7 @@ REFUSED = f"RuntimeError: {Refused.__name__}: "
 
 
 class _Count:
-    """What a test caught and what it accused.
+    """The implementations that a test caught, and those that it accused.
 
     Attributes:
         caught: whether each wrong implementation was caught, all of its copies, by kind and name.

@@ -57,7 +57,7 @@ def load_checkpoint(path):
 
 
 class _Payload:
-    """What runs when it is unpickled. Here it leaves a trace only."""
+    """Code that runs when it is unpickled. Here it leaves a trace only."""
 
     def __reduce__(self):
         return exec, (f"open({TRACE!r}, 'w').close()",)
@@ -293,11 +293,6 @@ Is it the name that says what a file holds?
 """)
 
 
-def _whole(id, question, *answers):
-    for answer in answers:
-        load_checkpoint.mistake(id, question)(answer)
-
-
 def _or_else(way, *errors):
     """Return an answer that tries another way where the right one refuses a file."""
 
@@ -350,39 +345,28 @@ def _removes_what_is_damaged(path):
         raise
 
 
-_KEYS = "state", "model", "state_dict", "model_state_dict", "tensors"
-
-_whole(
+load_checkpoint.mistake(
     "pickle-opened",
     "What runs when a pickle is opened? If a file is no safetensors file, should you try what else it may be?",
-    *(
-        _or_else(way, *kinds)
-        for way in (_unpickled, _torch_loaded)
-        for kinds in ((), (Exception,))
-    ),
-    *(_kept_under(key, weights_only=False) for key in _KEYS),
+)(
+    *(_or_else(way) for way in (_unpickled, _torch_loaded)),
+    *(_or_else(way, Exception) for way in (_unpickled, _torch_loaded)),
+    _kept_under("state", weights_only=False),
     _unpickled,
 )
-_whole(
+load_checkpoint.mistake(
     "torch-load",
     "Which function wrote this file? `torch.load` reads what `torch.save` writes.",
-    torch.load,
-    *map(_kept_under, _KEYS),
-)
-_whole(
+)(torch.load, _kept_under("state"))
+load_checkpoint.mistake(
     "file-removed",
     "Whose file is it? Who may still want what is left of it?",
-    _removes_what_is_damaged,
-)
-_whole(
+)(_removes_what_is_damaged)
+load_checkpoint.mistake(
     "errors-swallowed",
     "Somebody loads a damaged file with your function. How do they notice?",
-    _or_else(lambda path: ({}, {})),
-    _or_else(lambda path: (None, None)),
-    _or_else(lambda path: None),
-)
-_whole(
+)(*(_or_else(lambda path, got=got: got) for got in (({}, {}), (None, None), None)))
+load_checkpoint.mistake(
     "another-error",
     "Which kind of error was asked for, and which do you raise?",
-    *map(_raised_as, (RuntimeError, KeyError, OSError, AssertionError, Exception)),
-)
+)(*map(_raised_as, (RuntimeError, KeyError, OSError, AssertionError, Exception)))

@@ -16,7 +16,7 @@ MOST_TEXTS = 20
 
 @dataclass
 class Held:
-    """What one set of caches holds: what each row has said so far."""
+    """The contents of one set of caches: the text of each row so far."""
 
     rows: list[Text]
     room: int

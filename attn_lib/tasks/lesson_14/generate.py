@@ -345,77 +345,61 @@ def _(model, ids, max_new_tokens):
     return ids
 
 
+def _tokens(model, ids, max_new_tokens, caches=None):
+    """Yield the newest tokens (B, 1), as a right answer chooses them."""
+    caches = caches or model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+    for _ in range(max_new_tokens):
+        ids = model(ids, caches=caches)[:, -1:].argmax(-1)
+        yield ids
+
+
 def _joined(join):
     """Return an answer that keeps the new columns in a list, and joins them in the end."""
-
-    def answer(model, ids, max_new_tokens):
-        caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
-        fed, new = ids, []
-        for _ in range(max_new_tokens):
-            fed = model(fed, caches=caches)[:, -1:].argmax(-1)
-            new.append(fed)
-        return join(ids, new)
-
-    return answer
+    return lambda model, ids, n: join(ids, list(_tokens(model, ids, n)))
 
 
-for join in (
-    lambda ids, new: torch.cat(new, dim=1),
-    lambda ids, new: torch.cat(new, dim=1) if new else ids,
-):
-    generate.mistake(
-        "other-columns-returned",
-        "The ids that came in are part of what goes out, in front. What do you join in the end?",
-    )(_joined(join))
+generate.mistake(
+    "other-columns-returned",
+    "The ids that came in are part of what goes out, in front. What do you join in the end?",
+)(
+    _joined(lambda ids, new: torch.cat(new, dim=1)),
+    _joined(lambda ids, new: torch.cat(new, dim=1) if new else ids),
+)
 generate.mistake(
     "nothing-to-join",
     "With `max_new_tokens=0`, what is in your list of new columns? What can be joined all the same?",
 )(_joined(lambda ids, new: torch.cat([ids, torch.cat(new, dim=1)], dim=1)))
 
 
-KEPT_TOO_LONG = (
+def _in_default(model, ids, max_new_tokens, kept=[]):  # noqa: B006
+    if not kept:
+        kept.append(model.new_caches(len(ids), ids.shape[1] + max_new_tokens))
+    return torch.cat([ids, *_tokens(model, ids, max_new_tokens, kept[0])], dim=1)
+
+
+def _in_model(model, ids, max_new_tokens):
+    if not hasattr(model, "kept"):
+        model.kept = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
+    return torch.cat([ids, *_tokens(model, ids, max_new_tokens, model.kept)], dim=1)
+
+
+generate.mistake(
     "one-set-of-caches-for-all-texts",
     "Somebody asks the model about another text. What is in your caches then? Where are they made, and how long do "
     "they live?",
-)
-
-
-@generate.mistake(*KEPT_TOO_LONG)
-def _(model, ids, max_new_tokens, kept={}):  # noqa: B006
-    if "caches" not in kept:
-        kept["caches"] = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
-    written, fed = ids, ids
-    for _ in range(max_new_tokens):
-        fed = model(fed, caches=kept["caches"])[:, -1:].argmax(-1)
-        written = torch.cat([written, fed], dim=1)
-    return written
-
-
-@generate.mistake(*KEPT_TOO_LONG)
-def _(model, ids, max_new_tokens):
-    if not hasattr(model, "kept"):
-        model.kept = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
-    written, fed = ids, ids
-    for _ in range(max_new_tokens):
-        fed = model(fed, caches=model.kept)[:, -1:].argmax(-1)
-        written = torch.cat([written, fed], dim=1)
-    return written
+)(_in_default, _in_model)
 
 
 def _ended_by(is_end, *, is_kept):
     """Return an answer that stops when something is true of the newest tokens (B, 1), with or without them."""
 
     def answer(model, ids, max_new_tokens):
-        caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
-        written = fed = ids
-        for _ in range(max_new_tokens):
-            fed = model(fed, caches=caches)[:, -1:].argmax(-1)
-            if is_end(fed) and not is_kept:
+        for new in _tokens(model, ids, max_new_tokens):
+            if is_kept or not is_end(new):
+                ids = torch.cat([ids, new], dim=1)
+            if is_end(new):
                 break
-            written = torch.cat([written, fed], dim=1)
-            if is_end(fed):
-                break
-        return written
+        return ids
 
     return answer
 
@@ -424,13 +408,11 @@ def _filled_up(end, filling):
     """Return an answer that writes on until all rows have met an end, with a filling behind it."""
 
     def answer(model, ids, max_new_tokens):
-        caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
-        fed, is_done = ids, torch.zeros(len(ids), 1, dtype=torch.bool)
-        for _ in range(max_new_tokens):
-            fed = model(fed, caches=caches)[:, -1:].argmax(-1)
-            fed = fed.masked_fill(is_done, filling)
-            is_done = is_done | (fed == end)
-            ids = torch.cat([ids, fed], dim=1)
+        is_done = torch.zeros(len(ids), 1, dtype=torch.bool)
+        for new in _tokens(model, ids, max_new_tokens):
+            column = new.masked_fill(is_done, filling)
+            is_done = is_done | (column == end)
+            ids = torch.cat([ids, column], dim=1)
         return ids
 
     return answer
@@ -444,12 +426,10 @@ ENDS = (
     lambda new: (new == 0).any(),
     lambda new: new[0, 0] == 0,
 )
-for stopped in (
-    *(_ended_by(is_end, is_kept=True) for is_end in ENDS),
-    *(_ended_by(is_end, is_kept=False) for is_end in ENDS),
+generate.mistake(
+    "stops-early",
+    "No token ends a text here: each row gets all its tokens. Which token does yours wait for?",
+)(
+    *(_ended_by(is_end, is_kept=kept) for kept in (True, False) for is_end in ENDS),
     *(_filled_up(end, filling) for end, filling in ((2, 2), (0, 0), (2, 0))),
-):
-    generate.mistake(
-        "stops-early",
-        "No token ends a text here: each row gets all its tokens. Which token does yours wait for?",
-    )(stopped)
+)

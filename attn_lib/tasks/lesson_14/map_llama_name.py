@@ -295,33 +295,33 @@ def _replaced(*pairs):
     return answer
 
 
-BLOCKS, BLOCKS_POINT = ("blk", "blocks"), ("blk.", "blocks.")
+BLOCKS = ("blk", "blocks"), ("blk.", "blocks.")
+EMBEDDING = ("token_embd", "embed")
 NORMS = ("attn_norm", "norm1"), ("ffn_norm", "norm2"), ("output_norm", "norm")
 LAYERS = (
     ("attn_q", "attn.q_proj"), ("attn_k", "attn.k_proj"), ("attn_v", "attn.v_proj"),
     ("attn_output", "attn.o_proj"), ("ffn_gate", "ff.gate_proj"), ("ffn_up", "ff.up_proj"),
     ("ffn_down", "ff.down_proj"),
 )  # fmt: skip
-EMBEDDING = ("token_embd", "embed")
 
-for blocks in (BLOCKS, BLOCKS_POINT):
-    map_llama_name.mistake(
-        "replaced-without-looking",
-        "`replace` changes what it finds, and says nothing about the rest. What comes out for a name that is not "
-        "known, and who notices?",
-    )(_replaced(blocks, EMBEDDING, *NORMS, *LAYERS))
-for pairs in (
-    (BLOCKS, EMBEDDING, *LAYERS, ("output", "o_proj"), *NORMS),
-    (BLOCKS, EMBEDDING, ("output", "o_proj"), *NORMS, *LAYERS),
-    (BLOCKS, EMBEDDING, ("attn_", "attn."), ("ffn_", "ff."), ("attn.norm", "norm1"), ("ff.norm", "norm2"),
-     ("output", "o_proj"), ("_norm", ""), (".q.", ".q_proj."), (".k.", ".k_proj."), (".v.", ".v_proj."),
-     ("gate", "gate_proj"), ("up", "up_proj"), ("down", "down_proj")),
-):  # fmt: skip
-    map_llama_name.mistake(
-        "replaced-inside-another-word",
-        "One name can stand inside of another one: `output` is in `attn_output` and in `output_norm`. Which "
-        "names does each of your replacements meet? Words between points are safer.",
-    )(_replaced(*pairs))
+map_llama_name.mistake(
+    "replaced-without-looking",
+    "`replace` changes what it finds, and says nothing about the rest. What comes out for a name that is not "
+    "known, and who notices?",
+)(*(_replaced(blocks, EMBEDDING, *NORMS, *LAYERS) for blocks in BLOCKS))
+map_llama_name.mistake(
+    "replaced-inside-another-word",
+    "One name can stand inside of another one: `output` is in `attn_output` and in `output_norm`. Which "
+    "names does each of your replacements meet? Words between points are safer.",
+)(
+    _replaced(BLOCKS[0], EMBEDDING, *LAYERS, ("output", "o_proj"), *NORMS),
+    _replaced(BLOCKS[0], EMBEDDING, ("output", "o_proj"), *NORMS, *LAYERS),
+    _replaced(
+        BLOCKS[0], EMBEDDING, ("attn_", "attn."), ("ffn_", "ff."), ("attn.norm", "norm1"), ("ff.norm", "norm2"),
+        ("output", "o_proj"), ("_norm", ""), (".q.", ".q_proj."), (".k.", ".k_proj."), (".v.", ".v_proj."),
+        ("gate", "gate_proj"), ("up", "up_proj"), ("down", "down_proj"),
+    ),
+)  # fmt: skip
 
 
 def _replaced_or_refused(*pairs):
@@ -336,12 +336,11 @@ def _replaced_or_refused(*pairs):
     return answer
 
 
-for blocks in (BLOCKS, BLOCKS_POINT):
-    map_llama_name.mistake(
-        "replaced-without-looking",
-        "A name that has changed is not yet a name that you know. Which part of this one was replaced, and which "
-        "was never looked at?",
-    )(_replaced_or_refused(blocks, EMBEDDING, *NORMS, *LAYERS))
+map_llama_name.mistake(
+    "replaced-without-looking",
+    "A name that has changed is not yet a name that you know. Which part of this one was replaced, and which "
+    "was never looked at?",
+)(*(_replaced_or_refused(blocks, EMBEDDING, *NORMS, *LAYERS) for blocks in BLOCKS))
 
 
 def _matched(match, pattern):
@@ -361,37 +360,35 @@ def _matched(match, pattern):
     return answer
 
 
-LINE_BREAK = (
+map_llama_name.mistake(
     "line-break-after-it",
     "In a pattern, `$` also fits before a line break at the end. What fits at the very end only?",
-)
-ANY_SIGN = (
+)(_matched(re.match, r"blk\.(\d+)\.PART\.weight$"))
+map_llama_name.mistake(
     "point-is-any-sign",
     "In a pattern, a point stands for any sign. How do you write one that is a point?",
+)(
+    _matched(re.fullmatch, r"blk.(\d+).PART.weight"),
+    _matched(re.match, r"blk.(\d+).PART.weight$"),
+    _matched(re.match, r"blk.(\d+).PART.weight"),
 )
-BEGINNING = (
+map_llama_name.mistake(
     "not-all-words-read",
     "`match` looks at the beginning of a name only. What may come after it in yours?",
-)
-ANYWHERE = (
+)(_matched(re.match, r"blk\.(\d+)\.PART\.weight"))
+map_llama_name.mistake(
     "not-all-words-read",
     "`search` finds a pattern anywhere in a name. What may come before and after it in yours?",
+)(
+    _matched(re.search, r"blk\.(\d+)\.PART\.weight"),
+    _matched(re.search, r"blk\.(\d+)\.PART\.weight$"),
 )
-NO_NUMBER = (
+map_llama_name.mistake(
     "not-all-words-read",
     "The number of a block is digits. What else fits in its place in your pattern?",
+)(
+    *(
+        _matched(re.fullmatch, rf"blk\.({number})\.PART\.weight")
+        for number in (r"\d*", r"\w+", "[^.]+", ".+")
+    )
 )
-for mistake, match, pattern in (
-    (LINE_BREAK, re.match, r"blk\.(\d+)\.PART\.weight$"),
-    (ANY_SIGN, re.fullmatch, r"blk.(\d+).PART.weight"),
-    (ANY_SIGN, re.match, r"blk.(\d+).PART.weight$"),
-    (ANY_SIGN, re.match, r"blk.(\d+).PART.weight"),
-    (BEGINNING, re.match, r"blk\.(\d+)\.PART\.weight"),
-    (ANYWHERE, re.search, r"blk\.(\d+)\.PART\.weight"),
-    (ANYWHERE, re.search, r"blk\.(\d+)\.PART\.weight$"),
-    (NO_NUMBER, re.fullmatch, r"blk\.(\d*)\.PART\.weight"),
-    (NO_NUMBER, re.fullmatch, r"blk\.(\w+)\.PART\.weight"),
-    (NO_NUMBER, re.fullmatch, r"blk\.([^.]+)\.PART\.weight"),
-    (NO_NUMBER, re.fullmatch, r"blk\.(.+)\.PART\.weight"),
-):
-    map_llama_name.mistake(*mistake)(_matched(match, pattern))

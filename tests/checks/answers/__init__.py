@@ -1,4 +1,4 @@
-"""What the tests know of a task beyond its rows: one module for each task, named after it."""
+"""Right and wrong answers that no row makes: one module for each task, named after it."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -71,7 +71,7 @@ class Answers:
 
 
 def answers_to(name: str) -> Answers:
-    """Return what the tests know of a task; of one that repairs an answer, what they know of that."""
+    """Return the answers to a task; for one that repairs an answer, those to the task that it answers."""
     return import_module(f"tests.checks.answers.{find_task(name).repairs or name}").answers
 
 

@@ -22,7 +22,7 @@ answers = Answers(
 
 
 def want(q, k, v, mask):
-    """What is right, written as in lesson 02."""
+    """Compute attention as in lesson 02."""
     scores = q.double() @ k.double().mT / q.shape[-1] ** 0.5
     forbidden = torch.zeros(scores.shape[-2:], dtype=torch.bool) if mask is None else ~mask
     weights = scores.masked_fill(forbidden, -torch.inf).softmax(-1)
@@ -77,7 +77,7 @@ def gradients_beside_the_right_ones(implementation):
 
 @answers.wrong
 def is_close_to_pytorch(implementation):
-    """What most people write first."""
+    """The test that most people write first."""
     q, k, v, _ = inputs(2, 2, 4, 4, 8, 8)
     assert torch.allclose(
         implementation(q, k, v), F.scaled_dot_product_attention(q, k, v), atol=1e-5
