@@ -359,14 +359,12 @@ load_checkpoint.mistake(
     "Which function wrote this file? `torch.load` reads what `torch.save` writes.",
 )(torch.load, _kept_under("state"))
 load_checkpoint.mistake(
-    "file-removed",
-    "Whose file is it? Who may still want what is left of it?",
+    "file-removed", "Whose file is it? Who may still want what is left of it?"
 )(_removes_what_is_damaged)
 load_checkpoint.mistake(
     "errors-swallowed",
     "Somebody loads a damaged file with your function. How do they notice?",
 )(*(_or_else(lambda path, got=got: got) for got in (({}, {}), (None, None), None)))
 load_checkpoint.mistake(
-    "another-error",
-    "Which kind of error was asked for, and which do you raise?",
+    "another-error", "Which kind of error was asked for, and which do you raise?"
 )(*map(_raised_as, (RuntimeError, KeyError, OSError, AssertionError, Exception)))

@@ -11,7 +11,7 @@ answers = Answers(
             "weights @ values",
             "(values.T @ weights.T).T",
             "torch.tensordot(weights, values, 1)",
-        ],
+        ]
     ),
 )
 
