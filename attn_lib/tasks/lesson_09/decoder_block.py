@@ -180,7 +180,6 @@ The context is read as it comes. Which of your norms does it meet, and whose num
 Who asks, and who is read? The block has one vector for each word of x, as many as come in.
     queries-from-the-context  read = self.cross_attn(context, normed2, context_mask=context_mask)
     queries-from-the-context  read = self.cross_attn(context, normed2)
-    queries-from-the-context  read = self.cross_attn.attend(context, *self.cross_attn.keys_values(normed2))
 What does the second attention read: x, or the context? Change the context: does the output move?
     context-not-read  read = self.cross_attn(normed2, normed2)
     context-not-read  read = self.cross_attn(normed2, middle)

@@ -241,7 +241,6 @@ Do you raise the error, or return it?
     error-returned  is_known = True ; ours = _ if (is_outside or is_inside) and is_weight else ValueError(name) ; path = outside[words[0]] if is_outside else f"{block}.{number}.{parts[words[2]]}" if is_inside else "" ; number = words[1] if len(words) > 1 else ""
 Is that name in the table, or have you made it from parts of two others?
     not-in-the-table  parts = {**norms, **{f"{a}_{b}": f"{c}.{d}_proj" for a, c in (("attn", "attn"), ("ffn", "ff")) for b, d in (("q", "q"), ("k", "k"), ("v", "v"), ("output", "o"), ("gate", "gate"), ("up", "up"), ("down", "down"))}}
-    not-in-the-table  parts = {**norms, **{f"{a}_{b}": f"{c}.{b}_proj" for a, c in (("attn", "attn"), ("ffn", "ff")) for b in ("q", "k", "v", "gate", "up", "down")}, "attn_output": "attn.o_proj"}
     not-in-the-table  parts = {**_, **outside}
 Has our model a head of its own? Look for `output.weight` in the table.
     head-added  outside = {"token_embd": "embed", "output_norm": "norm", "output": "lm_head"}
@@ -279,7 +278,6 @@ Are these words whole? Does yours only look at how they begin or end?
     word-begins-or-ends-so  is_numbered = len(words) == 4 and words[0].startswith("blk") and words[1].isdigit()
 What do you return: the text of one name?
     no-text-returned  ours = (_,)
-    no-text-returned  ours = [_]
     no-text-returned  ours = words
 """)
 
