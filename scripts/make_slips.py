@@ -9,7 +9,7 @@ from pathlib import Path
 from attn_lib.checks import tasks
 from attn_lib.checks.mistakes import known
 from attn_lib.checks.rows import expanded, filled, lines_of
-from attn_lib.checks.slips import SHARED
+from attn_lib.checks.shared_mistakes import SHARED
 from attn_lib.checks.task import Mistake, Task, find_task
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -2,7 +2,7 @@
 
 from attn_lib.checks import tasks
 from attn_lib.checks.mistakes import known
-from attn_lib.checks.slips import SHARED
+from attn_lib.checks.shared_mistakes import SHARED
 from scripts.make_slips import pages
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from attn_lib.checks.judge import judge
 from attn_lib.checks.mistakes import known
 from attn_lib.checks.rows import NAMES
-from attn_lib.checks.slips import SHARED
+from attn_lib.checks.shared_mistakes import SHARED
 from attn_lib.checks.task import find_task, tasks
 
 

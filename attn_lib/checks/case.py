@@ -1,4 +1,4 @@
-"""What a case is: one input of a task, and how an answer is called on it."""
+"""A case: one input of a task, and the call of an answer on it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Wrong(Exception):
 
 
 class Result(NamedTuple):
-    """What a module returned, with the parameters whose gradients are compared too."""
+    """The value that a module returned, with the parameters whose gradients are compared too."""
 
     value: Any
     parameters: dict[str, Tensor]

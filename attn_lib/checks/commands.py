@@ -1,4 +1,4 @@
-"""What a learner calls: `check`, `hint`, `progress`, `mine`; and `grade` for the grader."""
+"""The functions that a learner calls: `check`, `hint`, `progress`, `mine`; and `grade` for the grader."""
 
 import ast
 import html

@@ -22,7 +22,7 @@ MANY_DIGITS = 10**100
 
 @dataclass
 class Difference:
-    """Where and how an answer differs; `expected` and `actual` are the 2-D slice it is seen in."""
+    """A difference from the right answer; `expected` and `actual` are the 2-D slice it is seen in."""
 
     # A text, or what makes it: of most differences nobody reads it.
     say: str | Callable[[], str]

@@ -46,7 +46,7 @@ def judge_inputs_and_gradients(
 
 
 def _mistake(outcome: Outcome) -> tuple[str, str] | None:
-    """An error is asked about by its words; a gradient that is missing, or finite and wrong, was cut off."""
+    """Return the mistake behind an error or a gradient: missing or finite and wrong, it was cut off."""
     if outcome.error is not None:
         return question_about(outcome.error)
     finite = all(g is None or _is_finite(g) for g in outcome.gradients.values())
@@ -78,7 +78,7 @@ def _gradient_difference(
             if not (gradient.abs() > GRADIENT_TOLERANCE * scale).any():
                 continue
             return Difference(f"The values are right, but no gradient reaches `{label}`.")
-        # From another process, it can be anything; compared with nothing, all of it agrees.
+        # From another process, it can have any shape: an empty one would agree with everything.
         alike = mine.shape == gradient.shape and mine.dtype == gradient.dtype
         tolerance = case.tolerance or GRADIENT_TOLERANCE
         if not alike or not agreeing(gradient, mine, tolerance, scale).all():

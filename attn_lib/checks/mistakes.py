@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache
 
 from attn_lib.checks.rows import Variants, expanded, names_read, written_otherwise
-from attn_lib.checks.slips import SHARED
+from attn_lib.checks.shared_mistakes import SHARED
 from attn_lib.checks.task import Mistake, Task, find_task
 
 

@@ -1,4 +1,4 @@
-"""How a module is run: built, given parameters by name, and called."""
+"""Run a module: build it, give it parameters by name, and call it."""
 
 import zlib
 from collections.abc import Callable

@@ -38,7 +38,7 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True)
 class Raised:
-    """What is kept of an error: words, so that it can travel between processes.
+    """The words that are kept of an error, so that it can travel between processes.
 
     Attributes:
         kind: the error's class, by name, ValueError for every kind of it; the kind of a `Wrong`.
@@ -57,7 +57,7 @@ class Raised:
 
 @dataclass
 class Outcome:
-    """What one call of an answer did."""
+    """The values, gradients, errors and prints of one call of an answer."""
 
     # Tensors or numbers, in the order returned.
     values: list[Any] = field(default_factory=list)

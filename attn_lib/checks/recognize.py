@@ -39,7 +39,7 @@ FEW = 6  # failing inputs, on which a mistake is sought that does not explain ev
 
 @dataclass(frozen=True)
 class Recognized:
-    """What was recognized.
+    """A mistake that was recognized.
 
     Attributes:
         mistake: what the answer does on the input that is to be shown.

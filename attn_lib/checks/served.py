@@ -1,4 +1,4 @@
-"""A function for an answer to call, and not to look into: it runs elsewhere, and only numbers pass.
+"""Serve a function that an answer may call, but not look into: it runs elsewhere, and only numbers pass.
 
 In a notebook, elsewhere is a thread of its own: no mode, no tracing and no tensor subclass of an answer
 reaches it. In the grader it is the judge's process.
@@ -107,7 +107,7 @@ def calls(serves: Serves | None, *, is_ours: bool) -> Iterator[list[Callable[...
         while (question := questions.get()) is not None:
             try:
                 replies.put(serves(*question))
-            except Exception as error:  # who waits for the reply must hear of it
+            except Exception as error:  # the caller waits for a reply
                 replies.put(("", _said(error)))
 
     def asked(given: list[Any], gradient: Tensor | None) -> Reply:

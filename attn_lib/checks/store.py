@@ -1,4 +1,4 @@
-"""Where a learner's progress and passed answers are kept: one JSON file, outside the course folder.
+"""Keep a learner's progress and passed answers: in one JSON file, outside the course folder.
 
 It survives an update of the course. It is written whole to a temporary file that then takes its
 place, under a lock, so that neither a crash nor a second notebook can spoil it.

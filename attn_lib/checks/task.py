@@ -1,4 +1,4 @@
-"""What a task is: a reference, a generator of cases, known mistakes, and hints."""
+"""A task: a reference, a generator of cases, known mistakes, and hints."""
 
 import difflib
 import inspect
@@ -116,7 +116,7 @@ def task(
         hints: graduated, from a nudge to the last step; never the answer.
         returns: a name for each value the answer returns, as the messages call it.
         library: what stands in for a learner's answer in later lessons; None = the reference.
-        without: ids of shared mistakes (see slips.py) that are none in this task.
+        without: ids of shared mistakes (see shared_mistakes.py) that are none in this task.
     """
 
     def register(reference: Callable) -> Task:

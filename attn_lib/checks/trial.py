@@ -37,13 +37,13 @@ class Trial:
         self.module = cache(self._new_module)
 
     def _expected(self, case: int, *, gradients: bool = False) -> Outcome:
-        """What the reference does."""
+        """Run the reference on a case."""
         return observe(self.task.reference, self.cases[case], gradients=gradients)
 
     def _mistaken(
         self, mistakes: tuple[int, ...], case: int, gradients: bool = False
     ) -> Outcome:
-        """What a known mistake does, or two in one answer; to be called within `walled_off`."""
+        """Run a known mistake, or two in one answer, on a case; to be called within `walled_off`."""
         how, answer = self.cases[case], self.known.answer(*mistakes)
         if self.known.mistakes[mistakes[0]].lines and not gradients:
             how = replace(how, run=run_known(how.run))

@@ -1,4 +1,4 @@
-"""What the check says: as text in a terminal, as HTML in a notebook, both from the same parts."""
+"""A verdict: text in a terminal, HTML in a notebook, both from the same parts."""
 
 import html
 import re

@@ -525,14 +525,20 @@ def test_a_difference_shows_what_was_expected_and_what_came(shape):
     assert found.text == text + more * (count > 1)
 
 
+INF, NAN = torch.inf, torch.nan
+ZERO, ONES = torch.zeros(2), torch.ones(2)
+SQUARE = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
+TRUE_FIRST = torch.tensor([True, False, False])
+ORDINARY = "The result should be an ordinary tensor on cpu, but is "
+ONE_VALUE = "It should return one value, but it returned "
+SIZES = "They are whole numbers: is it the shape of a tensor, not the tensor?"
+PARTS = "Is only one of them asked for? Or are they parts of a list: what makes one tensor of it?"
+
+
 @pytest.mark.parametrize(
     ("want", "got", "text"),
     [
-        (
-            torch.zeros(3),
-            torch.zeros(4),
-            "The result should have shape (3,), but has (4,).",
-        ),
+        (ZERO, torch.zeros(3), "The result should have shape (2,), but has (3,)."),
         (
             torch.zeros(2, 3),
             torch.zeros(3, 2),
@@ -540,80 +546,36 @@ def test_a_difference_shows_what_was_expected_and_what_came(shape):
         ),
         (3, 10**99, f"The result should be 3, but is {10**99}."),
         (3, 10**100, "The result should be 3, but is a number of more than 100 digits."),
-    ],
-)
-def test_a_difference_of_sizes_or_of_numbers_is_said(want, got, text):
-    assert compare([want], [got], ("result",)).text == text
-
-
-ODD = {
-    "on device meta": torch.zeros(2, device="meta"),
-    "torch.sparse_coo": torch.zeros(2).to_sparse(),
-    "nested": torch.nested.as_nested_tensor([torch.zeros(2)], layout=torch.jagged),
-}
-
-
-@pytest.mark.parametrize("kind", ODD)
-def test_a_tensor_of_another_kind_is_said_to_be_that(kind):
-    text = f"The result should be an ordinary tensor on cpu, but is {kind}."
-    assert compare([torch.zeros(2)], [ODD[kind]], ("result",)).text == text
-
-
-NAMED = ("output", "weights")
-
-
-@pytest.mark.parametrize(
-    ("want", "got", "names", "text"),
-    [
+        (True, 1, "The result has the right value, but is an int: it should be a bool."),
+        (ZERO, ZERO.to("meta"), f"{ORDINARY}on device meta."),
+        (ZERO, ZERO.to_sparse(), f"{ORDINARY}torch.sparse_coo."),
         (
-            [1, 2],
-            [1],
-            NAMED,
-            "It should return output and weights, but it returned 1 value.",
+            ZERO,
+            torch.nested.as_nested_tensor([ZERO], layout=torch.jagged),
+            f"{ORDINARY}nested.",
         ),
-        ([1], [1, 2], NAMED[:1], "It should return one value, but it returned 2 values."),
+        (1, [1, 2], f"{ONE_VALUE}2 values."),
+        (ONES, [2, 3], f"{ONE_VALUE}2 values. {SIZES}"),
+        (ONES, [ONES[:1], ONES[:1]], f"{ONE_VALUE}2 values. {PARTS}"),
+        (ONES, [ONES, 1.5], f"{ONE_VALUE}2 values."),
+        (ONES, [], f"{ONE_VALUE}0 values."),
+        ([1, 2], [1], "It should return output and weights, but it returned 1 value."),
         (
-            [torch.ones(2)],
-            [2, 3],
-            NAMED[:1],
-            "It should return one value, but it returned 2 values. They are whole numbers: is it the shape of a "
-            "tensor, not the tensor?",
-        ),
-        (
-            [torch.ones(2)],
-            [torch.ones(1), torch.ones(1)],
-            NAMED[:1],
-            "It should return one value, but it returned 2 values. Is only one of them asked for? Or are they "
-            "parts of a list: what makes one tensor of it?",
-        ),
-        (
-            [torch.ones(2)],
-            [torch.ones(2), 1.5],
-            NAMED[:1],
-            "It should return one value, but it returned 2 values.",
-        ),
-        (
-            [torch.ones(2), 1],
+            [ONES, 1],
             [2, 3, 4],
-            NAMED,
             "It should return output and weights, but it returned 3 values.",
         ),
+        ([1, 2], [1, 3], "The weights should be 2, but is 3."),
         (
-            [torch.ones(2)],
-            [],
-            NAMED[:1],
-            "It should return one value, but it returned 0 values.",
-        ),
-        ([1, 2], [1, 3], NAMED, "The weights should be 2, but is 3."),
-        (
-            [True],
-            [1],
-            NAMED[:1],
-            "The result has the right value, but is an int: it should be a bool.",
+            TRUE_FIRST,
+            torch.tensor([True, True, False]),
+            "In the result, at index [1]: expected False, got True. 1 of 3 numbers differs.",
         ),
     ],
 )
-def test_results_are_counted_and_called_by_their_names(want, got, names, text):
+def test_a_difference_of_sizes_of_kinds_or_of_counts_is_said(want, got, text):
+    want, got = (x if isinstance(x, list) else [x] for x in (want, got))
+    names = ("result",) if len(want) == 1 else ("output", "weights")
     assert compare(want, got, names).text == text
 
 
@@ -622,43 +584,29 @@ def test_results_that_a_task_has_no_names_for_are_an_error():
         compare([1, 2], [1, 2], ("output",))
 
 
-def test_booleans_that_differ_are_counted_and_not_measured():
-    want, got = torch.tensor([True, False, False]), torch.tensor([True, True, False])
-    text = "In the result, at index [1]: expected False, got True. 1 of 3 numbers differs."
-    assert compare([want], [got], ("result",)).text == text
-
-
-SQUARE = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
-
-
 @pytest.mark.parametrize(
-    ("got", "clue"),
+    ("want", "got", "clue"),
     [
-        (SQUARE.mT, "Yours is the expected one transposed."),
-        (SQUARE * 1.5, "Each of your numbers is 1.5 times the expected one."),
-        (SQUARE + 0.25, "Each of your numbers is the expected one plus 0.25."),
-        (SQUARE / (SQUARE > 1), "1 of your numbers is nan or inf."),
-        (SQUARE / (SQUARE > 2), "2 of your numbers are nan or inf."),
-        (-SQUARE, "Each of your numbers is -1 times the expected one."),
-        (SQUARE * 1.5 + torch.eye(2) * 5e-4, "is 1.5 times the expected one."),
-        (SQUARE[0] * 0, "by up to 2.0000."),
-        (SQUARE[0] + 1, "Each of your numbers is the expected one plus 1."),
-        (SQUARE.flip(0), "by up to 3.0000."),
+        (SQUARE, SQUARE.mT, " Yours is the expected one transposed."),
+        (SQUARE, SQUARE * 1.5, " Each of your numbers is 1.5 times the expected one."),
+        (SQUARE, SQUARE + 0.25, " Each of your numbers is the expected one plus 0.25."),
+        (SQUARE, SQUARE / (SQUARE > 1), " 1 of your numbers is nan or inf."),
+        (SQUARE, SQUARE / (SQUARE > 2), " 2 of your numbers are nan or inf."),
+        (SQUARE, -SQUARE, " Each of your numbers is -1 times the expected one."),
+        (SQUARE, SQUARE * 1.5 + torch.eye(2) * 5e-4, " is 1.5 times the expected one."),
+        (SQUARE[0], SQUARE[0] * 0, " by up to 2.0000."),
+        (SQUARE[0], SQUARE[0] + 1, " Each of your numbers is the expected one plus 1."),
+        (SQUARE, SQUARE.flip(0), " by up to 3.0000."),
+        # What was expected to be inf is not counted.
+        (
+            torch.tensor([INF, 1.0, 2.0]),
+            torch.tensor([INF, NAN, 2.0]),
+            " 1 of your numbers is nan or inf.",
+        ),
     ],
 )
-def test_a_simple_relation_to_what_was_expected_is_said(got, clue):
-    want = SQUARE if got.ndim == 2 else SQUARE[0]
+def test_a_simple_relation_to_what_was_expected_is_said(want, got, clue):
     assert compare([want], [got], ("result",)).text.endswith(clue)
-
-
-def test_only_numbers_that_became_nan_or_inf_are_counted_as_such():
-    want, got = (
-        torch.tensor([torch.inf, 1.0, 2.0]),
-        torch.tensor([torch.inf, torch.nan, 2.0]),
-    )
-    assert compare([want], [got], ("result",)).text.endswith(
-        " 1 of your numbers is nan or inf."
-    )
 
 
 def test_what_agrees_is_relative_to_the_largest_number_expected():

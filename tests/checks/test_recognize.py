@@ -4,7 +4,7 @@ import math
 import time
 from dataclasses import replace
 from types import SimpleNamespace
-from unittest.mock import Mock
+from unittest.mock import ANY, Mock
 
 import pytest
 import torch
@@ -29,69 +29,61 @@ from attn_lib.checks.recognize import (
 from attn_lib.checks.task import Mistake, find_task
 from attn_lib.smollm2 import OUR_NAMES
 
-
-def test_one_slip_is_named_however_it_is_written():
-    def answer(q, k, v):
-        weights = torch.stack(
-            [torch.softmax(row @ keys.T, -1) for row, keys in zip(q, k, strict=True)]
-        )
-        return weights @ v, weights
-
-    verdict = judge("attention", answer)
-    assert (verdict.mistake, verdict.second) == ("scale-missing", None)
-    assert "waits" not in verdict.message
+ASKED = []
 
 
-def test_a_nan_alone_is_not_taken_for_that_of_a_known_slip():
+def asked(task, mistake, second=ANY, says="", unsaid=None):
+    """Decorate an answer to a task with the mistakes that are named, and words of the message."""
+
+    def add(answer):
+        ASKED.append((task, answer, mistake, second, says, unsaid))
+        return answer
+
+    return add
+
+
+@asked("attention", "scale-missing", None, unsaid="waits")
+def one_slip_is_named_however_it_is_written(q, k, v):
+    weights = torch.stack(
+        [torch.softmax(row @ keys.T, -1) for row, keys in zip(q, k, strict=True)]
+    )
+    return weights @ v, weights
+
+
+@asked("attention_scores", None)
+def a_nan_alone_is_not_taken_for_that_of_a_known_slip(q, k):
     """The logarithm of a negative score is nan; a causal mask puts infinities beside other numbers."""
-    verdict = judge("attention_scores", lambda q, k: (1 + q @ k.mT).log())
-    assert verdict.status == "wrong"
-    assert verdict.mistake is None
+    return (1 + q @ k.mT).log()
 
 
-def test_two_common_slips_are_found_among_many_rows():
-    class Head(attn_lib.SelfAttention):
-        def forward(self, x):
-            q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
-            return (q @ k.mT).softmax(1) @ v
-
-    verdict = judge("SelfAttention", Head)
-    assert (verdict.mistake, verdict.second) == ("softmax-over-queries", "scale-missing")
+@asked("SelfAttention", "softmax-over-queries", "scale-missing")
+class TwoCommonSlipsAreFoundAmongManyRows(attn_lib.SelfAttention):
+    def forward(self, x):
+        q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        return (q @ k.mT).softmax(1) @ v
 
 
-def test_a_lost_gradient_beside_a_slip_is_said_to_wait():
-    def answer(q, k, v):
-        weights = (q @ k.detach().mT).softmax(-1)
-        return weights @ v, weights
-
-    verdict = judge("attention", answer)
-    assert (verdict.mistake, verdict.second) == ("scale-missing", "no-gradient")
+@asked("attention", "scale-missing", "no-gradient")
+def a_lost_gradient_beside_a_slip_is_said_to_wait(q, k, v):
+    weights = (q @ k.detach().mT).softmax(-1)
+    return weights @ v, weights
 
 
-def test_a_slip_that_raises_where_gradients_are_needed_loses_none():
-    def answer(q, k):
-        return torch.from_numpy((q @ k.mT).float().numpy()).to(q)
-
-    verdict = judge("attention_scores", answer)
-    assert (verdict.mistake, verdict.second) == ("scale-missing", None)
+@asked("attention_scores", "scale-missing", None)
+def a_slip_that_raises_where_gradients_are_needed_loses_none(q, k):
+    return torch.from_numpy((q @ k.mT).float().numpy()).to(q)
 
 
-def test_a_lost_gradient_beside_another_dtype_is_said_to_wait():
-    def answer(weights, values):
-        return weights.double() @ values.detach().double()
-
-    verdict = judge("mixture", answer)
-    assert (verdict.mistake, verdict.second) == ("dtype-changed", "no-gradient")
+@asked("mixture", "dtype-changed", "no-gradient")
+def a_lost_gradient_beside_another_dtype_is_said_to_wait(weights, values):
+    return weights.double() @ values.detach().double()
 
 
-def test_a_changed_input_beside_a_slip_is_said_to_wait():
-    def answer(q, k):
-        scores = q @ k.mT
-        q += 1
-        return scores
-
-    verdict = judge("attention_scores", answer)
-    assert (verdict.mistake, verdict.second) == ("scale-missing", "changes-input")
+@asked("attention_scores", "scale-missing", "changes-input")
+def a_changed_input_beside_a_slip_is_said_to_wait(q, k):
+    scores = q @ k.mT
+    q += 1
+    return scores
 
 
 def test_two_slips_at_once_are_both_named_and_one_is_asked_about():
@@ -124,18 +116,14 @@ def test_two_slips_that_are_found_late_are_found_on_a_slow_machine_too(monkeypat
     assert {verdict.mistake, verdict.second} == {"bias-left-in", "transposed-scores"}
 
 
-def test_one_slip_made_twice_is_asked_about_once():
-    def answer(name):
-        """Raise an IndexError for some names, a KeyError for others."""
-        names = {"token_embd.weight": "embed.weight", "output_norm.weight": "norm.weight"}
-        if name in names:
-            return names[name]
-        words = name.split(".")
-        return f"blocks.{words[1]}.{OUR_NAMES[words[2]]}.weight"
-
-    verdict = judge("map_llama_name", answer)
-    assert (verdict.mistake, verdict.second) == ("another-error", None)
-    assert "waits" not in verdict.message
+@asked("map_llama_name", "another-error", None, unsaid="waits")
+def one_slip_made_twice_is_asked_about_once(name):
+    """Raise an IndexError for some names, a KeyError for others."""
+    names = {"token_embd.weight": "embed.weight", "output_norm.weight": "norm.weight"}
+    if name in names:
+        return names[name]
+    words = name.split(".")
+    return f"blocks.{words[1]}.{OUR_NAMES[words[2]]}.weight"
 
 
 def test_a_slip_beside_something_unknown_is_asked_about_with_a_hedge():
@@ -162,21 +150,17 @@ def test_of_another_shape_it_is_asked_where_it_comes_from(mistake, made):
     assert verdict.question.startswith("Print the shape after each line.")
 
 
-def test_of_two_errors_the_one_with_the_same_words_on_the_input_shown_is_named():
+@asked("mean_attention_distance", "distances-of-another-dtype")
+def of_two_errors_the_one_with_the_same_words_on_the_input_shown_is_named(weights):
     """A product of float and long says one thing of two axes, and of three what an einsum says."""
-
-    def answer(weights):
-        places = torch.arange(weights.shape[-1])
-        total = torch.einsum("bhij,ij->h", weights, (places[:, None] - places).abs())
-        return total / (len(weights) * weights.shape[2])
-
-    assert judge("mean_attention_distance", answer).mistake == "distances-of-another-dtype"
+    places = torch.arange(weights.shape[-1])
+    total = torch.einsum("bhij,ij->h", weights, (places[:, None] - places).abs())
+    return total / (len(weights) * weights.shape[2])
 
 
-def test_what_nobody_knows_is_not_asked_about():
-    verdict = judge("attention", lambda q, k, v: (v[:, :1] * 3.25 + q.sum(), q @ k.mT + 7))
-    assert verdict.mistake is None
-    assert verdict.question == ""
+@asked("attention", None)
+def what_nobody_knows_is_not_asked_about(q, k, v):
+    return v[:, :1] * 3.25 + q.sum(), q @ k.mT + 7
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -227,51 +211,40 @@ def test_a_slip_of_another_dtype_is_asked_about_what_is_shown_first():
     assert (verdict.mistake, verdict.second) == ("dtype-changed", "scale-missing")
 
 
-def test_a_matrix_is_named_whatever_operation_made_it():
-    def answer(q, k, v, chunk_size, is_causal=False):
-        scores = torch.einsum("bhld,bhsd->bhls", q, k) / q.shape[-1] ** 0.5
-        if is_causal:
-            scores = torch.where(torch.ones_like(scores).tril() > 0, scores, -torch.inf)
-        return torch.einsum("bhls,bhsd->bhld", scores.softmax(-1), v)
-
-    verdict = judge("chunked_attention", answer)
-    assert (verdict.mistake, verdict.second) == ("full-matrix", None)
-    assert "262,144 numbers" in verdict.message
+@asked("chunked_attention", "full-matrix", None, says="262,144 numbers")
+def a_matrix_is_named_whatever_operation_made_it(q, k, v, chunk_size, is_causal=False):
+    scores = torch.einsum("bhld,bhsd->bhls", q, k) / q.shape[-1] ** 0.5
+    if is_causal:
+        scores = torch.where(torch.ones_like(scores).tril() > 0, scores, -torch.inf)
+    return torch.einsum("bhls,bhsd->bhld", scores.softmax(-1), v)
 
 
-def test_a_mask_that_is_turned_round_is_one_slip_and_empty_rows_are_another():
-    def both(scores, mask):
-        return scores.masked_fill(mask, -torch.inf).softmax(-1)
-
-    def only_the_one_made_up(q, k, v, mask=None):
-        scores = q @ k.mT / q.shape[-1] ** 0.5
-        if mask is None:
-            mask = torch.zeros_like(scores, dtype=torch.bool)
-        return attn_lib.masked_softmax(scores, mask) @ v
-
-    verdict = judge("masked_softmax", both)
-    assert (verdict.mistake, verdict.second) == ("inverted", "full-row-nan")
-    verdict = judge("masked_attention", only_the_one_made_up)
-    assert (verdict.mistake, verdict.second) == ("everything-forbidden", None)
-    assert "waits" not in verdict.message
+@asked("masked_softmax", "inverted", "full-row-nan")
+def a_mask_that_is_turned_round_is_one_slip_and_empty_rows_are_another(scores, mask):
+    return scores.masked_fill(mask, -torch.inf).softmax(-1)
 
 
-def test_a_slip_that_shows_in_numbers_is_asked_about_before_memory():
-    def answer(q, k, v, chunk_size, is_causal=False):
-        scores = q @ k.mT
-        if is_causal:
-            scores = torch.where(torch.ones_like(scores).tril() > 0, scores, -torch.inf)
-        return scores.softmax(-1) @ v
-
-    verdict = judge("chunked_attention", answer)
-    assert (verdict.mistake, verdict.second) == ("scale-missing", "full-matrix")
+@asked("masked_attention", "everything-forbidden", None, unsaid="waits")
+def a_mask_that_is_made_up_the_wrong_way_round_is_one_slip(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is None:
+        mask = torch.zeros_like(scores, dtype=torch.bool)
+    return attn_lib.masked_softmax(scores, mask) @ v
 
 
-def test_the_same_error_in_other_words_proves_nothing():
-    def answer(x, num_heads):
-        raise TypeError("other words")
+@asked("chunked_attention", "scale-missing", "full-matrix")
+def a_slip_that_shows_in_numbers_is_asked_about_before_memory(
+    q, k, v, chunk_size, is_causal=False
+):
+    scores = q @ k.mT
+    if is_causal:
+        scores = torch.where(torch.ones_like(scores).tril() > 0, scores, -torch.inf)
+    return scores.softmax(-1) @ v
 
-    assert judge("repeat_kv", answer).mistake is None
+
+@asked("repeat_kv", None)
+def the_same_error_in_other_words_proves_nothing(x, num_heads):
+    raise TypeError("other words")
 
 
 def test_the_input_shown_has_a_difference_that_can_be_seen():
@@ -306,58 +279,44 @@ def test_a_search_in_vain_ends_soon(name):
     assert time.thread_time() - start < 5
 
 
-def test_of_two_slips_the_one_that_makes_the_number_shown_is_asked_about():
+@asked("sinusoidal_positions", "concatenated", says="second thing")
+def of_two_slips_the_one_that_makes_the_number_shown_is_asked_about(length, d_model):
     """The first wrong number is at position 0: there all angles are 0, however wrong the speeds are."""
-
-    def answer(length, d_model):
-        i = torch.arange(d_model // 2)
-        angles = torch.arange(length)[:, None] * 10000.0 ** (-i / d_model)
-        return torch.cat([angles.sin(), angles.cos()], -1)
-
-    verdict = judge("sinusoidal_positions", answer)
-    assert verdict.mistake == "concatenated"
-    assert "second thing" in verdict.message
+    i = torch.arange(d_model // 2)
+    angles = torch.arange(length)[:, None] * 10000.0 ** (-i / d_model)
+    return torch.cat([angles.sin(), angles.cos()], -1)
 
 
-def test_of_two_slips_in_masks_the_one_that_makes_the_entry_shown_is_asked_about():
+@asked("encoder_decoder_masks", "inverted", says="second thing")
+def of_two_slips_in_masks_the_one_that_makes_the_entry_shown_is_asked_about(
+    src_ids, tgt_ids, pad_id
+):
     """The first wrong entry is one of the encoder's mask, where a triangle in the cross mask is not seen."""
-
-    def answer(src_ids, tgt_ids, pad_id):
-        src, tgt = ((ids == pad_id)[:, None, None] for ids in (src_ids, tgt_ids))
-        S, L = src_ids.shape[1], tgt_ids.shape[1]
-        future = torch.ones(L, max(L, S), dtype=torch.bool).triu(1)
-        return src, tgt | future[:, :L], src | future[:, :S]
-
-    verdict = judge("encoder_decoder_masks", answer)
-    assert verdict.mistake == "inverted"
-    assert "second thing" in verdict.message
+    src, tgt = ((ids == pad_id)[:, None, None] for ids in (src_ids, tgt_ids))
+    S, L = src_ids.shape[1], tgt_ids.shape[1]
+    future = torch.ones(L, max(L, S), dtype=torch.bool).triu(1)
+    return src, tgt | future[:, :L], src | future[:, :S]
 
 
-def test_a_softmax_over_the_queries_is_named_whatever_keeps_nan_out_of_empty_rows():
-    class Answer(attn_lib.CrossAttention):
-        def forward(self, x, context, context_mask=None):
-            (k, v), H = self.keys_values(context), self.num_heads
-            q = self.q_proj(x).unflatten(-1, (H, -1)).transpose(1, 2)
-            mask = torch.ones(1, 1, dtype=bool) if context_mask is None else context_mask
-            mask = mask[:, None, None]
-            empty = ~mask.any(-1, keepdim=True)
-            scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
-            weights = scores.masked_fill(empty, 0.0).softmax(-2).masked_fill(empty, 0.0)
-            return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
-
-    assert judge("CrossAttention", Answer).mistake == "softmax-over-queries"
+@asked("CrossAttention", "softmax-over-queries")
+class SoftmaxOverTheQueriesWithoutNanInEmptyRows(attn_lib.CrossAttention):
+    def forward(self, x, context, context_mask=None):
+        (k, v), H = self.keys_values(context), self.num_heads
+        q = self.q_proj(x).unflatten(-1, (H, -1)).transpose(1, 2)
+        mask = torch.ones(1, 1, dtype=bool) if context_mask is None else context_mask
+        mask = mask[:, None, None]
+        empty = ~mask.any(-1, keepdim=True)
+        scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
+        weights = scores.masked_fill(empty, 0.0).softmax(-2).masked_fill(empty, 0.0)
+        return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
 
 
-def test_a_roll_is_asked_about_what_it_puts_at_the_end():
-    def answer(logits, ids, pad_id):
-        targets = ids.roll(-1, dims=1)
-        losses = F.cross_entropy(logits.mT, targets, reduction="none")
-        real = targets != pad_id
-        return (losses * real).sum() / real.sum().clamp(min=1)
-
-    verdict = judge("next_token_loss", answer)
-    assert verdict.mistake == "shifted-by-a-roll"
-    assert "`roll`" in verdict.message
+@asked("next_token_loss", "shifted-by-a-roll", says="`roll`")
+def a_roll_is_asked_about_what_it_puts_at_the_end(logits, ids, pad_id):
+    targets = ids.roll(-1, dims=1)
+    losses = F.cross_entropy(logits.mT, targets, reduction="none")
+    real = targets != pad_id
+    return (losses * real).sum() / real.sum().clamp(min=1)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.5])
@@ -380,16 +339,25 @@ def test_what_writes_into_x_is_told_what_to_write_instead():
     assert "`x = x + y` makes a new tensor" in judge("PreNormBlock", PreNormBlock).message
 
 
-def test_a_norm_too_many_is_recognized_though_the_task_does_not_name_it():
-    class PreNormBlock(attn_lib.PreNormBlock):
-        def __init__(self, d_model, num_heads, d_ff):
-            super().__init__(d_model, num_heads, d_ff)
-            self.last = nn.LayerNorm(d_model)
+@asked("PreNormBlock", "norm-at-the-end")
+class NormTooManyThoughTheTaskDoesNotNameIt(attn_lib.PreNormBlock):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__(d_model, num_heads, d_ff)
+        self.last = nn.LayerNorm(d_model)
 
-        def forward(self, x, mask=None):
-            return self.last(super().forward(x, mask=mask))
+    def forward(self, x, mask=None):
+        return self.last(super().forward(x, mask=mask))
 
-    assert judge("PreNormBlock", PreNormBlock).mistake == "norm-at-the-end"
+
+@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked[1].__name__)
+def test_an_answer_is_asked_about_its_mistakes(asked):
+    task, answer, mistake, second, says, unsaid = asked
+    verdict = judge(task, answer)
+    assert verdict.status in ("wrong", "error")
+    assert (verdict.mistake, verdict.second) == (mistake, second)
+    assert bool(verdict.question) == bool(mistake)
+    assert says in verdict.message
+    assert unsaid is None or unsaid not in verdict.message
 
 
 NAN, INF = math.nan, math.inf
