@@ -1,4 +1,4 @@
-"""What the instructors' command is asked for: its arguments, and the seed."""
+"""Arguments of the instructors' command, and the seed."""
 
 import argparse
 import contextlib

@@ -1,4 +1,4 @@
-"""What a process gives up for good before it runs a stranger's code: memory, time, and system calls.
+"""Limits that a process sets itself before it runs a stranger's code: memory, time, system calls.
 
 Threads stay possible; further processes, other namespaces, mounts and the like do not. Nor does
 memory that no limit counts, such as that of memfd_create and of System V, or a socket that a network
@@ -19,6 +19,7 @@ MEMORY = 4 << 30  # bytes of address space; torch alone takes 3
 FILE = 16 << 20  # bytes of one file
 CPU = 600  # seconds
 DISK = 64 << 20  # bytes of each folder that can be written; set by what mounts them
+WRITABLE = "/tmp", "/home", "/dev/shm"
 OPEN_FILES = 512  # sockets and pipes hold memory too
 THREADS = 4096  # before Linux 5.14 it counts all of a user's; it does not bind root
 

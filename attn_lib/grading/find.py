@@ -22,9 +22,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from attn_lib.checks import tasks
-from attn_lib.grading.grade import clean
 from attn_lib.grading.names import (
     Owner,
+    clean,
     one_spelling,
     owner_of_file,
     owner_of_folder,

@@ -21,13 +21,12 @@ import sys
 from pathlib import Path
 
 from attn_lib.grading import worker
-from attn_lib.grading.confine import DISK, call, confine
+from attn_lib.grading.confine import DISK, WRITABLE, call, confine
 
 # CLONE_NEW: USER, NS, PID, IPC, NET.
 NEW_NAMESPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x40000000
 READ_ONLY, NO_SETUID, NO_DEVICES, REMOUNT, MOVE = 1, 2, 4, 32, 8192
 BIND = 4096 | 16384  # with what is mounted in it
-WRITABLE = "/tmp", "/home", "/dev/shm"
 FILES = 10_000  # in each
 
 

@@ -1,6 +1,5 @@
 """Grade one submission: a pure function of the file's bytes, the lesson and the seed."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -11,6 +10,7 @@ from attn_lib.checks import Task, Verdict, tasks
 from attn_lib.checks.task import find_task
 from attn_lib.checks.verdict import inline
 from attn_lib.grading.carried import called_by, with_ours
+from attn_lib.grading.names import clean
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 from attn_lib.grading.submission import Unreadable, read_cells
 from attn_lib.grading.submission_judge import Judge
@@ -21,7 +21,7 @@ CARRIED = "error carried forward"
 
 @dataclass(frozen=True)
 class TaskResult:
-    """What one task earned.
+    """The result of one task.
 
     Attributes:
         name: the task's.
@@ -46,7 +46,7 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class Report:
-    """What one submission earned, task by task.
+    """The result of one submission, task by task.
 
     Attributes:
         lesson: its number.
@@ -69,7 +69,7 @@ class Report:
 
     @property
     def max_points(self) -> float:
-        """What the lesson is worth."""
+        """The points of the whole lesson."""
         return sum(task.max_points for task in self.tasks)
 
     def to_json(self) -> dict[str, Any]:
@@ -188,10 +188,8 @@ def _forgiven(result: TaskResult, replaced: list[str]) -> TaskResult:
         f"`{result.name}` has all points: it is right with our {names} in place of yours. "
         "Mend that first."
     )
-    return TaskResult(
-        result.name, CARRIED, result.max_points, result.max_points,
-        message=said, html=f"<p>{inline(said)}</p>",
-    )  # fmt: skip
+    points, markup = result.max_points, f"<p>{inline(said)}</p>"
+    return TaskResult(result.name, CARRIED, points, points, message=said, html=markup)
 
 
 def worth_points(lesson: int) -> list[Task]:
@@ -226,17 +224,3 @@ def _result(verdict: Verdict) -> TaskResult:
         clean(verdict.message),
         clean(verdict._repr_html_()),
     )
-
-
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
-
-
-def clean(text: str) -> str:
-    """Return text that can be written to any file, and is the same on every run.
-
-    Control characters and halves of surrogate pairs become U+FFFD, addresses of objects "0x...". Marks
-    that turn the direction of writing, and could make a line read as another one, are left out.
-    """
-    return _ADDRESS.sub("0x...", _UNPRINTABLE.sub("\ufffd", _TURNS.sub("", text)))

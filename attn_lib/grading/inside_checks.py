@@ -1,4 +1,4 @@
-"""What `from attn_lib.checks import ...` gives inside the sandbox: quiet stand-ins.
+"""Quiet stand-ins for the checks: `from attn_lib.checks import ...` inside the sandbox.
 
 Copied there as `attn_lib/checks/__init__.py`. The judge is outside; here a check says nothing, and
 `mine` gives the library's answers to the tasks of earlier lessons.

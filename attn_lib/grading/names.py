@@ -1,12 +1,10 @@
-"""Whose a file is, from its name and its folders' names, as people and learning platforms write them."""
+"""Names: of a file's owner, as people and learning platforms write them, and as text to be shown."""
 
 import os
 import re
 import unicodedata
 from pathlib import Path
 from typing import NamedTuple
-
-from attn_lib.grading.grade import clean
 
 # Moodle: "Ada Lovelace_77_assignsubmission_file", with or without "_" and a file's name behind it.
 _MOODLE = re.compile(
@@ -20,7 +18,7 @@ _BEFORE_LESSON = re.compile(r"(.+?)[ _-]+\d\d[ _-]+[A-Za-z]")
 
 
 class Owner(NamedTuple):
-    """Whose something is.
+    """The owner of a file or folder.
 
     Attributes:
         name: of the learner, in one spelling; with the platform's number, if there is one.
@@ -67,3 +65,17 @@ def shown(name: str) -> str:
     """Return a file's name as text that can be printed, whatever bytes it consists of."""
     text = clean(os.fsencode(name).decode("utf-8", "backslashreplace"))
     return text.replace("\n", "\ufffd").replace("\t", "\ufffd")
+
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
+
+
+def clean(text: str) -> str:
+    """Return text that can be written to any file, and is the same on every run.
+
+    Control characters and halves of surrogate pairs become U+FFFD, addresses of objects "0x...". Marks
+    that turn the direction of writing, and could make a line read as another one, are left out.
+    """
+    return _ADDRESS.sub("0x...", _UNPRINTABLE.sub("\ufffd", _TURNS.sub("", text)))

@@ -1,4 +1,4 @@
-"""Who is in the class: a CSV of the teacher's own, Canvas's gradebook, or Moodle's grading worksheet."""
+"""Rosters: a CSV of the teacher's own, Canvas's gradebook, or Moodle's grading worksheet."""
 
 import csv
 import io

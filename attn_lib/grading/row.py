@@ -1,4 +1,4 @@
-"""What one learner gets for one lesson: a line of every table."""
+"""A line of every table: the result of one learner for one lesson."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from attn_lib.grading.grade import Report
 
 @dataclass(frozen=True)
 class Row:
-    """What one learner gets for one lesson.
+    """The result of one learner for one lesson.
 
     Attributes:
         learner: the name.
@@ -42,12 +42,12 @@ class Row:
 
     @property
     def points(self) -> float:
-        """What counts: the sum of the tasks, less the penalty; or what was set by hand."""
+        """The points that count: the sum of the tasks, less the penalty; or what was set by hand."""
         if self.set_to is not None:
             return self.set_to
         return round(self.report.points * (1 - self.penalty), 2) if self.report else 0.0
 
     @property
     def max_points(self) -> float | None:
-        """What the lesson is worth, if it is known."""
+        """The points of the lesson, if it is known."""
         return self.report.max_points if self.report else None

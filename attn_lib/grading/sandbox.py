@@ -20,10 +20,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from attn_lib.grading.confine import DISK
+from attn_lib.grading.confine import DISK, WRITABLE
 from attn_lib.grading.visible_course import PACKAGE
 from attn_lib.grading.wire import BadMessage, receive, send
 
+# For submissions, with and without a sandbox; then what is so in a sandbox only.
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "MPLBACKEND": "Agg",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+}
+INSIDE = {
+    "HOME": "/home",
+    "USER": "learner",
+    "PATH": "/usr/bin:/bin",
+    "PYTHONPATH": "/course",
+    "MPLCONFIGDIR": "/tmp",
+    "LANG": "C.UTF-8",
+}
 APART = True  # each worker in namespaces of its own, where the kernel allows it
 START_SECONDS = 120  # for importing torch on a busy machine
 KILL_SECONDS = 10
@@ -67,15 +82,13 @@ def check_sandbox() -> None:
 
 def _bubblewrap(course: Path) -> list[str]:
     """Return the command line up to the program to run inside, for which `course` is /course."""
-    command = [
-        shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        "--clearenv", "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--size", str(DISK), "--tmpfs", "/tmp",
-        "--size", str(DISK), "--tmpfs", "/home", "--size", str(DISK), "--tmpfs", "/dev/shm",
-        "--setenv", "HOME", "/home", "--setenv", "USER", "learner", "--setenv", "PATH", "/usr/bin:/bin",
-        "--setenv", "PYTHONPATH", "/course", "--setenv", "OMP_NUM_THREADS", "1",
-        "--setenv", "MPLCONFIGDIR", "/tmp", "--setenv", "MPLBACKEND", "Agg", "--setenv", "LANG", "C.UTF-8",
-        "--setenv", "PYTHONDONTWRITEBYTECODE", "1", "--setenv", "PYTHONHASHSEED", "0",
-    ]  # fmt: skip
+    command = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent"]
+    command += ["--new-session", "--cap-drop", "ALL", "--clearenv"]
+    command += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    for folder in WRITABLE:
+        command += ["--size", str(DISK), "--tmpfs", folder]
+    for name, value in (ENVIRONMENT | INSIDE).items():
+        command += ["--setenv", name, value]
     if os.getuid() == 0:
         command += ["--unshare-user", "--uid", "1000", "--gid", "1000"]
     for path in ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives"):
@@ -93,9 +106,8 @@ def _bubblewrap(course: Path) -> list[str]:
         for part in (part for prefix in prefixes for part in _parts(Path(prefix))):
             if part.is_relative_to(secret):  # a virtual environment in the course's folder
                 command += ["--ro-bind", str(part), str(part)]
-    return [
-        *command, "--ro-bind", str(course), "/course", "--remount-ro", "/", "--chdir", "/tmp"
-    ]  # fmt: skip
+    command += ["--ro-bind", str(course), "/course"]
+    return [*command, "--remount-ro", "/", "--chdir", "/tmp"]
 
 
 def _secrets(shown: list[Path]) -> list[Path]:
@@ -136,10 +148,10 @@ class ForkServer:
         if unsafe or not APART:
             program.append("--together")
         if unsafe:
-            environment = {
-                "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(course), "HOME": str(course),
-                "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0",
-            }  # fmt: skip
+            own = {"PATH": os.environ.get("PATH", "")}
+            environment = (
+                ENVIRONMENT | own | dict.fromkeys(("HOME", "PYTHONPATH"), str(course))
+            )
         else:
             program = [*_bubblewrap(course), *program]
         self._process = subprocess.Popen(

@@ -43,7 +43,7 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class Notebook:
-    """What grading needs of a notebook.
+    """The parts of a notebook that are graded.
 
     Attributes:
         cells: the Python source of each code cell, in order.

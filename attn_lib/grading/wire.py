@@ -34,7 +34,7 @@ DTYPES = {
 
 
 class BadMessage(ValueError):
-    """What came is not a message, or larger than one may be."""
+    """Bytes that are no message, or a larger one than may be."""
 
 
 class Odd:
@@ -50,13 +50,13 @@ def odd(kind: str) -> Odd:
 
 
 class Reader(Protocol):
-    """What messages are read from: a file, or a socket with a deadline."""
+    """A source of messages: a file, or a socket with a deadline."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 class Writer(Protocol):
-    """What messages are written to."""
+    """A receiver of messages."""
 
     def write(self, data: bytes, /) -> Any: ...
     def flush(self) -> None: ...

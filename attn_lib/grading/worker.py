@@ -72,7 +72,7 @@ class Notebook:
 
 
 class Nothing:
-    """Stands for what there is none of: every attribute is like it, and a call gives None."""
+    """A stand-in for what a notebook may ask for and is not here: a call gives None."""
 
     def __getattr__(self, name: str) -> Any:
         return Nothing()
@@ -82,7 +82,7 @@ class Nothing:
 
 
 class Shell(Nothing):
-    """What `get_ipython()` gives: magics do nothing, but those around ordinary code run it."""
+    """The result of `get_ipython()`: magics do nothing, but those around ordinary code run it."""
 
     def __init__(self, notebook: Notebook):
         self.notebook = notebook

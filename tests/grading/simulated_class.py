@@ -116,21 +116,21 @@ def spoiled(lesson: int, wrong: dict[str, str]) -> bytes:
     return packed([apart, *wrong.values()])
 
 
+def in_format_3(cells: list[str]) -> bytes:
+    """Return a notebook as old programs wrote it."""
+    made = [{"cell_type": "code", "language": "python", "input": c} for c in cells]
+    whole = {"nbformat": 3, "metadata": {}, "worksheets": [{"cells": made}]}
+    return json.dumps(whole).encode()
+
+
 DISGUISES = (
-    lambda cells: packed(cells),
+    packed,
+    in_format_3,
     lambda cells: packed(["%matplotlib inline\n!pip install nothing", *cells, "progress?"]),
-    lambda cells: packed(["import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()", *cells]),
     lambda cells: packed([*cells, "1 / 0", "def broken(:", "import no_such_module"]),
-    lambda cells: packed([f"%%time\n{c}" if c.startswith("def ") else c for c in cells]),
     lambda cells: packed(["\n\n".join(cells)]),  # all in one cell
-    lambda cells: packed([c for c in cells if not c.startswith("check(")]),
-    lambda cells: packed(cells, metadata={"big": ["x" * 1000] * 3000}),
     lambda cells: packed(cells).decode().encode("utf-16"),
-    lambda cells: json.dumps(
-        {"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [
-            {"cell_type": "code", "language": "python", "input": c, "outputs": []} for c in cells]}]}
-    ).encode(),
-)  # fmt: skip
+)
 
 
 def right(rng: random.Random) -> Iterator[Learner]:
@@ -143,38 +143,16 @@ def right(rng: random.Random) -> Iterator[Learner]:
             yield Learner("right", {"My Notebook (1).ipynb": data}, lesson, points, points)
 
 
-PERTURB = """
-import torch
-
-def _perturbed(value):
-    if isinstance(value, torch.Tensor):
-        return ~value if value.dtype == torch.bool else value + 1
-    if isinstance(value, (int, float)):
-        return value + 1
-    return type(value)(map(_perturbed, value)) if type(value) in (tuple, list) else None
-
-def _perturb(right):
-    if isinstance(right, type):
-        class Wrong(right):
-            def forward(self, *args, **kwargs):
-                return _perturbed(super().forward(*args, **kwargs))
-        return Wrong
-    return lambda *args, **kwargs: _perturbed(right(*args, **kwargs))
-"""
-
-
 def partly(rng: random.Random) -> Iterator[Learner]:
-    """Some tasks right, some not begun, some wrong in every number, some that raise."""
+    """Some tasks right, some not begun, some without a result, some that raise."""
     while True:
         lesson = rng.choice(LESSONS)
         wrong, points = {}, 0.0
         for task in worth_points(lesson):
-            # A test returns nothing that could be perturbed.
-            perturbed = "lambda *a: None" if task.score else f"_perturb({task.name})"
-            code = rng.choice(("", "", "...", perturbed, "lambda *a, **k: 1 / 0"))
+            code = rng.choice(("", "", "...", "lambda *a: None", "lambda *a, **k: 1 / 0"))
             points += 0 if code else task.points
             if code:
-                wrong[task.name] = f"{PERTURB}\n{task.name} = {code}"
+                wrong[task.name] = f"{task.name} = {code}"
         files = {f"{lesson:02}_exercise.ipynb": spoiled(lesson, wrong)}
         yield Learner("partly right", files, lesson, points, points)
 
@@ -210,28 +188,6 @@ def mistaken(rng: random.Random) -> Iterator[Learner]:
         named = {task.name: mistake}
         files = {"x.ipynb": spoiled(task.lesson, {task.name: code})}
         yield Learner("known mistake", files, task.lesson, least, most, named)
-
-
-CALLED = (
-    "stable_softmax", "attention_scores", "attention", "causal_mask", "masked_softmax", "split_heads",
-    "merge_heads", "MultiHeadAttention", "repeat_kv", "grouped_query_attention", "apply_rope",
-    "online_softmax_step",
-)  # fmt: skip
-
-
-def carried(rng: random.Random) -> Iterator[Learner]:
-    """One known mistake in an answer that others call; it costs its own task only."""
-    for task, mistake, code in mistakes(rng):
-        if task.name in CALLED:
-            cells = answered(task.lesson)
-            defined = re.compile(rf"^(def|class) {task.name}\b", re.MULTILINE)
-            [place] = [n for n, cell in enumerate(cells) if defined.search(cell)]
-            points = most_of(task.lesson) - task.points
-            files = {"x.ipynb": packed([*cells[: place + 1], code, *cells[place + 1 :]])}
-            named = {task.name: mistake}
-            yield Learner(
-                "mistake in what is called", files, task.lesson, points, points, named
-            )
 
 
 def untouched(rng: random.Random) -> Iterator[Learner]:
@@ -284,9 +240,13 @@ def make(count: int, port: int = 9) -> list[Learner]:
     """Return a class: a quarter hostile, a quarter right, the others in between; in any order."""
     rng = random.Random(f"a class of {count}")
     shares = {
-        hostile(rng, port): 0.25, right(rng): 0.25, partly(rng): 0.2, mistaken(rng): 0.1,
-        carried(rng): 0.05, strange(rng): 0.1, untouched(rng): 0.05,
-    }  # fmt: skip
+        hostile(rng, port): 0.25,
+        right(rng): 0.25,
+        partly(rng): 0.2,
+        mistaken(rng): 0.15,
+        strange(rng): 0.1,
+        untouched(rng): 0.05,
+    }
     learners = [
         learner
         for kind, share in shares.items()

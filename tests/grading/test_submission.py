@@ -10,7 +10,8 @@ import nbformat
 import pytest
 
 from attn_lib.grading import submission
-from attn_lib.grading.grade import Report, clean, grade_submission
+from attn_lib.grading.grade import Report, grade_submission
+from attn_lib.grading.names import clean
 from attn_lib.grading.submission import Unreadable, read_cells, read_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
