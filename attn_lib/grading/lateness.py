@@ -19,7 +19,7 @@ _MOODLE_COLUMN = "Last modified (submission)"
 
 @dataclass(frozen=True)
 class Deadline:
-    """When work is due.
+    """The time when work is due, and the cost of each day after it.
 
     Attributes:
         time: with its time zone.

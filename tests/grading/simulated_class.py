@@ -199,7 +199,7 @@ def untouched(rng: random.Random) -> Iterator[Learner]:
 
 
 def strange(rng: random.Random) -> Iterator[Learner]:
-    """What is no notebook, and two notebooks for one exercise."""
+    """Files that are no notebooks, and two notebooks for one exercise."""
     lesson, full = 1, most_of(1)
     good = packed(answered(1))
     broken = {

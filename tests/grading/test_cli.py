@@ -48,10 +48,16 @@ def graded_without_running(monkeypatch):
     monkeypatch.setattr(command, "check_sandbox", lambda: None)
 
 
+@pytest.fixture
+def grade(tmp_path, graded_without_running):
+    """Run the command on a class of one, with more arguments; return its exit status."""
+    command = ["grade", class_of(tmp_path / "class", ONE), "--out", tmp_path / "out"]
+    return lambda *more: main([str(part) for part in (*command, *more)])
+
+
 def lines_of(out):
-    return list(
-        csv.DictReader((out / "grades.csv").read_text(encoding="utf-8").splitlines())
-    )
+    text = (out / "grades.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
 
 
 @pytest.mark.parametrize("arguments", [[], ["grade"], ["release"], ["doctor"]], ids=str)
@@ -144,31 +150,20 @@ def test_unsafe_is_said_loudly_and_grades_without_bubblewrap(tmp_path, monkeypat
     assert (line["learner"], line["total"]) == ("ada", "2")
 
 
-@pytest.mark.usefixtures("graded_without_running")
-def test_the_seed_is_drawn_once_and_kept(tmp_path, capsys, monkeypatch):
-    arguments = [
-        "grade",
-        str(class_of(tmp_path / "class", ONE)),
-        "--out",
-        str(tmp_path / "out"),
-    ]
-
-    def seed():
-        assert main(arguments) == 0
-        return json.loads((tmp_path / "out/grades.json").read_text(encoding="utf-8"))[
-            "seed"
-        ]
+def test_the_seed_is_drawn_once_and_kept(grade, tmp_path, capsys, monkeypatch):
+    def seed(*more):
+        assert grade(*more) == 0
+        return json.loads((tmp_path / "out/grades.json").read_bytes())["seed"]
 
     first = seed()
     assert seed() == first
     assert f"seed {first}" in capsys.readouterr().out
     monkeypatch.setenv(SEED, "my seed")
-    assert main(arguments) == 1
+    assert grade() == 1
     assert SEED in capsys.readouterr().err
     monkeypatch.setenv(SEED, "12")
     assert seed() == 12
-    arguments += ["--seed", "11"]
-    assert seed() == 11
+    assert seed("--seed", "11") == 11
     assert (tmp_path / "out").stat().st_mode & 0o077 == 0
 
 
@@ -182,14 +177,10 @@ def test_results_inside_of_the_class_are_no_submission(tmp_path):
     )
 
 
-@pytest.mark.usefixtures("graded_without_running")
-def test_a_run_that_has_to_wait_leaves_the_seed_of_the_other_alone(tmp_path, capsys):
-    arguments = [
-        "grade", str(class_of(tmp_path / "class", ONE)), "--out", str(tmp_path / "out"),
-    ]  # fmt: skip
-    assert main([*arguments, "--seed", "11"]) == 0
+def test_a_run_that_has_to_wait_leaves_the_seed_of_the_other_alone(grade, tmp_path, capsys):
+    assert grade("--seed", "11") == 0
     with FileLock(tmp_path / "out/.lock"):
-        assert main([*arguments, "--seed", "12"]) == 1
+        assert grade("--seed", "12") == 1
     assert "Another run" in capsys.readouterr().err
     assert (tmp_path / "out/seed.txt").read_text() == "11\n"
 
@@ -240,21 +231,19 @@ def test_the_documented_options_do_what_is_said(tmp_path, monkeypatch, capsys):
     assert "100% of the points are lost" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("graded_without_running")
-def test_what_does_not_fit_together_is_refused(tmp_path, capsys):
-    folder, out = class_of(tmp_path / "class", ONE), tmp_path / "out"
-    arguments = ["grade", str(folder), "--out", str(out)]
+def test_what_does_not_fit_together_is_refused(grade, tmp_path, capsys):
     (tmp_path / "moodle.csv").write_text(MOODLE, encoding="utf-8")
-    assert main([*arguments, "--roster", str(tmp_path / "moodle.csv")]) == 1
+    assert grade("--roster", tmp_path / "moodle.csv") == 1
     assert "add --lesson" in capsys.readouterr().err
-    assert main([*arguments, "--late-penalty", "10"]) == 1
+    assert grade("--late-penalty", "10") == 1
     assert "needs a --deadline" in capsys.readouterr().err
-    assert main(arguments) == 0
-    (out / "overrides.csv").write_text("learner,lesson,task,points,reason\neve,1,,1,\n")
-    assert main(arguments) == 1
+    assert grade() == 0
+    overrides = tmp_path / "out/overrides.csv"
+    overrides.write_text("learner,lesson,task,points,reason\neve,1,,1,\n")
+    assert grade() == 1
     assert "line 2: nobody called eve" in capsys.readouterr().err
-    (out / "overrides.csv").write_text("learner,lesson,task,points,reason\neve,2,,1,\n")
-    assert main([*arguments, "--lesson", "1"]) == 0  # it is about another lesson
+    overrides.write_text("learner,lesson,task,points,reason\neve,2,,1,\n")
+    assert grade("--lesson", "1") == 0  # it is about another lesson
 
 
 @pytest.mark.usefixtures("graded_without_running")
@@ -285,46 +274,32 @@ def test_nothing_to_grade_is_an_error(tmp_path, capsys):
     assert "Nothing was handed in" in said
 
 
-@pytest.mark.usefixtures("graded_without_running")
-def test_what_fails_here_has_an_exit_status_of_its_own(tmp_path, monkeypatch, capsys):
+def test_what_fails_here_has_an_exit_status_of_its_own(grade, monkeypatch, capsys):
     def full(*arguments):
         raise OSError(28, "No space left on device", "there")
 
-    folder = class_of(tmp_path / "class", ONE)
-    arguments = ["grade", str(folder), "--out", str(tmp_path / "out"), "--seed", "1"]
-    with monkeypatch.context() as patch:
-        patch.setattr("attn_lib.grading.batch.read", full)
-        assert main(arguments) == 3
-        assert "run the same command again" in capsys.readouterr().err
-    with monkeypatch.context() as patch:
-        patch.setattr(command, "write_reports", full)
-        assert main(arguments) == 1
-        assert "there: No space left on device" in capsys.readouterr().err
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            command, "write_reports", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt)
-        )
-        assert main(arguments) == 130
-        assert "The same command goes on from here" in capsys.readouterr().err
-    assert main(arguments) == 0
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    for place, fails, status, said in (
+        ("batch.read", full, 3, "run the same command again"),
+        ("__main__.write_reports", full, 1, "there: No space left on device"),
+        ("__main__.write_reports", interrupted, 130, "command goes on from here"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"attn_lib.grading.{place}", fails)
+            assert grade("--seed", "1") == status
+        assert said in capsys.readouterr().err
+    assert grade("--seed", "1") == 0
 
 
-def test_dask_that_is_not_installed_is_said(tmp_path, monkeypatch, capsys):
+def test_dask_that_is_not_installed_is_said(grade, monkeypatch, capsys):
     def missing():
         raise NoSandbox("needed by the workers only")
 
     monkeypatch.setattr(command, "check_sandbox", missing)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    folder = class_of(tmp_path / "class", ONE)
-    arguments = [
-        "grade",
-        str(folder),
-        "--out",
-        str(tmp_path / "out"),
-        "--dask",
-        "tcp://127.0.0.1:9",
-    ]
-    assert main(arguments) == 1
+    assert grade("--dask", "tcp://127.0.0.1:9") == 1
     assert "attention-from-scratch[dask]" in capsys.readouterr().err
 
 

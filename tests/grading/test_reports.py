@@ -197,21 +197,6 @@ def test_a_result_that_lacks_a_module_is_not_kept(tmp_path):
 # ------------------------------------------------------------------------------ whole files
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
-    path = tmp_path / "a.csv"
-    write_whole(path, "old")
-
-    def full(*_):
-        raise OSError("no space left")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="no space"):
-        write_whole(path, "new")
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
-
-
 def test_a_file_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
     path, done = tmp_path / "a.csv", []
 
@@ -240,16 +225,20 @@ def test_a_penalty_is_rounded_to_hundredths():
     assert replace(row("ada"), penalty=1 / 3).points == 6.67
 
 
-def test_what_cannot_be_written_is_named(tmp_path, monkeypatch):
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     def full(handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(OSError, match=r"none/a\.csv"):
-        write_whole(tmp_path / "none/a.csv", "")
+    path = tmp_path / "a.csv"
+    write_whole(path, "old")
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match=r"No space left on device: .*/a\.csv"):
-        write_whole(tmp_path / "a.csv", "")
-    assert list(tmp_path.iterdir()) == []
+        write_whole(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    with pytest.raises(OSError, match=r"none/a\.csv"):
+        write_whole(tmp_path / "none/a.csv", "")
 
 
 def test_a_kept_result_is_found_by_all_that_it_depends_on(tmp_path, monkeypatch):

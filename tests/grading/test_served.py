@@ -1,4 +1,4 @@
-"""What an answer calls and may not look into runs at the judge: the same points, and nothing to be had."""
+"""Functions and models that an answer calls, and may not look into, run at the judge."""
 
 import re
 import time
