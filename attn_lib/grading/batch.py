@@ -187,13 +187,13 @@ def handed_in(files: list[File]) -> Iterator[tuple[str, int | None, list[File]]]
     It is the latest that can be read; of several from one second, the last by number.
     """
     for (learner, lesson), own in groupby(files, lambda file: (file.learner, file.lesson)):
-        yield (
-            learner,
-            lesson,
-            sorted(
-                own, key=lambda f: (not f.problem, f.modified, _counted(f)), reverse=True
-            ),
-        )
+        latest_first = sorted(own, key=_counts, reverse=True)
+        yield learner, lesson, latest_first
+
+
+def _counts(file: File) -> tuple:
+    """Return what decides which of several files counts."""
+    return not file.problem, file.modified, _counted(file)
 
 
 def _counted(file: File) -> list[tuple[int, str]]:
@@ -203,10 +203,7 @@ def _counted(file: File) -> list[tuple[int, str]]:
 
 
 def _rows(
-    files: list[File],
-    done: dict[Key, Report],
-    failures: dict[Key, str],
-    seed: int,
+    files: list[File], done: dict[Key, Report], failures: dict[Key, str], seed: int
 ) -> Iterator[Row]:
     """Put together what each learner gets for each lesson."""
     for learner, lesson, own in handed_in(files):
@@ -234,9 +231,7 @@ def _whole_class(
     ids = {person.name: person.id for person in roster.people}
     for row in rows:
         yield replace(row, id=ids.get(row.learner, ""))
-    lessons = {row.lesson for row in rows if row.lesson is not None} | (
-        {lesson} if lesson else set()
-    )
+    lessons = {number for number in (lesson, *(row.lesson for row in rows)) if number}
     there = {(row.learner, row.lesson) for row in rows}
     for person in roster.people:
         for number in sorted(lessons):

@@ -4,7 +4,6 @@ import importlib.metadata
 import platform
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import torch
 
@@ -24,35 +23,27 @@ def examine(lessons: list[int] | None = None, *, unsafe: bool = False) -> Iterat
         unsafe: without the sandbox.
     """
     fits = (3, 11) <= sys.version_info < (3, 14)
-    yield (
-        fits,
-        f"Python {platform.python_version()}"
-        + ("" if fits else ": 3.11 to 3.13 is needed"),
-    )
+    needed = "" if fits else ": 3.11 to 3.13 is needed"
+    yield fits, f"Python {platform.python_version()}{needed}"
     yield _torch()
-    works = True
     if unsafe:
         yield True, "bubblewrap is not asked for (--unsafe)"
     else:
         try:
             check_sandbox()
-            yield True, "bubblewrap keeps submissions in"
         except (NoSandbox, OSError) as error:
-            works = False
             yield False, str(error)
-    if not works:
-        yield False, "the solutions were not graded, for want of a sandbox"
-        return
+            yield False, "the solutions were not graded, for want of a sandbox"
+            return
+        yield True, "bubblewrap keeps submissions in"
     for lesson in lessons or sorted({task.lesson for task in tasks() if task.points}):
         yield _graded("solutions", lesson, unsafe)
         yield _graded("exercises", lesson, unsafe)
-    if not unsafe:
-        yield (
-            True,
-            "submissions start quickly: they are forks of one process"
-            if keeps_fork_server()
-            else "each submission takes some seconds to start: the kernel allows no namespaces in bubblewrap",
-        )
+    if not unsafe and keeps_fork_server():
+        yield True, "submissions start quickly: they are forks of one process"
+    elif not unsafe:
+        slow = "each submission takes some seconds to start"
+        yield True, f"{slow}: the kernel allows no namespaces in bubblewrap"
 
 
 def _torch() -> Finding:
@@ -67,14 +58,12 @@ def _torch() -> Finding:
     return fits, f"torch {version}" + ("" if fits else f": the course needs {wanted}")
 
 
-def _graded(kind: str, lesson: int, unsafe: bool, root: Path = ROOT) -> Finding:
+def _graded(kind: str, lesson: int, unsafe: bool) -> Finding:
     """Grade a solution or an exercise of ours, and say whether it got what it should get."""
-    found = sorted(root.glob(f"{kind}/{lesson:02}_*/{lesson:02}_*.ipynb"))
+    found = sorted(ROOT.glob(f"{kind}/{lesson:02}_*/{lesson:02}_*.ipynb"))
     if not found:
-        return (
-            False,
-            f"lesson {lesson:02}: nothing in {kind}/ (run this in a clone of the course)",
-        )
+        missing = f"nothing in {kind}/ (run this in a clone of the course)"
+        return False, f"lesson {lesson:02}: {missing}"
     report = grade_submission(found[0].read_bytes(), lesson, seed=1, unsafe=unsafe)
     wanted = report.max_points if kind == "solutions" else 0
     what = "the solution" if kind == "solutions" else "the untouched exercise"
@@ -83,10 +72,8 @@ def _graded(kind: str, lesson: int, unsafe: bool, root: Path = ROOT) -> Finding:
     )
     if report.points == wanted and not report.problem:
         return True, text
-    lost = [
-        f"{task.name}: {task.message}"
-        for task in report.tasks
-        if task.points != task.max_points
-    ]
-    why = report.problem or (lost[0] if lost and wanted else "has somebody worked in it?")
+    lost = [task for task in report.tasks if task.points != task.max_points]
+    why = report.problem or "has somebody worked in it?"
+    if lost and wanted and not report.problem:
+        why = f"{lost[0].name}: {lost[0].message}"
     return False, f"{text}, not {wanted:g}. {why}"

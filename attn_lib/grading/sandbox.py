@@ -289,9 +289,8 @@ class Sandbox:
             with contextlib.suppress(OSError):  # what is wrong, `hear` says
                 size = socket.CMSG_SPACE(12)
                 _, [(_, _, sender)], *_ = self._channel.recvmsg(1, size, socket.MSG_PEEK)
-                self._pid = struct.unpack("3i", sender)[
-                    0
-                ]  # by our own numbers, not by those inside
+                # By our own numbers, not by those inside.
+                self._pid = struct.unpack("3i", sender)[0]
         self.hear(START_SECONDS)
         self._held_at_first = self._held()
 

@@ -176,10 +176,8 @@ def _checked(cells: list[str], grade_ids: list[str]) -> Notebook:
         raise Unreadable(
             f"It has {len(cells):,} code cells; at most {CELLS_LIMIT:,} are run."
         )
-    size, longest = (
-        len(json.dumps(cells)),
-        max(range(len(cells)), key=lambda n: len(cells[n])),
-    )
+    size = len(json.dumps(cells))
+    longest = max(range(len(cells)), key=lambda n: len(cells[n]))
     if size > CODE_LIMIT:
         raise Unreadable(
             f"Its code is {size:,} bytes long, the longest in code cell {longest + 1}; at most "

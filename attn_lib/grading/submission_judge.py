@@ -36,6 +36,7 @@ TASK_SECONDS = 60.0  # for all calls of one answer
 SUBMISSION_SECONDS = 300.0  # for everything
 RESTARTS = 8  # of the process, when cells end it
 MEMORY = 256 << 20  # bytes of the process, more than at first, on a task's large input
+MOST = 3  # broken cells that are named
 NONSENSE = TypeError, ValueError, AttributeError, OverflowError, RecursionError
 
 
@@ -160,14 +161,14 @@ class Judge:
             f" Code cell {n + 1} was left out: {how}." for n, how in self.fatal.items()
         )
 
-    def _broken_cells(self, most: int = 3, but: str = "") -> str:
+    def _broken_cells(self, but: str = "") -> str:
         said = [
             f" Code cell {n + 1} raised {kind}."
             for n, kind in self.broken.items()
             if kind != but
         ]
-        more = f" So did {len(said) - most} more." if len(said) > most else ""
-        return "".join(said[:most]) + more
+        more = f" So did {len(said) - MOST} more." if len(said) > MOST else ""
+        return "".join(said[:MOST]) + more
 
     def _start(self) -> Session:
         """Start a process and run the cells; leave out those that end it."""
