@@ -67,10 +67,10 @@ def timed(folder: Path, *command: str) -> float:
         "OMP_NUM_THREADS": "1",
     }
     start = time.perf_counter()
+    program = [sys.executable, "-m", *command]
     done = subprocess.run(
-        [sys.executable, "-m", *command],
-        cwd=folder, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
+        program, cwd=folder, env=environment, capture_output=True, text=True
+    )
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
     return time.perf_counter() - start

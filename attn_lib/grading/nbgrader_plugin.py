@@ -137,11 +137,10 @@ def restore_check_cells(
 
 
 def _check_cell(name: str, source: str, points: float, checksum: str) -> NotebookNode:
-    metadata = {
-        "grade": True, "solution": False, "task": False, "locked": True, "schema_version": 3,
-        "grade_id": name, "points": points, "checksum": checksum, "cell_type": "code",
-    }  # fmt: skip
-    return v4.new_code_cell(source, metadata={"nbgrader": metadata})
+    kind = {"grade": True, "solution": False, "task": False, "locked": True}
+    own = {"grade_id": name, "points": points, "checksum": checksum}
+    ours = kind | own | {"schema_version": 3, "cell_type": "code"}
+    return v4.new_code_cell(source, metadata={"nbgrader": ours})
 
 
 def result_of(task: Task | None, reports: dict[int, Report], metadata: Any) -> TaskResult:

@@ -11,11 +11,10 @@ from attn_lib.grading.visible_course import PACKAGE
 
 ROOT = PACKAGE.parent
 TOP = "attention-from-scratch"
-ALWAYS = (
-    "LICENSE", "Makefile", "README.md", "environment.yml", "pyproject.toml",
-    "requirements-models.txt", "requirements.txt", "scripts/find_python.sh", "scripts/set_up.py",
-    "site/_static/hero.png",
-)  # fmt: skip
+# What `make lab` and conda read, what pip needs to install the course, and the README with its picture.
+_SET_UP = "Makefile", "environment.yml", "scripts/find_python.sh", "scripts/set_up.py"
+_PACKAGE = "pyproject.toml", "requirements.txt", "requirements-models.txt"
+ALWAYS = (*_SET_UP, *_PACKAGE, "LICENSE", "README.md", "site/_static/hero.png")
 IN_IT = (
     "the lessons, the exercises without answers, the library with its checks, and what `make lab` "
     "needs. Not solutions/, tests/, the grader, or .git. The checks hold reference answers, because "

@@ -23,14 +23,10 @@ TEXT_LIMIT = 10_000  # characters of one text
 NAME_LIMIT = 1000  # characters of a text that an answer returns
 ARGUMENTS_LIMIT = 1000  # tensors among the arguments after a call
 
-DTYPES = {
-    str(dtype).removeprefix("torch."): dtype
-    for dtype in (
-        torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
-        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64,
-        torch.float8_e4m3fn,
-    )
-}  # fmt: skip
+_WHOLE = torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64
+_HALF = torch.float8_e4m3fn, torch.float16, torch.bfloat16
+_FULL = torch.float32, torch.float64, torch.complex64
+DTYPES = {str(d).removeprefix("torch."): d for d in (*_WHOLE, *_HALF, *_FULL)}
 
 
 class BadMessage(ValueError):

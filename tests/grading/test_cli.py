@@ -396,7 +396,7 @@ def test_an_exercise_with_an_answer_in_it_is_not_handed_out(tmp_path):
     with pytest.raises(CannotRelease, match="in the cell stable_softmax"):
         release(tmp_path / "a.zip", root=tmp_path)
     exercise.write_bytes(EXERCISE)
-    with pytest.raises(CannotRelease, match="LICENSE is missing"):
+    with pytest.raises(CannotRelease, match="Makefile is missing"):
         release(tmp_path / "a.zip", root=tmp_path)
     with pytest.raises(CannotRelease, match="no notebooks"):
         release(tmp_path / "a.zip", root=tmp_path / "notebooks")
