@@ -41,11 +41,7 @@ def save_checkpoint(module: nn.Module, config: dict[str, Any], path: str | Path)
     metadata = {"config": text, "sha256": fingerprint(tensors, text)}
     try:
         data = save(tensors, metadata)
-    except (
-        SafetensorError,
-        KeyError,
-        ValueError,
-    ) as error:  # a dtype that it does not know
+    except (SafetensorError, KeyError, ValueError) as error:  # an unknown dtype
         raise ValueError(f"safetensors cannot hold this state: {error}") from error
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".saving-") as folder:
         whole = Path(folder, path.name)

@@ -141,9 +141,12 @@ class MultiHeadAttention(nn.Module):
         layers = (self.q_proj, self.k_proj, self.v_proj)
         weight = self.q_proj.weight
         mha = nn.MultiheadAttention(
-            self.q_proj.in_features, self.num_heads, batch_first=True,
-            device=weight.device, dtype=weight.dtype,
-        )  # fmt: skip
+            len(weight),
+            self.num_heads,
+            batch_first=True,
+            device=weight.device,
+            dtype=weight.dtype,
+        )
         with torch.no_grad():
             mha.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
             mha.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))

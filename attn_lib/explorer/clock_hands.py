@@ -115,8 +115,12 @@ class ClockHands(Scene):
         still = Still(560, 296)
         for x, further in ((140, 0), (420, FURTHER)):
             query, key, angle, score, total = self._facts(further)
-            lines = (f"angle from k to q: {angle:z.1f}°", f"score of pair {self.pair}: {score:z.2f}",
-                     f"all {len(self.q) // 2} pairs: q · k = {total:z.2f}")  # fmt: skip
+            pairs = f"all {len(self.q) // 2} pairs"
+            lines = (
+                f"angle from k to q: {angle:z.1f}°",
+                f"score of pair {self.pair}: {score:z.2f}",
+                f"{pairs}: q · k = {total:z.2f}",
+            )
             where = f"query at {query:,}, key at {key:,}"
             still.text(x, 14, where, anchor="middle", bold=True)
             self._dial(still, x, 116, query, key)

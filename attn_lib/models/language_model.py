@@ -70,13 +70,10 @@ class LanguageModel(nn.Module):
     def new_caches(self, batch_size: int, max_len: int) -> list[KVCache]:
         """Return an empty cache for each block, for max_len tokens of each sequence."""
         weight, heads = self.embed.weight, self.num_heads
+        sizes = batch_size, heads, max_len, weight.shape[1] // heads
         return [
-            KVCache(
-                batch_size, heads, max_len, weight.shape[1] // heads,
-                dtype=weight.dtype, device=weight.device,
-            )
-            for _ in self.blocks
-        ]  # fmt: skip
+            KVCache(*sizes, dtype=weight.dtype, device=weight.device) for _ in self.blocks
+        ]
 
     @torch.no_grad()
     def write(

@@ -56,7 +56,7 @@ class Chat:
             cache.length = 0
 
     def answer(self, text: str) -> Generator[str]:
-        """Yield the answer to a message, token by token; it ends where nobody asks for more.
+        """Yield the answer to a message, token by token, until it ends or the caller stops.
 
         Raises:
             ValueError: the conversation is longer than the model can read; a message that does not
@@ -101,7 +101,7 @@ def fastest_threads(model: Llama, most: int) -> int:
 
 @contextmanager
 def noting_ctrl_c() -> Iterator[list[int]]:
-    """While this lasts, Ctrl-C does not raise; the list is no longer empty then."""
+    """Collect presses of Ctrl-C in the list that is given, instead of raising."""
     pressed = list[int]()
     before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
     try:
@@ -232,7 +232,7 @@ def main() -> None:
         say(chat, prompt)
     except ValueError as error:
         sys.exit(str(error))
-    except BrokenPipeError:  # whoever reads has enough
+    except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

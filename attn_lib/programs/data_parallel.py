@@ -35,7 +35,7 @@ def one_process(model: nn.Module, ids: Int[Tensor, "b l"], pad_id: int) -> Tenso
 
 
 def mean_of_means(model: nn.Module, ids: Int[Tensor, "b l"], pad_id: int) -> Tensor:
-    """Each process takes the mean over its own tokens; of these, the mean. Right for even parts."""
+    """Take the mean, over processes, of the mean over their tokens: right for even parts."""
     loss = one_process(model, part(ids), pad_id)
     for tensor in (loss, *gradients(model)):
         dist.all_reduce(tensor)  # the sum over all processes, in each of them
@@ -46,14 +46,14 @@ def mean_of_means(model: nn.Module, ids: Int[Tensor, "b l"], pad_id: int) -> Ten
 def distributed_data_parallel(
     model: nn.Module, ids: Int[Tensor, "b l"], pad_id: int
 ) -> Tensor:
-    """The same, with a `DistributedDataParallel`: its backward pass takes the mean of the gradients."""
+    """Do as `mean_of_means`, by a `DistributedDataParallel`, which averages the gradients."""
     loss = one_process(model, part(ids), pad_id)
     dist.all_reduce(loss)
     return loss / dist.get_world_size()
 
 
 def sum_of_sums(model: nn.Module, ids: Int[Tensor, "b l"], pad_id: int) -> Tensor:
-    """The sum of all losses over the number of all tokens. Right for any parts."""
+    """Divide the sum of all losses by the number of all tokens: right for any parts."""
     loss = part_of_loss(model, ids, pad_id)
     loss.backward()
     for tensor in (shared := loss.detach(), *gradients(model)):
@@ -64,7 +64,7 @@ def sum_of_sums(model: nn.Module, ids: Int[Tensor, "b l"], pad_id: int) -> Tenso
 def distributed_sum_of_sums(
     model: nn.Module, ids: Int[Tensor, "b l"], pad_id: int
 ) -> Tensor:
-    """The same, with a `DistributedDataParallel`: times the processes, as it takes the mean over them."""
+    """Do as `sum_of_sums`, by a `DistributedDataParallel`: times the processes it averages over."""
     loss = part_of_loss(model, ids, pad_id)
     (loss * dist.get_world_size()).backward()
     dist.all_reduce(shared := loss.detach())

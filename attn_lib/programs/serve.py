@@ -50,7 +50,7 @@ READ_SECONDS = 5  # for the headers of a request, and as long for its body
 
 
 class Order(BaseModel):
-    """What a client may ask for; a number in quotes is no number."""
+    """An order of a client, with strict types: a number in quotes is refused."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
     prompt: str = Field(min_length=1, max_length=MAX_PROMPT)
@@ -58,7 +58,7 @@ class Order(BaseModel):
 
 
 class Writer:
-    """A model that writes for several clients at once, each in a thread, so that others are heard."""
+    """A model that writes for several clients at once, each in a thread of its own."""
 
     def __init__(self, model: LanguageModel, vocabulary: str, seconds: float):
         self.model, self.vocabulary, self.seconds = model, vocabulary, seconds
@@ -110,7 +110,7 @@ async def has_left(request: Request) -> None:
 
 
 async def read_order(request: Request) -> Order:
-    """Read what a client wants. A body need not say how long it is, nor ever end."""
+    """Read an order; the body may be of unknown length, or never end."""
     body, length = b"", 0
     try:
         async with asyncio.timeout(READ_SECONDS):
@@ -134,7 +134,7 @@ async def read_order(request: Request) -> Order:
 
 
 def service(writer: Writer) -> FastAPI:
-    """Return the application: its pages, and what it says instead of a traceback."""
+    """Return the application: its pages, and its answers to errors."""
     app = FastAPI(openapi_url=None)
 
     @app.get("/health")
@@ -158,7 +158,7 @@ def service(writer: Writer) -> FastAPI:
 
 
 class OneRequest(H11Protocol):
-    """A connection for one request, whose headers must come in time. uvicorn itself waits for ever."""
+    """A connection for one request, closed if the headers come too late; uvicorn would wait."""
 
     def connection_made(self, transport) -> None:
         super().connection_made(transport)

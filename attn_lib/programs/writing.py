@@ -1,4 +1,4 @@
-"""A language model of characters out of a checkpoint, and how it writes against the clock."""
+"""A language model of characters from a checkpoint, which writes until a deadline."""
 
 import string
 import threading
@@ -54,7 +54,7 @@ def write(
 ) -> list[int]:
     """Write the likeliest tokens, until there are enough, `stop` is set, or the deadline has passed.
 
-    Nobody can end a thread from outside. It must look by itself, and does so before each token.
+    A thread cannot be ended from outside, so it looks before each token.
     """
     caches = model.new_caches(1, len(ids) + max_new_tokens)
     new, written = torch.tensor([ids]), list[int]()

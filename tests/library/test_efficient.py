@@ -33,11 +33,8 @@ def problems(draw_from):
     H = Hkv * group
     q = draw(B, H, L, D, seed=seed)
     k, v = draw(B, Hkv, S, D, seed=seed + 1), draw(B, Hkv, S, Dv, seed=seed + 2)
-    full = (B, H, L, S)
-    shapes = st.sampled_from(
-        [tuple(n if keep else 1 for n, keep in zip(full, bits, strict=True))[4 - ndim :]
-         for ndim in (2, 3, 4) for bits in [(0, 0, 0, 1), (1, 1, 1, 1), (1, 0, 1, 1), (0, 1, 1, 0)]]
-    )  # fmt: skip
+    whole = [(1, 1, 1, S), (B, H, L, S), (B, 1, L, S), (1, H, L, 1)]
+    shapes = st.sampled_from([shape[-ndim:] for ndim in (2, 3, 4) for shape in whole])
     options = {}
     if draw_from(st.booleans()):
         options["mask"] = draw(*draw_from(shapes), seed=seed + 3) > -0.3
@@ -52,16 +49,12 @@ def assert_same(kernel, inputs, options, expected_options):
     ours = kernel(*inputs, **options)[0]
     expected = einsum_attention(*inputs, **expected_options)[0]
     torch.testing.assert_close(ours, expected)
-    for mine, other in zip(
-        gradients(ours, *inputs_and_bias),
-        gradients(expected, *inputs_and_bias),
-        strict=True,
-    ):
-        torch.testing.assert_close(mine, other)
+    found, wanted = (gradients(output, *inputs_and_bias) for output in (ours, expected))
+    torch.testing.assert_close(found, wanted)
 
 
 @given(problems(), st.booleans(), st.integers(1, 10))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_chunks_of_any_size_give_output_and_gradients_of_the_whole(
     problem, is_causal, chunk_size
 ):
@@ -71,7 +64,7 @@ def test_chunks_of_any_size_give_output_and_gradients_of_the_whole(
 
 
 @given(problems(), st.integers(1, 10))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_window_gives_output_and_gradients_of_its_mask(problem, window):
     inputs, options = problem
     band = sliding_window_mask(inputs[0].shape[2], inputs[1].shape[2], window)
@@ -144,8 +137,7 @@ def test_a_module_takes_the_kernel_and_decodes_with_it(module, kernel):
     x, cache = torch.randn(1, 20, 12), KVCache(1, heads, 20, 3)
     with torch.no_grad():
         whole = module(x, is_causal=True)
-        parts = [module(x[:, a:b], is_causal=True, cache=cache) for a, b in
-                 [(0, 9), (9, 10), (10, 20)]]  # fmt: skip
+        parts = [module(p, is_causal=True, cache=cache) for p in x.split([9, 1, 10], 1)]
     torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-5, atol=1e-5)
 
 
@@ -199,13 +191,9 @@ def test_blocks_of_the_future_are_not_computed():
     assert work(True) < 0.55 * work(False)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "message"),
-    [
-        (partial(chunked_attention, chunk_size=0), "chunks of at least 1 token, got 0"),
-        (partial(sliding_window_attention, window=0), "a window of at least 1 key, got 0"),
-    ],
-)
-def test_value_error_for_an_empty_block(kernel, message):
-    with pytest.raises(ValueError, match=message):
-        kernel(*torch.zeros(3, 1, 1, 4, 2))
+def test_value_error_for_an_empty_block():
+    q, k, v = torch.zeros(3, 1, 1, 4, 2)
+    with pytest.raises(ValueError, match="chunks of at least 1 token, got 0"):
+        chunked_attention(q, k, v, chunk_size=0)
+    with pytest.raises(ValueError, match="a window of at least 1 key, got 0"):
+        sliding_window_attention(q, k, v, window=0)

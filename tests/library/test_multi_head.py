@@ -37,12 +37,10 @@ def test_split_puts_the_first_channels_into_head_0():
         split_heads(x, 3)
 
 
-@given(
-    B=st.integers(1, 3), H=st.integers(1, 4), L=st.integers(1, 4), S=st.integers(1, 5),
-    D=st.integers(1, 4), seed=st.integers(0, 99),
-)  # fmt: skip
+@given(sizes=st.tuples(*[st.integers(1, 4)] * 5), seed=st.integers(0, 99))
 @settings(max_examples=40, deadline=None)
-def test_each_head_equals_the_slow_loop_on_its_own_channels(B, H, L, S, D, seed):
+def test_each_head_equals_the_slow_loop_on_its_own_channels(sizes, seed):
+    B, H, L, S, D = sizes
     module = sharpen(MultiHeadAttention(H * D, H), seed).double()
     rng = torch.Generator().manual_seed(seed)
     x = torch.randn(B, L, H * D, generator=rng, dtype=torch.float64)
