@@ -15,16 +15,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from attn_lib.plotting.panels import panels
-
-STYLE: dict[Any, Any] = {
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "svg.fonttype": "none",  # text stays text: small, searchable
-    "svg.hashsalt": "attention-from-scratch",  # the same ids on every run
-    "savefig.facecolor": "white",  # readable on a dark page too
-}
+from attn_lib.plotting.style import STYLE
 
 FONTS = "'DejaVu Sans', Verdana, Arial, sans-serif"
 
