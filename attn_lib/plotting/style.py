@@ -38,7 +38,7 @@ def styled(n: int, *, dashed: bool = False, marked: bool = False, **more: Any) -
     return look | ({"marker": MARKERS[n]} if marked else {})
 
 
-def ink_on(color: str | tuple[float, ...]) -> str:
+def ink_on(color: Any) -> str:
     """Return black or white, whichever can be read better on a color."""
     linear = [
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.colors import to_rgba
+from matplotlib.text import Text
 
 from attn_lib import plotting as p
 from attn_lib.masks import causal_mask
@@ -401,8 +402,7 @@ BAD = [
 def texts(picture):
     """Return every text that is drawn."""
     picture.figure.draw_without_rendering()  # ticks get their names
-    drawn = picture.figure.findobj(lambda artist: hasattr(artist, "get_text"))
-    return [artist.get_text() for artist in dict.fromkeys(drawn) if artist.get_visible()]
+    return [text.get_text() for text in picture.figure.findobj(Text) if text.get_visible()]
 
 
 def squares(axes, color):
