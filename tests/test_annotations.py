@@ -9,7 +9,7 @@ import pytest
 TESTS = Path(__file__).parent
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # runs the tests of the library a second time
 def test_library_calls_keep_the_shapes_of_their_annotations():
     # Tests of errors are left out: the annotations would object before the library does. So are
     # those of compiled modules: the compiler cannot see through the checks.
@@ -22,14 +22,10 @@ def test_library_calls_keep_the_shapes_of_their_annotations():
         "-k",
         "not value_error and not compiled",
     ]
-    # Pictures are not checked, nor programs that run by themselves; they take most of the time.
-    command += [
-        f"--ignore-glob=*test_{name}*"
-        for name in ("plotting", "explorer", "data", "serve", "smollm2", "chat")
-    ]
-    modules = [
-        f"attn_lib.{path.stem}" for path in (TESTS.parent / "attn_lib").glob("[a-z]*.py")
-    ]
+    # Pictures and data are not checked; they take most of the time.
+    command += [f"--ignore-glob=*test_{name}*" for name in ("plotting", "data", "smollm2")]
+    root = (TESTS.parent / "attn_lib").glob("[a-z]*.py")
+    modules = ["attn_lib.models", *(f"attn_lib.{path.stem}" for path in root)]
     command += [f"--jaxtyping-packages={','.join(modules)},beartype.beartype"]
     run = subprocess.run(
         command, capture_output=True, text=True, cwd=TESTS.parent, timeout=300
