@@ -77,18 +77,18 @@ def pages() -> dict[Path, str]:
 
 
 def shared() -> Iterator[str]:
-    """Yield the slips that many tasks share, each with a line of one of these tasks."""
+    """Yield the mistakes that many tasks share, each with a line of one of these tasks."""
     for (id, question), rows in groupby(SHARED, key=lambda m: (m.id, m.question)):
-        ways = []
+        blocks = []
         for mistake in rows:
             fits = next((t for t in tasks() if mistake in known(t.name).mistakes), None)
             if fits is not None:
-                ways.append(_mended(mistake, _lines(fits)))
-        yield from _entry(id, question, ways)
+                blocks.append(_mended(mistake, _lines(fits)))
+        yield from _entry(id, question, blocks)
 
 
 def of_task(task: Task) -> Iterator[str]:
-    """Yield a task's own slips."""
+    """Yield a task's own mistakes."""
     if task.repairs:
         lesson = f"{find_task(task.repairs).lesson:02}"
         yield f"A broken answer to `{task.repairs}`, and so its slips are in [lesson {lesson}]({lesson}.md).\n"
@@ -98,11 +98,10 @@ def of_task(task: Task) -> Iterator[str]:
         yield from _entry(id, question, [_mended(mistake, lines) for mistake in rows])
 
 
-def _entry(id: str, question: str, ways: Iterable[str]) -> Iterator[str]:
+def _entry(id: str, question: str, blocks: Iterable[str]) -> Iterator[str]:
     yield f"**{id}.** {question}\n"
-    blocks = "\n\n".join(dict.fromkeys(way for way in ways if way))
-    if blocks:
-        yield f"```diff\n{blocks}\n```\n"
+    if text := "\n\n".join(dict.fromkeys(filter(None, blocks))):
+        yield f"```diff\n{text}\n```\n"
 
 
 def _lines(task: Task) -> dict[str, str]:

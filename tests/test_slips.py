@@ -18,7 +18,7 @@ def test_every_mistake_and_every_question_is_there():
             assert f"**{mistake.id}.** {mistake.question}" in text
 
 
-def test_every_shared_slip_is_a_mistake_in_some_task():
+def test_every_shared_mistake_is_one_in_some_task():
     """One that fits nowhere is dead text: a line was renamed."""
     used = [mistake for task in tasks() for mistake in known(task.name).mistakes]
     assert [mistake.id for mistake in SHARED if mistake not in used] == []

@@ -1,6 +1,6 @@
 """Judge every answer in a file: `python -m attn_lib.checks answers.py`.
 
-For those who write tasks: try the slips that people make, and see which are named, and how.
+For those who write tasks: try the mistakes that people make, and see which are named, and how.
 
 The file holds Python. Each function or class with the name of a task is an answer to it; with --task, the
 last one is, whatever its name. Several answers to one task stand in cells, which begin with `# %%` and a title:

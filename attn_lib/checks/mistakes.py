@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 
-from attn_lib.checks.rows import Variants, expanded, names_read, written_otherwise
+from attn_lib.checks.rows import Edits, Variants, expanded, names_read, written_otherwise
 from attn_lib.checks.shared_mistakes import SHARED
 from attn_lib.checks.task import Mistake, Task, find_task
 
@@ -43,6 +43,12 @@ class Known:
             self._variants.append(
                 Variants(build, [self.mistakes[m].lines for m in numbers])
             )
+
+    def row(self, name: str) -> Edits:
+        """Return the edits of "id" or "id number": of that row among those of the id, counted from 0."""
+        id, _, number = name.partition(" ")
+        rows = [mistake.lines for mistake in self.mistakes if mistake.id == id]
+        return rows[int(number or 0)]
 
     def answer(self, *numbers: int) -> Callable:
         """Return the wrong answer with this mistake, or with these that compose."""

@@ -1,7 +1,7 @@
 """Thirty wrong and eight right ways to write attention, to test tests with.
 
 Each is the right answer of the task `masked_attention`, `(q, k, v, mask=None) -> output`, with a line
-or two written otherwise. Most of the wrong ones are rows of the checks, so they are slips that people make.
+or two written otherwise. Most of the wrong ones are rows of the checks, so they are mistakes that people make.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from attn_lib.checks.scoring import known
 
 Attention = Callable
 
-# The kind of a slip, and its mistakes in the checks: an id, and which of its ways if not the first.
+# The kind of a mistake, and its mistakes in the checks: an id, and which of its rows if not the first.
 _FROM_THE_CHECKS = {
     "scale": "scale-missing, scale-multiplied, scale-twice, scale-after-softmax, "
     "scale-by-the-wrong-size 2",
@@ -51,12 +51,8 @@ They differ in the order of the operations, so in the last digits.
 
 
 def _from_the_checks(names: str) -> dict[str, Edits]:
-    found = {}
-    for name in names.split(", "):
-        id, _, way = name.partition(" ")
-        ways = [m.lines for m in known("masked_attention").mistakes if m.id == id]
-        found[id] = ways[int(way or 0)]
-    return found
+    row = known("masked_attention").row
+    return {name.partition(" ")[0]: row(name) for name in names.split(", ")}
 
 
 def _rows(text: str) -> dict[str, Edits]:

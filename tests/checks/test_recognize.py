@@ -1,4 +1,4 @@
-"""Which question an answer is asked: one slip, two at once, a slip beside something unknown."""
+"""Which question an answer is asked: one mistake, two at once, a mistake beside something unknown."""
 
 import math
 import time
@@ -165,7 +165,7 @@ def what_nobody_knows_is_not_asked_about(q, k, v):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_right_numbers_of_another_dtype_are_asked_about_their_dtype_only(dtype):
-    """No two slips are named that cancel, as a division by l in each step and none at the end."""
+    """No two mistakes are named that cancel, as a division by l in each step and none at the end."""
 
     def answer(q, k, v, chunk_size, is_causal=False):
         wide = (x.to(dtype) for x in (q, k, v))

@@ -10,7 +10,7 @@ from attn_lib.tasks.lesson_09.parts import (
     around_minus_two,
     by_hand,
     nearly_constant,
-    slips,
+    norm_rows,
     some,
     strided,
     trained,
@@ -150,7 +150,7 @@ def _(rng):
 
 
 decoder_block.rows(
-    slips(
+    norm_rows(
         ["x", "middle", "later"],
         ["seen", "read", "fed"],
         dict(

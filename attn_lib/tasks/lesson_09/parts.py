@@ -1,4 +1,4 @@
-"""Numbers as training leaves them, masks, and slips with norms, for both tasks of this lesson."""
+"""Numbers as training leaves them, masks, and mistakes with norms, for both tasks of this lesson."""
 
 import torch
 from torch import Tensor, nn
@@ -70,7 +70,7 @@ def strided(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
     return x.mT.contiguous().mT
 
 
-# -------------------------------------------------------------------------------- slips
+# ----------------------------------------------------------------------------- mistakes
 
 UNBIASED = """
 By what does `torch.std` divide if nothing is said: by n, or by n - 1? And by what a LayerNorm?
@@ -119,8 +119,8 @@ KERNELS = [
 ]
 
 
-def slips(streams: list[str], added: list[str], attentions: dict[str, str]) -> str:
-    """Return the table of slips that a block with these lines can have.
+def norm_rows(streams: list[str], added: list[str], attentions: dict[str, str]) -> str:
+    """Return the table of mistakes that a block with these lines can have.
 
     Args:
         streams: the names of x as it goes from part to part, each read by the norm of its number.

@@ -10,7 +10,7 @@ from attn_lib.tasks.lesson_09.parts import (
     around_minus_two,
     by_hand,
     nearly_constant,
-    slips,
+    norm_rows,
     some,
     strided,
     trained,
@@ -114,7 +114,7 @@ def _(rng):
 
 
 pre_norm_block.rows(
-    slips(
+    norm_rows(
         ["x", "middle"],
         ["seen", "fed"],
         dict(attn="attn_lib.MultiHeadAttention(d_model, num_heads"),

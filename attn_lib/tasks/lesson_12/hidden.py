@@ -176,12 +176,7 @@ def _variants() -> _All:
 
 
 def _edits(name: str) -> Edits:
-    """Return the edits of "id" or "id number": of that row among those of the id, counted from 0."""
-    if name in CUT_OFF:
-        return CUT_OFF[name]
-    id, _, number = name.partition(" ")
-    ways = [m.lines for m in known("masked_attention").mistakes if m.id == id]
-    return ways[int(number or 0)]
+    return CUT_OFF[name] if name in CUT_OFF else known("masked_attention").row(name)
 
 
 def _refuse(q: Any, k: Any, v: Any, mask: Any) -> None:
