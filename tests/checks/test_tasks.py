@@ -100,9 +100,7 @@ def test_two_mistakes_in_one_answer_are_named(name, deep, pytestconfig):
         verdict = judge(name, mine.answer(*pair))
         ids = {mine.mistakes[number].id for number in pair}
         is_hedged = verdict.question.startswith("On this input")
-        if (
-            verdict.status == "passed"
-        ):  # two mistakes may cancel: then they are a right answer
+        if verdict.status == "passed":  # two that cancel are a right answer
             assert _is_right(name, pair), pair
         elif is_hedged and verdict.mistake not in ids:
             others.append((ids, verdict.mistake))
