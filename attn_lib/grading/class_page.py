@@ -66,7 +66,7 @@ def _lesson(lesson: int, rows: list[Row]) -> str:
 
 def _bars(lesson: int, reports: list[Report]) -> str:
     """Return a bar for each task, cut into those who passed, failed, and so on, and a legend."""
-    lines, seen = [], set()
+    lines, seen = [], set[str]()
     for number, task in enumerate(worth_points(lesson)):
         results = [report.tasks[number] for report in reports]
         counted = Counter(result.status for result in results)

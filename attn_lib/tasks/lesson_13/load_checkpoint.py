@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+from typing import Any
 
 import torch
 from safetensors.torch import save
@@ -361,10 +362,11 @@ load_checkpoint.mistake(
 load_checkpoint.mistake(
     "file-removed", "Whose file is it? Who may still want what is left of it?"
 )(_removes_what_is_damaged)
+EMPTY: list[Any] = [({}, {}), (None, None), None]
 load_checkpoint.mistake(
     "errors-swallowed",
     "Somebody loads a damaged file with your function. How do they notice?",
-)(*(_or_else(lambda path, got=got: got) for got in (({}, {}), (None, None), None)))
+)(*(_or_else(lambda path, got=got: got) for got in EMPTY))
 load_checkpoint.mistake(
     "another-error", "Which kind of error was asked for, and which do you raise?"
 )(*map(_raised_as, (RuntimeError, KeyError, OSError, AssertionError, Exception)))
