@@ -56,3 +56,14 @@ def test_the_learning_rate_rises_for_a_tenth_of_the_steps_then_falls_to_0():
     assert min(rates[9:20]) > 0.75
     assert rates[20] > rates[40] > rates[60] > rates[80]
     assert rates[-1] < 1e-4
+
+
+def test_one_steep_batch_does_not_decide_the_next_step():
+    model, places = nn.Linear(1, 1, bias=False), []
+
+    def steep_then_back(generator):
+        places.append(model.weight.item())
+        return (1e6 if len(places) == 1 else -1) * model.weight.sum()
+
+    train(model, steep_then_back, 30)
+    assert places[2] > places[1] < places[0]
