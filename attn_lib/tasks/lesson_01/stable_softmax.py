@@ -136,7 +136,6 @@ keeps their distance?
     clamped  shifted = x.clamp(-10.0, 10.0)
     clamped  shifted = x.clamp(max=50.0)
     clamped  shifted = x.clamp(-50.0, 50.0)
-    clamped  shifted = x.clamp(max=80.0)
     clamped  shifted = x.clamp(max=88.0)
     clamped  shifted = x.clamp(-80.0, 80.0)
     clamped  shifted = x ; exponentials = _.clamp(max=torch.finfo(x.dtype).max)

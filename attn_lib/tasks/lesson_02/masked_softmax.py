@@ -135,7 +135,6 @@ second, and what is left of its exponentials?
 Each query hands out a total of 1 of its own. What does one row of yours add up to, and what does the whole
 tensor? Over which axis should the sum run?
     softmax-flattened  weights = (e := scores.exp().masked_fill(forbidden, 0.0)) / e.sum()
-    softmax-flattened  weights = (e := hidden.exp()) / e.sum()
     softmax-flattened  weights = hidden.flatten().softmax(0).view_as(hidden)
 What if the allowed scores are as low as your fill, or lower? Which number is below every score?
     fill-too-small  hidden = -torch.inf => -100.0

@@ -85,7 +85,6 @@ memory. Which other method may copy?
 How many rows should a sentence of L tokens have afterwards? Along which axis do the heads stand
 side by side?
     heads-joined-along-tokens  merged = torch.cat(turned.unbind(2), 1)
-    heads-joined-along-tokens  merged = x.flatten(1, 2)
 Should there be more samples afterwards, or more channels? Along which axis do you put the heads?
     heads-joined-along-samples  merged = torch.cat(turned.unbind(2), 0)
     heads-joined-along-samples  merged = torch.cat(turned.unbind(2))[None]

@@ -124,7 +124,6 @@ What is `cache` in the very first call? What does your first line do with it?
     cache-is-none  past = (cache[0], cache[1])
 Two things are asked for: the output, and what the next call gets as `cache`. What are yours?
     cache-not-returned  return = output, None
-    cache-not-returned  return = output, cache
     cache-not-returned  return = output
     cache-not-returned  return = output, k, v
     cache-not-returned  return = following, output

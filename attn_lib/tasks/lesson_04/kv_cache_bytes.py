@@ -146,7 +146,6 @@ Is your result in bytes, or in something larger?
 float32 and float16 are not the only dtypes. What does `torch.int8` take, and `torch.float64`?
     two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.int8: 1}.get(dtype, 4)
     two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.int8: 1}[dtype]
-    two-or-four-bytes  size = 1 if dtype == torch.int8 else 2 if dtype in (torch.float16, torch.bfloat16) else 4
 How many digits has the size in the name of `torch.int8`, and what stands last in that of `torch.float8_e4m3fn`?
 Does a dtype know its size as a number, too?
     size-from-the-name  size = int(str(dtype)[-2:]) // 8

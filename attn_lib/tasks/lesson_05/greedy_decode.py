@@ -103,7 +103,6 @@ def _(rng):
 greedy_decode.rows("""
 The model reads everything that was written so far. What do you give to `step` in its second call?
     only-the-last-token-shown  shown = ids[:, -1:]
-    only-the-last-token-shown  shown = start
     only-the-last-token-shown  shown = start ; done = False
 Before anything is written, what does the model read? With which id does every row begin?
     bos-forgotten  start = torch.empty(batch_size, 0, dtype=torch.long)
@@ -208,7 +207,6 @@ What do you return: one tensor of integers, with a row for each sentence?
     other-than-ids  written = _.flatten()
     other-than-ids  written = _.T
     other-than-ids  written = (_, over)
-    other-than-ids  written = logits
 The first ids are a column: a row for each sentence. How many rows have yours?
     start-lies-down  start = torch.full((1, batch_size), bos_id)
 What you append is a column, (B, 1), and who has ended is (B,). Which shape comes out where the two meet?

@@ -122,7 +122,6 @@ What does `real` say of a place in yours: that it counts, or that it does not?
     inverted  real = targets == pad_id
 Which id is a pad? It is an argument, and any number may be handed over.
     pad-id-fixed  real = targets != 0
-    pad-id-fixed  real = targets > 0
     pad-id-fixed  real = targets > pad_id
     pad-id-fixed  real = targets < pad_id
 Where may pads stand: only at the end? Does your mask look at each token, or count how many are real?
@@ -167,7 +166,6 @@ What is the loss of a guess that is sure and right: 0, or -1? Where is the logar
     logarithm-missing  losses = 1 - chosen[..., 0].exp()
 What is the exp of 1000, and of 100? Which function takes the logarithm of a softmax in one step?
     softmax-overflows  log_probs = (guesses.exp() / guesses.exp().sum(-1, keepdim=True)).log()
-    softmax-overflows  log_probs = guesses - guesses.exp().sum(-1, keepdim=True).log()
     softmax-overflows  log_probs = guesses.softmax(-1).log()
     softmax-overflows  log_probs = (guesses.softmax(-1) + 1e-9).log()
     softmax-overflows  log_probs = (guesses.softmax(-1) + 1e-8).log()

@@ -81,7 +81,6 @@ the end, or before the sum over the keys?
 Your tiny number keeps the logarithm finite in float32. What is the smallest number above 0 that
 float16 can hold, and what becomes of yours there?
     epsilon-lost-in-float16  seen = given + 1e-9
-    epsilon-lost-in-float16  seen = given.clamp_min(1e-9)
 Your tiny number moves the logarithm of every weight, not only that of 0. With many keys, most
 weights are small: how much does it change the sum? A much smaller one does not.
     epsilon-too-large  seen = given + 1e-3
@@ -140,7 +139,6 @@ You make each row add up to 1. What does that do to a row of zeros, of a query t
 `Categorical` wants shares that add up to 1, and refuses all others. Which row of weights here is no
 such thing, and what is the entropy of a query that sees nothing?
     a-row-of-zeros-is-nan  per_query = torch.distributions.Categorical(probs=given).entropy()
-    a-row-of-zeros-is-nan  per_query = torch.distributions.Categorical(probs=given.float()).entropy().to(given.dtype)
     a-row-of-zeros-is-nan  per_query = torch.stack([torch.distributions.Categorical(row).entropy() for row in given.flatten(0, 2)]).view(given.shape[:-1])
 The weights come out of a softmax already. Is there another one in what you call?
     softmax-once-more  given = weights.softmax(-1)

@@ -185,7 +185,6 @@ and in this formula?
     factor-transposed  product = step @ reached[-1].mT
 Which comes first in Python: `+`, or `/` and `@`? Where does your line need parentheses?
     parentheses-missing  product = together + identity / 2 @ reached[-1]
-    parentheses-missing  product = together + identity @ reached[-1] / 2
 The last layer's keys are what the layer before put out. In the row of an output, which layer is met
 first: must the last one stand on the left of the product, or on the right?
     order-reversed  product = reached[-1] @ step

@@ -78,7 +78,6 @@ Offset 1 is the key after the query. In `weights[i, j]`, which of the two is the
 run above the main diagonal, or below it?
     sign-exchanged  steps = -offset
     sign-exchanged  per_query = given.mT.diagonal(steps, dim1=-2, dim2=-1)
-    sign-exchanged  per_query = given.diagonal(steps, dim1=-1, dim2=-2)
 How many queries have such a key? You divide by all L.
     divided-by-the-length  per_head = per_query.sum(-1).mean(0) / weights.shape[-1]
     divided-by-the-length  per_query = F.pad(_, (0, weights.shape[-1] - _.shape[-1]))
@@ -122,11 +121,9 @@ The last query that has such a key counts too. Where does your range end?
 Your slices fit offsets below 0 only. For offset 1: which queries have a key, and where do their keys
 begin?
     fits-one-sign-only  per_query = given[:, :, -offset:, :weights.shape[-1] + offset].diagonal(dim1=-2, dim2=-1)
-    fits-one-sign-only  per_query = given[:, :, -offset:, :offset].diagonal(dim1=-2, dim2=-1) if offset else given.diagonal(dim1=-2, dim2=-1)
 Your slices fit offsets above 0 only. For offset -1: which queries have a key, and where do their keys
 begin?
     fits-one-sign-only  per_query = given[:, :, :weights.shape[-1] - offset, offset:].diagonal(dim1=-2, dim2=-1)
-    fits-one-sign-only  per_query = given[:, :, :-offset, offset:].diagonal(dim1=-2, dim2=-1) if offset else given.diagonal(dim1=-2, dim2=-1)
 For offset -1, L - offset is L + 1. How many queries are there, and which of them have such a key?
     fits-one-sign-only  queries = torch.arange(L - offset)
 For offset 1, your range begins at -1, and an index of -1 means the last one to PyTorch. Which is the first

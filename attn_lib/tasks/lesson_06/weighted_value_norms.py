@@ -88,7 +88,6 @@ Change a value: does your result move? Where do you use v?
     value-forgotten  result = given
 How long is the vector [3, 4]? Is it 25?
     squared  lengths = summed
-    squared  lengths = summed ; result = (given.square() * per_key)
     squared  result = given.square() * per_key.square()
     squared  norms = weighted.square().sum(-1)
 You take the root after the weight came in: what is the root of w · |v|²? Square w as well, or multiply
@@ -157,7 +156,6 @@ You make each row add up to 1. The lengths themselves are asked for; shares can 
     shares-of-the-row  result = _ / (given * per_key).sum(-1, keepdim=True)
     shares-of-the-row  result = _ / (given * per_key).sum(-1, keepdim=True).clamp_min(1e-9)
     shares-of-the-row  norms = _ / weighted.norm(dim=-1).sum(-1, keepdim=True)
-    shares-of-the-row  result = _ / (given * per_key).sum(-1, keepdim=True).nan_to_num(1.0)
 Each value has length 1 in yours. What tells a large value from a small one then?
     values-of-length-one  vectors = F.normalize(v, dim=-1)
     values-of-length-one  vectors = v / v.norm(dim=-1, keepdim=True)

@@ -132,7 +132,6 @@ counts the L * S numbers of a map?
     cosine-along-another-axis  pairs = F.cosine_similarity(*maps[:, torch.triu_indices(*different.shape, 1)].unbind(1))
 Here a head is one vector, its whole map in a sentence. Which numbers do your vectors hold?
     not-the-whole-map  maps = given.transpose(1, 2)
-    not-the-whole-map  maps = given.transpose(1, 2) ; similarity = _.mean(1)
     not-the-whole-map  maps = given.permute(0, 3, 1, 2)
     not-the-whole-map  maps = given.permute(0, 3, 1, 2) ; divisor = length
     not-the-whole-map  pairs = F.cosine_similarity(*given[:, torch.triu_indices(*different.shape, 1)].unbind(1), dim=2)
@@ -170,8 +169,6 @@ Which two axes does `diagonal` take if you do not name them? Which two of yours 
     axes-of-the-diagonal  mean = (similarity.sum() - similarity.diagonal().sum()) / pairs.numel()
 Two heads that share no key have a similarity of 0. Does that pair count in your mean?
     zeros-not-counted  mean = pairs[pairs > 0].mean()
-    zeros-not-counted  mean = pairs[pairs != 0].mean()
-    zeros-not-counted  mean = pairs.sum() / pairs.count_nonzero()
 How many pairs (g, h) does your loop visit for H = 3? Is one of them a head with itself?
     loop-meets-itself  mean = similarity.triu().sum() / (pairs.numel() / 2)
 """)

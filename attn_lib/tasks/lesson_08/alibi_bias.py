@@ -75,7 +75,6 @@ For 8 heads the exponents are 1, 2, 3, ... up to 8. To which one do yours go?
     exponents-too-small  exponents = i / num_heads
 In `2 ** -8 * i / H`, what does Python take first: the power or the product? Print your slopes.
     power-before-product  slopes = 2.0 ** -8 * i / num_heads
-    power-before-product  slopes = 2.0 ** -8.0 / num_heads * i
 Print your slopes: are they all different? Which of your numbers depends on the head?
     one-slope-for-all  exponents = 8 / num_heads * torch.ones(num_heads)
     one-slope-for-all  exponents = 8 * torch.ones(num_heads)

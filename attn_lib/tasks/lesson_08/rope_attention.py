@@ -131,7 +131,6 @@ one from token to token?
 A query at 5 and a key at 3 are 2 apart. Which way do your queries and keys turn: does the angle grow with
 the position?
     turned-the-wrong-way  positions = -_
-    turned-the-wrong-way  positions = _.flip(0)
 Which channel turns together with channel 0: the next one, or the one D/2 farther on?
     interleaved-pairs  q = turn(q_heads[..., attn_lib.half_split_order(width)], positions) ; k = turn(k_heads[..., attn_lib.half_split_order(width)], positions)
 You add something to queries and keys. Does RoPE add, or turn?
@@ -149,7 +148,6 @@ Which keys may query 0 see: the first, or all but the first? What does True mean
     mask-inverted  later = _.T
 What does the softmax make of a score of 0? Is that nothing?
     mask-multiplied  masked = scores * ~later
-    mask-multiplied  masked = scores.masked_fill(later, 0.0)
     mask-multiplied  masked = scores + ~later
 What does a row of your weights add up to, once the later keys are gone? When must the mask act?
     masked-after-the-softmax  masked = scores ; weights = _ * ~later

@@ -114,7 +114,6 @@ How many windows of 3 do 3 numbers have? And where does your last window end?
     one-window-too-many  N = _ + 1
     one-window-too-many  N = T - context_len
     one-window-too-many  N = T - horizon
-    one-window-too-many  N = T
     one-window-too-many  begins = range(first, N, step) => range(first, N + 1, step)
     one-window-too-many  begins = range(first, N, step) => range(first, T - context_len, step)
     one-window-too-many  begins = range(first, N, step) => range(first, T - horizon, step)
@@ -130,7 +129,6 @@ The first window begins at number 0. Where does the second one begin in yours, a
 With which number does the first window begin?
     first-window-missing  starts = torch.arange(1, N)[:, None]
     first-window-missing  first = 1
-    first-window-missing  N = _ - 1 ; starts = _ + 1
 Time runs from left to right. In which order do your numbers stand, and in which order your windows?
     order-reversed  contexts = _.flip(-1)
     order-reversed  targets = _.flip(-1)
@@ -165,7 +163,6 @@ With a horizon of 1, or a single window, how many axes have your targets? What d
     squeezed  contexts, targets = _.squeeze()
 You return lists. What makes one tensor of its pieces?
     lists  contexts, targets = _.tolist()
-    lists  contexts, targets = list(_)
 Two things are asked for. What makes the cut between them?
     not-parted  return = torch.cat([contexts, targets], 1)
     not-parted  return = list(zip(contexts, targets))

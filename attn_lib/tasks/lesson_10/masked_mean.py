@@ -91,7 +91,6 @@ Whose length is `mask.sum()`? Which texts should share a count?
 Each text has a vector of its own. Over the tokens of how many texts is your mean?
     one-mean-for-all  mean = h[mask].mean(0)
     one-mean-for-all  mean = h[mask].mean(0).expand(len(h), -1)
-    one-mean-for-all  mean = total.sum(0) / count.sum()
 Write every token of a text twice: should its vector double? What is missing after the sum?
     sum-not-mean  mean = total
 What grows with the length of a text in yours? Divide the sum of n equal tokens, and see what is left.
@@ -103,8 +102,6 @@ Can the vector of a real token be zero, or that of a pad be something else? Who 
     zeros-taken-for-pads  real = (h != 0).any(-1, keepdim=True) ; count = (h != 0).any(-1).sum(1, keepdim=True)
     zeros-taken-for-pads  count = (cleared != 0).any(-1).sum(1, keepdim=True)
     zeros-taken-for-pads  cleared = h ; count = (h != 0).any(-1).sum(1, keepdim=True)
-    zeros-taken-for-pads  cleared = h ; count = (h != 0).sum(1)
-    zeros-taken-for-pads  count = (cleared != 0).sum(1)
 Which number of all tokens do you keep? The mean of 2 and 6 is 4.
     maximum  mean = cleared.amax(1)
     maximum  mean = h.masked_fill(~real, -torch.inf).amax(1)
@@ -122,13 +119,11 @@ A text of nothing but padding: which tokens does your mean have there, and which
 What is 0 / 0, and which text has no real token?
     nan-for-nothing  divisor = count
     nan-for-nothing  mean = torch.stack([one[real_one].mean(0) for one, real_one in zip(h, mask)])
-    nan-for-nothing  mean = h.masked_fill(~real, torch.nan).nanmean(1)
 How many pads has a text, and where do they stand? Put one in front: which token does yours leave out?
     pads-assumed-at-the-end  real = mask.long().cumprod(1).bool()[..., None] ; count = mask.long().cumprod(1).sum(1, keepdim=True)
     pads-assumed-at-the-end  real = (torch.arange(h.shape[1]) < mask.sum(1, keepdim=True))[..., None]
 You add the pads and take them away again. How much is left of 1 in float32, after 1e30 was added?
     pads-subtracted  total = h.sum(1) - (h * ~real).sum(1)
-    pads-subtracted  total = h.sum(1) - h.masked_fill(real, 0.0).sum(1)
 What does True promise in this mask: a real token, or a pad? And which cells does `masked_fill` change?
     inverted  cleared = ~real => real
     inverted  cleared = ~real => real ; count = (~mask).sum(1, keepdim=True)
@@ -144,7 +139,6 @@ A sum with `keepdim` leaves an axis of size 1. What meets what when you divide, 
 Line the count up with (B, E) from the right. Which axis does its B meet?
     count-along-the-channels  count = mask.sum(1)
     count-along-the-channels  count = mask.sum(0)
-    count-along-the-channels  count = mask.sum(0, keepdim=True)
 Line the mask up with (B, L, E) from the right. Which axis does its L meet?
     mask-without-an-axis  real = mask
     mask-without-an-axis  real = mask[:, None]
@@ -155,11 +149,9 @@ With one text, or one channel, how many axes has your result? What does `squeeze
 Which dtype goes in, and which comes out? A count is float32 after `.float()`, or with a tiny number in it: what
 becomes of a float16 that is divided by that?
     dtype-changed  divisor = count.float().clamp(min=1)
-    dtype-changed  divisor = count + 1e-9
     dtype-changed  mean = _.float()
     dtype-changed  cleared = h.float() * real.float() ; divisor = count.float().clamp(min=1)
     dtype-changed  cleared = h * real.float() ; divisor = count.float() + 1e-9
 What is 1e-9 in float16? Does it still keep you from dividing by 0?
     tiny-in-float16  divisor = count.to(h.dtype).clamp(min=1e-9)
-    tiny-in-float16  divisor = count.to(h.dtype) + 1e-9
 """)

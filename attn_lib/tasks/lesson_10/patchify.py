@@ -92,7 +92,6 @@ Here all pictures have as many rows as columns in your code. Have they?
     taken-for-a-square  rows = W // patch
     taken-for-a-square  patches = torch.stack([images[:, :, i : i + patch, j : j + patch].flatten(1) for i in range(0, H, patch) for j in range(0, H, patch)], 1)
     taken-for-a-square  patches = torch.stack([images[:, :, i : i + patch, j : j + patch].flatten(1) for i in range(0, W, patch) for j in range(0, W, patch)], 1)
-    taken-for-a-square  columns = H // patch ; patches = ordered.reshape(B, -1, C * patch * patch)
 An axis of H is cut in two. Which comes first, the number of the patch or the place inside? Do neighbors in a
 picture stay in one patch?
     every-other-pixel  grid = images.reshape(B, C, patch, rows, patch, columns).permute(0, 1, 3, 2, 5, 4)
@@ -119,7 +118,6 @@ One patch is one token. How many pixels has it, and how many has one of yours?
 `view` never moves a number, and after `permute` those of a patch are not side by side in memory. Which other
 method may copy?
     view-after-permute  patches = reshape => view
-    view-after-permute  patches = ordered.view(B, -1, C * patch * patch)
 What moves the axes of what `F.unfold` gives: a reshape, or a transpose?
     unfolded-and-reshaped  patches = F.unfold(images, patch, stride=patch).reshape(B, -1, C * patch * patch)
 How far does a window move from patch to patch? Do yours overlap?
@@ -144,5 +142,4 @@ You return the pieces. What makes one tensor of them?
     pieces  patches = _.tolist()
 Which dtype goes in, and which comes out? Which dtype has a tensor of zeros that you made yourself?
     dtype-changed  patches = _.float()
-    dtype-changed  patches = torch.zeros(B, rows * columns, C * patch * patch).copy_(_)
 """)

@@ -162,7 +162,6 @@ m has the shape (..., L, 1). Which shape has a maximum, or a sum, over the last 
     axis-lost  block_sum = weights.sum(-1)
     axis-lost  block_max = scores.amax(-1) ; block_sum = weights.sum(-1)
     axis-lost  block_max = scores.max(-1)
-    axis-lost  block_max = scores.max(-1, keepdim=True)
 What is -inf - (-inf)? Which row can have a maximum of -inf, and when?
     inf-minus-inf  subtracted = m_new
     inf-minus-inf  subtracted = _ if (scores == -torch.inf).all() else m_new
@@ -179,7 +178,6 @@ A row has seen no key that it may see. Its maximum so far: which number says so?
 A row has seen no key: l is a sum of nothing. Where is a division by 0 to be avoided: in each step, or
 once, before the division?
     empty-sum-changed  l_new = _.clamp(min=1)
-    empty-sum-changed  l_new = _.masked_fill(_ == 0, 1)
 When is a row divided by l: after each block, or once at the end? What does the next step multiply?
     normalized-in-every-step  acc_new = _ / l_new
     normalized-in-every-step  acc_new = _ / l_new.masked_fill(l_new == 0, 1.0)
@@ -190,7 +188,6 @@ Each block has a softmax of its own in yours: its weights add up to 1. Do two bl
 same say?
     softmax-of-the-block  weights = scores.softmax(-1)
     softmax-of-the-block  mixture = scores.softmax(-1) @ values
-    softmax-of-the-block  weights = (scores - subtracted).softmax(-1)
     softmax-of-the-block  weights = scores.softmax(-1).nan_to_num(0.0)
 l is the denominator of the softmax. Is that a sum of exp, their mean, their largest, or a number of keys?
     another-denominator  block_sum = weights.mean(-1, keepdim=True)

@@ -142,8 +142,6 @@ In which direction does the slope go if f grows?
     sign-turned  slope = -_
 The caller chose a step. Which one do you take? With a large one the result is less exact, on purpose.
     eps-not-used  step = 1e-6 ; width = 2e-6
-    eps-not-used  step = 1e-5 ; width = 2e-5
-    eps-not-used  step = 1e-4 ; width = 2e-4
     eps-not-used  step = 1e-3 ; width = 2e-3
     eps-not-used  step = 1e-6
     eps-not-used  step = 1e-4

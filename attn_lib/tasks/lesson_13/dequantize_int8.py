@@ -65,14 +65,11 @@ int8 holds whole numbers up to 127. What is left of a scale of 0.02 in it, and o
     multiplied-in-int8  weight = (q * scale.to(torch.int8)).float()
     multiplied-in-int8  weight = (q * scale.round().to(torch.int8)).float()
     multiplied-in-int8  weight = (q * scale.int()).float()
-    multiplied-in-int8  weight = steps * scale.long()
     multiplied-in-int8  weight = torch.zeros_like(q).copy_(steps * scale).float()
 `q *= scale` writes into `q` itself. What can int8 hold, and whose is `q`?
     multiplied-in-int8  weight = q.clone().mul_(scale)
 Each row has its own step. Which step does the first row take in yours, and which the second?
     steps-of-other-rows  weight = steps * scale.mT
-    steps-of-other-rows  weight = steps * scale.squeeze()
-    steps-of-other-rows  weight = steps * scale[:, 0]
     steps-of-other-rows  weight = (steps.mT * scale).mT
     steps-of-other-rows  weight = steps.mT * scale
     steps-of-other-rows  weight = steps * scale.flip(0)
@@ -81,7 +78,6 @@ How many steps are in `scale`, and how many of them do you use?
     one-scale-for-all  weight = steps * scale[0]
     one-scale-for-all  weight = steps * scale.amax()
     one-scale-for-all  weight = steps * scale.mean()
-    one-scale-for-all  weight = steps * scale[0, 0]
     one-scale-for-all  weight = steps * scale.sum()
 `steps @ scale` adds up. Should each number stay by itself?
     matrix-product  weight = steps @ scale
@@ -102,10 +98,8 @@ What stands for 0 in q? Is there a zero point?
     shifted  steps = q.to(torch.uint8).float() - 128
 What does -1 become in a type without a sign?
     read-without-a-sign  steps = q.to(torch.uint8).float()
-    read-without-a-sign  steps = q.view(torch.uint8).float()
     read-without-a-sign  steps = q.float().abs()
     read-without-a-sign  steps = q.float().clamp(min=0)
-    read-without-a-sign  steps = q.abs()
 You round what is real again. Must a weight be a whole number?
     rounded-again  weight = (steps * scale).round()
 Which dtype should the weights have, and which one has your result?
@@ -113,9 +107,7 @@ Which dtype should the weights have, and which one has your result?
     another-dtype  weight = (steps * scale).to(torch.int8)
     another-dtype  weight = (steps * scale).int()
     another-dtype  weight = (steps * scale).half()
-    another-dtype  weight = steps.half() * scale.half()
     another-dtype  weight = (steps * scale).bfloat16()
-    another-dtype  weight = steps.bfloat16() * scale.bfloat16()
 In which dtype is your product before it becomes float32, and how many digits does that keep?
     low-precision  weight = (steps.bfloat16() * scale.bfloat16()).float()
     low-precision  weight = (steps.half() * scale.half()).float()

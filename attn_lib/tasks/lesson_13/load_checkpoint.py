@@ -192,18 +192,12 @@ Do you compare all 64 digits?
     part-of-the-hash  is_whole = actual[-8:] == expected[-8:]
     part-of-the-hash  is_whole = actual[:1] == expected[:1]
     part-of-the-hash  is_whole = actual.startswith(expected)
-    part-of-the-hash  is_whole = expected in actual
 The hash is that of the text in the file, to the letter. Which text do you give to `fingerprint`?
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text)))
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text), sort_keys=True))
 Is what you give to `fingerprint` what was written: the tensors as they are, and the text?
     another-hash  actual = fingerprint(tensors, "")
-    another-hash  actual = fingerprint({}, text)
     another-hash  actual = fingerprint(tensors, str(json.loads(text)))
-    another-hash  actual = __import__("hashlib").sha256(text.encode()).hexdigest()
-    another-hash  actual = __import__("hashlib").sha256(open(path, "rb").read()).hexdigest()
-    another-hash  actual = __import__("hashlib").sha256(str(tensors).encode()).hexdigest()
-    another-hash  actual = str(hash(text))
     another-hash  tensors = .get_tensor(name) => .get_tensor(name).float()
     another-hash  actual = fingerprint({name: tensor.float() for name, tensor in tensors.items()}, text)
 `fingerprint` takes a dict of tensors, then a text. What is it that you give?
@@ -211,13 +205,8 @@ Is what you give to `fingerprint` what was written: the tensors as they are, and
     arguments-of-fingerprint  actual = fingerprint(text, tensors)
     arguments-of-fingerprint  actual = fingerprint(tensors)
     arguments-of-fingerprint  actual = fingerprint(list(tensors.values()), text)
-    arguments-of-fingerprint  actual = fingerprint(tensors, entries)
 Whoever calls this waits for one kind of error. What does safetensors raise for a damaged file, and who catches it in yours?
     safetensors-error  damage = ()
-    safetensors-error  damage = OSError
-    safetensors-error  damage = ValueError
-    safetensors-error  damage = KeyError
-    safetensors-error  damage = (OSError, RuntimeError)
 Which kind of error was asked for, and which do you raise?
     another-error  refusal, alarm = RuntimeError
     another-error  alarm = RuntimeError
@@ -237,12 +226,10 @@ A file of somebody else may have no metadata, or no such entry in it. What does 
     missing-entry  entries = metadata
     missing-entry  entries = metadata ; is_complete = "config" in entries and "sha256" in entries
     missing-entry  entries = metadata ; is_complete = "config" in entries
-    missing-entry  entries = metadata ; is_complete = bool(entries)
     missing-entry  entries = metadata ; is_complete = True
 `eval` runs what stands in the text. Which function reads JSON, and nothing else?
     config-evaluated  config = eval(text)
     config-evaluated  config = eval(text, {"true": True, "false": False, "null": None})
-    config-evaluated  config = eval(text, {"__builtins__": {"true": True, "false": False, "null": None, "open": open}})
 JSON writes true and null, Python True and None. Who reads JSON?
     config-read-as-python  config = __import__("ast").literal_eval(text)
 The config was a dict. What do you return: the dict, its text, or all metadata?
@@ -251,19 +238,15 @@ The config was a dict. What do you return: the dict, its text, or all metadata?
     config-as-text  config = {"config": text}
     config-as-text  config = json.loads(text).items()
     config-as-text  config = {"config": json.loads(text)}
-    config-as-text  config = {name: json.loads(value) for name, value in entries.items() if name == "config"}
     config-as-text  config = {name: str(value) for name, value in json.loads(text).items()}
 Is a config without entries no config?
     empty-refused  is_complete = bool({"config", "sha256"} <= entries.keys() and json.loads(entries["config"]))
-    empty-refused  is_complete = {"config", "sha256"} <= entries.keys() and entries["config"] != "{}"
 Someone else's metadata may hold more. Does that make it wrong?
     more-metadata-refused  is_complete = {"config", "sha256"} == entries.keys()
-    more-metadata-refused  is_complete = len(entries) == 2 and {"config", "sha256"} <= entries.keys()
 Compare the dtypes of what you return with those in the file.
     dtype-changed  return = {name: tensor.float() for name, tensor in tensors.items()}, config
     dtype-changed  return = {name: tensor.half() for name, tensor in tensors.items()}, config
     dtype-changed  return = {name: tensor.double() for name, tensor in tensors.items()}, config
-    dtype-changed  return = {n: t.float() if t.is_floating_point() else t for n, t in tensors.items()}, config
 Which shape has a tensor in the file, and which do you return?
     reshaped  return = {name: tensor.flatten() for name, tensor in tensors.items()}, config
     reshaped  return = {name: tensor.squeeze() for name, tensor in tensors.items()}, config
@@ -276,13 +259,9 @@ By which names will `load_state_dict` look for them?
 Two things are asked for: the tensors by name, then the config. What do you return, and in which order?
     returned-otherwise  return = config, tensors
     returned-otherwise  return = tensors
-    returned-otherwise  return = {"tensors": tensors, "config": config}
     returned-otherwise  return = tensors, config, actual
     returned-otherwise  return = list(tensors.values()), config
-    returned-otherwise  return = list(tensors.items()), config
-    returned-otherwise  return = config
     returned-otherwise  return = nn.ParameterDict({n.replace(".", "_"): nn.Parameter(t, False) for n, t in tensors.items()}), config
-    returned-otherwise  return = names, config
 A dict of tensors is asked for. What are its values in yours?
     not-tensors  return = {name: tensor.tolist() for name, tensor in tensors.items()}, config
     not-tensors  tensors = {name: file.get_slice(name) for name in names} ; actual = expected

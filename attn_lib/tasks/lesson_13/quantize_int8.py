@@ -88,7 +88,6 @@ A row of the weight makes one output, a column reads one input. For which of the
 Is -2.54 farther from zero than 0.4? Which of the two is your largest number?
     sign-not-dropped  largest = numbers.amax(1, keepdim=True)
     sign-not-dropped  largest = numbers.amax(1, keepdim=True) ; kept = rounded
-    sign-not-dropped  largest = numbers.amax(1, keepdim=True) ; scale = torch.where(step > 0, step, 1.0)
     sign-not-dropped  largest = numbers.amax(1, keepdim=True) ; scale = torch.where(step > 0, step, 1.0) ; kept = rounded
     sign-not-dropped  largest = numbers.amax(1, keepdim=True).abs()
     sign-not-dropped  largest = numbers.amax(1, keepdim=True).abs() ; kept = rounded
@@ -115,8 +114,6 @@ The range is -127 to 127. How many steps lie between zero and its end?
     steps-miscounted  step = largest / 255 ; kept = rounded
     steps-miscounted  step = largest / 256
     steps-miscounted  step = largest / 256 ; kept = rounded
-    steps-miscounted  step = 2 * largest / 255
-    steps-miscounted  step = 2 * largest / 256
     steps-miscounted  step = 2 * largest / 254 ; scale = _ * 2
     steps-miscounted  step = largest / 7
     steps-miscounted  step = largest
@@ -125,37 +122,25 @@ int8 ends at 127. What does 128 become in it? Print `torch.tensor(128.0).to(torc
     wraps-around  step = largest / 127.5 ; kept = rounded
 What does `.to(torch.int8)` make of 19.8, and what is nearest?
     not-rounded  rounded = steps
-    not-rounded  rounded = steps.trunc()
-    not-rounded  rounded = steps.fix()
 You always go down, or always up. Which whole number is nearest to -19.8?
     rounded-one-way  rounded = steps.floor()
     rounded-one-way  rounded = steps.floor() ; kept = rounded
     rounded-one-way  rounded = steps.ceil()
     rounded-one-way  rounded = steps.ceil() ; kept = rounded
     rounded-one-way  rounded = (steps + 0.5).trunc()
-    rounded-one-way  rounded = (steps + 0.5) ; kept = rounded.clamp(-127, 127)
 You round before you count steps. What does that leave of 0.4?
     rounded-too-early  steps = numbers.round() / scale ; rounded = steps
     rounded-too-early  steps = numbers.round() / scale
 What is 0 / 0, and which row divides by zero? Its scale may be any number but that.
     a-row-of-zeros  scale = step
-    a-row-of-zeros  scale = step ; steps = (numbers / scale).nan_to_num()
-    a-row-of-zeros  scale = step.masked_fill(largest == 0, 0.0)
-    a-row-of-zeros  scale = 1 / (127 / largest) ; steps = numbers * (127 / largest)
-    a-row-of-zeros  scale = step ; steps = numbers * (127 / largest)
 What do you divide by where a step is smaller than your epsilon? A row of zeros needs a stand-in, a row of tiny
 numbers does not.
     epsilon-too-large  scale = step + 1e-6
     epsilon-too-large  scale = step + 1e-8
     epsilon-too-large  scale = step + 1e-12
     epsilon-too-large  scale = step.clamp(min=1e-5)
-    epsilon-too-large  scale = step.clamp(min=1e-8)
     epsilon-too-large  scale = step.clamp(min=1e-30)
     epsilon-too-large  scale = step + (step < 1e-5)
-    epsilon-too-large  step = (largest + 1e-6) / 127 ; scale = step
-    epsilon-too-large  step = largest.clamp(min=2e-5) / 127 ; scale = step
-    epsilon-too-large  step = largest.clamp(min=1e-5) / 127 ; scale = step
-    epsilon-too-large  step = largest.clamp(min=1e-4) / 127 ; scale = step
 How long is one step: is that what you return, or how many steps make 1?
     scale-upside-down  return = q, 1 / scale
     scale-upside-down  step = 127 / largest ; steps = numbers * scale
@@ -190,7 +175,6 @@ In which dtype do you divide if the weight is bfloat16, and how many digits does
     low-precision  numbers = weight
     low-precision  numbers = weight ; kept = rounded
     low-precision  numbers = weight ; scale = _.float()
-    low-precision  numbers = weight ; scale = _.float() ; kept = rounded
     low-precision  numbers = weight ; return = q, scale.float()
     low-precision  numbers = weight ; return = q, scale.float() ; kept = rounded
     low-precision  steps = weight / scale.to(weight.dtype)

@@ -96,22 +96,14 @@ def _(rng):
 generate.rows("""
 The caches hold all that the model has read. What is new since its last call, and what do you feed?
     more-than-the-new-token-fed  following = grown
-    more-than-the-new-token-fed  following = grown[:, 1:]
     more-than-the-new-token-fed  following = fed
     more-than-the-new-token-fed  following = grown[:, -L:]
-    more-than-the-new-token-fed  following = grown[:, -2:]
-    more-than-the-new-token-fed  following = torch.cat([fed, column], dim=1)
 Without `caches=caches`, what does the model know in its second call?
     no-caches  logits = model(fed)
-    no-caches  logits = model(fed) ; following = grown
-    no-caches  logits = model(written)
 How often are the caches made, and for how long must one text keep them?
     caches-made-again  logits = model(fed, caches=model.new_caches(B, room))
-    caches-made-again  logits = model(fed, caches=model.new_caches(B, room)) ; following = grown
 A model reads any number of tokens in one call. How many are in the prompt, and how many does your first call read?
     prompt-in-parts  logits = model(fed[:, -1:], caches=caches)
-    prompt-in-parts  logits = model(fed[:, :1], caches=caches)
-    prompt-in-parts  logits = model(fed[:, :-1] if fed.shape[1] > 1 else fed, caches=caches)
 How many rows has the prompt? For how many are the caches made, and how many does the model read?
     rows-miscounted  caches = model.new_caches(1, room)
     rows-miscounted  caches = model.new_caches(room, B)
@@ -130,27 +122,19 @@ Each layer has a cache of its own, and the model makes them all. What did `new_c
 give to the model?
     other-caches-given  logits = model(fed, caches=caches[0])
     other-caches-given  logits = model(fed, caches=caches[:1])
-    other-caches-given  logits = model(fed, caches=caches[::-1])
-    other-caches-given  logits = model(fed, caches=[caches])
     other-caches-given  caches = attn_lib.KVCache(B, 1, room, 1)
-    other-caches-given  caches = [attn_lib.KVCache(B, 1, room, 1)]
-    other-caches-given  caches = {}
 Read the two calls of the task again: under which name does the model take the caches?
     caches-under-another-name  logits = model(fed, caches)
     caches-under-another-name  logits = model(fed, cache=caches)
-    caches-under-another-name  logits = model(caches, fed)
 The caches are made by the model. Where do yours come from?
     caches-from-elsewhere  caches = new_caches(B, room)
     caches-from-elsewhere  caches = []
 `new_caches` needs two sizes: of which two?
     sizes-of-the-caches-missing  caches = model.new_caches()
     sizes-of-the-caches-missing  caches = model.new_caches(B)
-    sizes-of-the-caches-missing  caches = model.new_caches(room)
-    sizes-of-the-caches-missing  caches = model.new_caches(ids)
 The logits are (B, L, V), one row of V for each place. Which place tells what comes next?
     another-place  last = logits[:, 0]
     another-place  last = logits[-1]
-    another-place  last = logits[0]
     another-place  last = logits.mean(1)
     another-place  last = logits.amax(1)
     another-place  last = logits[:, L - 1]
@@ -161,35 +145,28 @@ A token is one of V, for each row. Along which axis of the logits does your argm
     argmax-over-another-axis  chosen = logits.argmax(1)[:, -1]
     argmax-over-another-axis  column = logits.argmax(1)
     argmax-over-another-axis  column = logits.argmax()
-    argmax-over-another-axis  last = logits[..., -1] ; chosen = last.argmax(-1)
 Which of the V tokens does greedy mean? Call it twice: which ones do you get?
     not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0]
     not-the-likeliest  chosen = last.argmin(-1)
     not-the-likeliest  chosen = last.abs().argmax(-1)
-    not-the-likeliest  chosen = torch.distributions.Categorical(logits=last).sample()
     not-the-likeliest  chosen = last.half().argmax(-1)
     not-the-likeliest  chosen = last.exp().argmax(-1)
 What do you append: the largest logit, or the place where it stands?
     logit-instead-of-its-place  chosen = last.amax(-1)
     logit-instead-of-its-place  chosen = last.amax(-1).long()
     logit-instead-of-its-place  chosen = last.max(-1)
-    logit-instead-of-its-place  chosen = last.max(-1).values
 Each row writes a text of its own. Which row is chosen for in yours?
     first-row-for-all  chosen = last[:1].argmax(-1).expand(B)
-    first-row-for-all  chosen = last[0].argmax(-1).expand(B)
     first-row-for-all  chosen = last.mean(0, keepdim=True).argmax(-1).expand(B)
     first-row-for-all  output = written[:1]
     first-row-for-all  output = written[0]
 `.item()` makes one Python number. How many rows write a token in each round?
     item-of-many-rows  chosen = torch.tensor([last.argmax(-1).item()])
-    item-of-many-rows  chosen = torch.full((B,), last.argmax(-1).item())
     item-of-many-rows  chosen = torch.full((B,), int(last.argmax(-1)))
 The model has chosen a token. Which token does it read in its next call, in your code?
     chosen-token-not-fed  following = fed[:, -1:]
     chosen-token-not-fed  following = written[:, -1:]
-    chosen-token-not-fed  following = ids[:, -1:]
     chosen-token-not-fed  following = column * 0
-    chosen-token-not-fed  following = grown[:, -2:-1]
 What stands in the result: every token once, in the order in which it was written?
     written-in-another-order  grown = torch.cat([column, written], dim=1)
     written-in-another-order  grown = torch.cat([ids, column], dim=1)
@@ -208,12 +185,9 @@ How many tokens has your loop written when max_new_tokens is 1? And when it is 0
     one-token-off  rounds = max_new_tokens + 1
     one-token-off  rounds = max_new_tokens - 1
     one-token-off  rounds = max(1, max_new_tokens)
-    one-token-off  rounds = max_new_tokens + 1 ; room = L + max_new_tokens + 1
-    one-token-off  rounds = max(1, max_new_tokens) ; room = L + max_new_tokens + 1
 max_new_tokens counts the new ones. What does yours count?
     length-instead-of-new-tokens  rounds = max_new_tokens - L
     length-instead-of-new-tokens  rounds = L
-    length-instead-of-new-tokens  rounds = L + max_new_tokens ; room = 2 * L + max_new_tokens
     length-instead-of-new-tokens  rounds = L + max_new_tokens
     length-instead-of-new-tokens  rounds = max_new_tokens * B
     length-instead-of-new-tokens  rounds = B
@@ -227,7 +201,6 @@ Which shape and which dtype has what you feed, and what you append to ids (B, L)
     another-column-appended  grown = written + column
     another-column-appended  grown = torch.stack([written, column], dim=1)
     another-column-appended  column = chosen[:, None].float()
-    another-column-appended  following = column.float()
     another-column-appended  following = chosen.tolist()
     another-column-appended  column = F.one_hot(chosen, logits.shape[-1])
     another-column-appended  column = last

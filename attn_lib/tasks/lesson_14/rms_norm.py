@@ -132,7 +132,6 @@ Which axis is the last one of x (L, E), of x (B, L, E), and of x (B, H, L, E)? W
 There is one root for each token. Which shape must all of them have, to fit to x (B, L, E)?
     axis-lost  mean = squares.mean(-1)
     axis-lost  mean = squares.mean(-1).unsqueeze(1)
-    axis-lost  mean = squares.mean(-1, keepdim=True).squeeze()
 What do you take the mean of: squares, sizes, or the numbers as they are?
     mean-of-something-else  squares = exact.abs() ; root = mean + self.eps
     mean-of-something-else  squares = exact.abs()
@@ -145,7 +144,6 @@ Twice as large a token should come out the same. What do you divide by: the mean
 `rsqrt` is one divided by the root. Do you divide by the root, or multiply by it?
     multiplied-instead-of-divided  root = above_zero.rsqrt()
     multiplied-instead-of-divided  normed = exact * root
-    multiplied-instead-of-divided  normed = exact * root * self.weight ; output = rounded
     multiplied-instead-of-divided  normed = exact
 The weight is learned, moved and saved with the module. What makes a parameter of a tensor?
     weight-is-no-parameter  weight = beginning
@@ -154,7 +152,6 @@ The weights are learned. Where are they in your `forward`?
 Some models keep weight - 1 and multiply by 1 + weight. Does this one?
     one-plus-weight  output = rounded * (1 + self.weight)
     one-plus-weight  output = rounded * (1 + self.weight) ; beginning = torch.zeros(d_model)
-    one-plus-weight  output = rounded + rounded * self.weight
 What do you do with the weight: multiply by it, after the norm?
     weight-used-otherwise  output = rounded + self.weight
     weight-used-otherwise  output = rounded / self.weight
@@ -174,7 +171,6 @@ Which shape has the weight: a number for each channel, and no more axes?
     weight-of-another-shape  beginning = torch.tensor(1.0)
 What is the square of 300, and which is the largest number of float16? In which dtype do you compute?
     computed-in-half-precision  exact = x
-    computed-in-half-precision  exact = x ; output = (rounded * self.weight).to(x.dtype)
     computed-in-half-precision  squares = x.square()
     computed-in-half-precision  squares = x.square().float()
     computed-in-half-precision  exact = x.half()
@@ -189,7 +185,6 @@ Give it float16: which dtype comes out, and which one should?
     dtype-changed  output = (rounded * self.weight).float()
     dtype-changed  rounded = normed
     dtype-changed  exact = x.double() ; rounded = normed
-    dtype-changed  rounded = normed ; output = rounded * self.weight
 Nobody asked to add x here. Who will do that later?
     residual-added  output = _ + x
 Is eps added to the mean, or does yours only stand in where the mean is smaller?

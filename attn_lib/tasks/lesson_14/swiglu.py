@@ -129,7 +129,6 @@ Channel meets channel. Which operator multiplies number by number?
 Does the product come before `down_proj`, or after it?
     product-after-down  output = self.down_proj(opened) * self.down_proj(ups)
     product-after-down  output = self.down_proj(opened) * x
-    product-after-down  inside = opened ; output = self.down_proj(inside) * self.down_proj(ups)
 Three layers: which of them is not heard in your output?
     a-layer-not-used  inside = opened
     a-layer-not-used  inside = ups
@@ -137,7 +136,6 @@ Three layers: which of them is not heard in your output?
     a-layer-not-used  output = inside
     a-layer-not-used  ups = gates
     a-layer-not-used  gates = self.up_proj(x)
-    a-layer-not-used  ups = self.gate_proj(x)
     a-layer-not-used  inside = opened * x
 Are `gate_proj` and `up_proj` two layers, each with numbers of its own, or one layer with two names?
     one-layer-with-two-names  up_proj = self.gate_proj
@@ -152,9 +150,7 @@ Print the names in `state_dict()`: which of yours does the task not name? Which 
     bias-left-in  up_proj = False => True
     bias-left-in  down_proj = False => True
 `nn.Linear(a, b)` goes from a channels to b. Which width comes in, which is inside, which goes out?
-    widths-exchanged  gate_proj, up_proj = nn.Linear(d_ff, d_model, bias=False) ; down_proj = nn.Linear(d_model, d_ff, bias=False)
     widths-exchanged  down_proj = nn.Linear(d_model, d_ff, bias=False)
-    widths-exchanged  gate_proj, up_proj = nn.Linear(d_ff, d_model, bias=False)
     widths-exchanged  up_proj = nn.Linear(d_ff, d_model, bias=False)
     widths-exchanged  gate_proj = nn.Linear(d_ff, d_model, bias=False)
 Who says how wide it is inside? Is that what you build?
