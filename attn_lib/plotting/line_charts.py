@@ -281,7 +281,7 @@ def by_layer(
     if log:
         low, high = min(map(min, every)), max(map(max, every))
         around = max(1.3, (100 * low / high) ** 0.5)
-        up = Scale(low=low / around, high=high * around, log=10)
+        up = Scale(low=low / around, high=high * around, log=10, marks="powers")
 
     def panel(title: str, curves: Curves) -> Panel:
         marks = runs_of(
