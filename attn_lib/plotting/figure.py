@@ -356,6 +356,7 @@ class Panel:
         grid: the axis whose ticks have lines: "both", "x" or "".
         legend: whether it has one of its own; a place, or "" for none.
         aspect: "equal" where the units of both axes have one length.
+        anchor: where a panel of equal units stands in its room: "N" above, "C" in the middle.
         framed: whether the axes have lines.
         on: whether scales are shown at all.
         projection: "3d" for a third axis.
@@ -369,6 +370,7 @@ class Panel:
     grid: str = ""
     legend: str = ""
     aspect: str = "auto"
+    anchor: str = "N"
     framed: bool = True
     on: bool = True
     named: bool = True
@@ -380,7 +382,7 @@ class Panel:
         drawn = [mark.draw(axes) for mark in self.marks]
         axes.set_title(self.title, **self.title_look)
         axes.set_aspect(self.aspect)
-        axes.set_anchor("N" if self.aspect == "equal" else "C")
+        axes.set_anchor(self.anchor if self.aspect == "equal" else "C")
         self.x.apply(axes, "x")
         self.y.apply(axes, "y")
         if self.grid:

@@ -204,9 +204,7 @@ def window_blocks(length: int, window: int) -> Picture:
             Line([0, width], [y, y], look={"color": GRAY, "lw": 1})
             for y in range(window, length, window)
         ]
-        title = (
-            f"blocks: {length} × {width}" if x.names else f"all pairs: {length} × {width}"
-        )
+        title = f"{'all pairs' if label else 'blocks'}: {length} × {width}"
         y = Scale(label, length, 0, starts, range(0, length, window), size=8, bare=True)
         title_look = {"fontsize": 10}
         return Panel(

@@ -20,7 +20,7 @@ from attn_lib.plotting.figure import (
     expect_lengths,
 )
 from attn_lib.plotting.picture import Picture
-from attn_lib.plotting.style import GRAY, styled
+from attn_lib.plotting.style import COLORS, GRAY, styled
 
 Curves = Mapping[str, Sequence[Sequence[float]]]  # for each setting, its runs
 
@@ -430,7 +430,7 @@ def forecasts(
         future: dates and values that came.
         guesses: for each method, one value for each date of the future.
     """
-    expect_few(guesses, "methods")
+    expect(len(guesses) <= len(COLORS), f"at most {len(COLORS)} methods", len(guesses))
     expect_lengths(guesses, len(future[0]))
     few = len(future[0]) <= 40  # dots can be told apart from the lines of forecasts
     came = {"ls": "", "marker": "o", "ms": 3.5} if few else {"lw": 1.2}

@@ -487,7 +487,8 @@ def words_on_picture(
 def picture_panel(marks: Sequence[Mark], title: str) -> Panel:
     """Return a panel without scales."""
     none = Scale(ticks=())
-    return Panel(marks, title, none, none, aspect="equal", framed=False, named=False)
+    look = {"aspect": "equal", "anchor": "C", "framed": False, "named": False}
+    return Panel(marks, title, none, none, **look)
 
 
 @dataclass(frozen=True)

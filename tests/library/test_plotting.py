@@ -495,6 +495,14 @@ def test_the_future_is_dots_and_forecasts_stand_at_its_dates():
     assert list(known.get_xdata()) == [1, 2]
     assert (came.get_linestyle(), came.get_marker()) == ("None", "o")
     assert list(flat.get_xdata()) == [3, 4]
+    alone = p.forecasts(([1, 2], [5, 6]), ([3], [7]), {}, **XY)
+    assert [line.get_label() for line in alone.figure.axes[0].lines[:2]] == [
+        "past",
+        "what came",
+    ]
+    five = dict.fromkeys("abcde", [1])
+    with pytest.raises(ValueError, match="at most 4 methods, got 5"):
+        p.forecasts(([1], [1]), ([2], [2]), five, **XY)
 
 
 def test_bars_are_as_long_as_their_values_and_carry_them():
@@ -673,6 +681,8 @@ def test_with_a_cache_a_step_computes_one_row_and_one_key():
 
 def test_blocks_of_a_window_compute_the_band_and_little_more():
     pairs, blocks = p.window_blocks(8, 2).figure.axes
+    titles = [axes.get_title() for axes in (pairs, blocks)]
+    assert titles == ["all pairs: 8 × 8", "blocks: 8 × 4"]
     count = {
         color: len(squares(pairs, color)) for color in ("#e4e4e4", "#f0a15e", "#0b3c6f")
     }
