@@ -11,6 +11,7 @@ from attn_lib.plotting.figure import (
     Bars,
     Figure,
     Line,
+    Mark,
     Panel,
     Scale,
     expect,
@@ -206,7 +207,7 @@ def against_chance(
     """
     expect_lengths({"chance": expected}, len(seen))
     counts = range(len(seen))
-    marks = [
+    marks: list[Mark] = [
         Bars(seen, "seen", "#9db8d9"),
         Line(counts, expected, "by chance, on average", styled(1, marker="o", ms=4)),
     ]

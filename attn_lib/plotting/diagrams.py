@@ -20,6 +20,7 @@ from attn_lib.plotting.figure import (
     Point,
     Scale,
     Text,
+    always,
     expect,
 )
 from attn_lib.plotting.picture import Picture
@@ -166,12 +167,15 @@ def head_links(
                 for y, name in ((1, "query"), (0, "K/V"))
             ]
         said = f"{', '.join(map(str, links))} of {count}"
-        x, y, look = (
+        return Panel(
+            marks,
+            title,
             Scale(low=-0.1, high=width + 0.1),
             Scale(low=-0.35, high=1.35),
-            {"fontsize": 10},
+            on=False,
+            title_look={"fontsize": 10},
+            says=always(said),
         )
-        return Panel(marks, title, x, y, on=False, title_look=look, says=lambda _: said)
 
     panels = [
         panel(number, title, links, count)
@@ -215,7 +219,7 @@ def latent_cache(num_heads: int, num_kv_heads: int) -> Picture:
         marks += [box(end, y, f"K {h}, V {h}", style) for h, y in enumerate(levels)]
         return [*marks, Text((start + end) / 2 - 0.15, 0.88, words)]
 
-    panels = {
+    panels: dict[str, tuple[float, list[Mark]]] = {
         "GQA": (2.0, fan(0.42, 1.65, num_kv_heads, kept, "projected")),
         "MLA, without positions": (
             3.0,
@@ -488,7 +492,7 @@ def you_are_here(lesson: str) -> Picture:
     kinds = {part: kind(about) for part, (*_, about) in PARTS.items()}
     boxes: list[Mark] = []
     for part, (x, y, width, _) in PARTS.items():
-        words = {"fontsize": 8.5}
+        words: dict[str, Any] = {"fontsize": 8.5}
         words |= {"weight": "bold"} if kinds[part] == "this lesson" else {}
         boxes.append(Box(x, y, width, HIGH, part.strip(), LOOKS[kinds[part]], words))
 

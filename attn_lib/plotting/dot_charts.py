@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from attn_lib.plotting.figure import (
     Figure,
     Line,
+    Mark,
     Panel,
     Rule,
     Scale,
     Shade,
     Text,
+    always,
     expect,
     expect_few,
 )
@@ -55,7 +57,7 @@ def agreement(
     gray = {"color": "#888888", "lw": 1}
     beside = {"ha": "left", "va": "top", "fontsize": 9}
     places = [names.index(name) for name in named]
-    marks = [
+    marks: list[Mark] = [
         Rule(0, "y", look=gray),
         Rule(0, "x", look=gray),
         Line([low, high], [low, high], look=gray | {"ls": "--"}),
@@ -96,7 +98,7 @@ def outcomes(
     def says(line: Line) -> str:
         return ", ".join(f"({x:.2g}, {y:.2g})" for x, y in zip(line.x, line.y, strict=True))
 
-    marks = [
+    marks: list[Mark] = [
         *(
             Line(
                 [x for x, _ in runs],
@@ -143,7 +145,7 @@ def time_over_bytes(points: Mapping[str, Pairs], *, gigabytes_per_second: float)
         pairs = zip(line.x, line.y, strict=True)
         return ", ".join(f"{size:.3g} MB in {time:.2g} ms" for size, time in pairs)
 
-    marks = [
+    marks: list[Mark] = [
         *(
             Line(
                 [size for size, _ in pairs],
@@ -156,7 +158,8 @@ def time_over_bytes(points: Mapping[str, Pairs], *, gigabytes_per_second: float)
         ),
         Line(ends, floor, f"r{least}", {"color": INK, "ls": "--"}),
     ]
-    across = Scale("read for one token (MB)", *ends, log=10, marks="1 2 5")
+    left, right = ends
+    across = Scale("read for one token (MB)", left, right, log=10, marks="1 2 5")
     up = Scale("time for one token (ms)", log=10, marks="1 2 5")
     return Figure(
         [Panel(marks, x=across, y=up, grid="both", legend="best")],
@@ -201,7 +204,7 @@ def strips(
         first, last = title == next(iter(panels)), title == list(panels)[-1]
         above, look = ("data", "axes fraction"), {"va": "bottom", "fontsize": 8}
         names = {**lines, "not comparable": beside} if first else {}
-        marks = [
+        marks: list[Mark] = [
             Shade(2 * high, end),
             *(dots(row, *pair) for row, pair in enumerate(rows.items())),
             *(Rule(place, "x") for place in lines.values()),
@@ -253,7 +256,7 @@ def trials(
         beside = {"ha": "left", "fontsize": 9}
         marks += [
             Line([min(values), max(values)], [row, row], look=styled(0, lw=2)),
-            Line(values, [row] * len(values), look=dots, says=lambda _, said=said: said),
+            Line(values, [row] * len(values), look=dots, says=always(said)),
             Line([mean, mean], [row - 0.22, row + 0.22], look=styled(1, lw=2.5)),
             Text(max(values), row, f"{mean:.{decimals}f}", (9, 0), look=beside),
         ]
@@ -306,7 +309,7 @@ def levels(
         marks += [
             strokes([(x, x) for x in near], row + 0.05, row + 0.35, "#777777", 0.7),
             strokes(zip(shown, hit, strict=True), row - 0.2, row + 0.05, COLORS[1], 0.8),
-            Line(shown, [row - 0.2] * len(shown), "", dots, lambda _, said=said: said),
+            Line(shown, [row - 0.2] * len(shown), "", dots, always(said)),
         ]
     return Figure(
         [

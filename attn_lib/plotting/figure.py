@@ -6,7 +6,7 @@ A function of this package makes such a value from its arguments; matplotlib is 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import matplotlib as mpl
 from matplotlib import patches, ticker
@@ -111,8 +111,12 @@ class Text(Silent):
     look: Look = field(default_factory=dict)
 
     def draw(self, axes: Axes) -> None:
-        place = {"xycoords": self.coords, "textcoords": "offset points"}
-        look = {"ha": "center", "va": "center", "annotation_clip": False} | {**self.look}
+        place: dict[str, Any] = {"xycoords": self.coords, "textcoords": "offset points"}
+        look: dict[str, Any] = {
+            "ha": "center",
+            "va": "center",
+            "annotation_clip": False,
+        } | {**self.look}
         axes.annotate(self.words, (self.x, self.y), self.offset, **place, **look)
 
 
@@ -134,7 +138,7 @@ class Bars:
 
     def draw(self, axes: Axes) -> None:
         places = range(len(self.values)) if self.places is None else self.places
-        look = {"color": self.fill, "label": self.name or None}
+        look: dict[str, Any] = {"color": self.fill, "label": self.name or None}
         if self.lying:
             look |= {"left": self.starts, "edgecolor": "white", "lw": 0.8}
         bars = axes.barh if self.lying else axes.bar
@@ -169,6 +173,11 @@ class Colors:
         if self.power == 1:
             return mpl.colors.Normalize(self.low, self.high)
         return mpl.colors.PowerNorm(self.power, self.low, self.high)
+
+
+def always(words: str) -> Callable[[Any], str]:
+    """Return a description that is the same for every mark."""
+    return lambda _: words
 
 
 def centered(values: Tensor, label: str) -> Colors:
@@ -224,7 +233,7 @@ class Cells:
         if self.write:
             for i, j in shown.isfinite().nonzero().tolist():
                 value = shown[i, j].item()
-                ink = ink_at(image.cmap, float(image.norm(value)))
+                ink = ink_at(image.cmap, float(self.colors.norm(value)))
                 look = {"color": ink, "fontsize": 9}
                 Text(j + 0.5, i + 0.5, self.write(value), look=look).draw(axes)
         return image
@@ -298,7 +307,7 @@ class Scale:
     low: float | None = None
     high: float | None = None
     ticks: Sequence[float] | None = None
-    names: Sequence[str] | None = None
+    names: Sequence[Any] | None = None
     log: int = 0  # the base
     marks: str = ""  # at powers of the base only, as "powers", or at 1, 2, 5, as "1 2 5"
     size: float | None = None  # of the ticks' names
@@ -318,8 +327,8 @@ class Scale:
         if self.whole:
             axis.set_major_locator(ticker.MaxNLocator(integer=True))
         if self.turned:
-            look = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-            mpl.artist.setp(axis.get_ticklabels(), **look)
+            for name in axis.get_ticklabels():
+                name.set(rotation=45, ha="right", rotation_mode="anchor")
         if self.size:
             axis.set_tick_params(labelsize=self.size)
         if self.bare:
@@ -367,10 +376,10 @@ class Panel:
     title: str = ""
     x: Scale = Scale()
     y: Scale = Scale()
-    grid: str = ""
-    legend: str = ""
-    aspect: str = "auto"
-    anchor: str = "N"
+    grid: Literal["both", "x", "y", ""] = ""
+    legend: Any = ""
+    aspect: Literal["auto", "equal"] = "auto"
+    anchor: Literal["N", "C"] = "N"
     framed: bool = True
     on: bool = True
     named: bool = True
@@ -465,7 +474,8 @@ def draw(figure: Figure) -> Drawn:
 def _axes(figure: Figure, drawn: Drawn) -> list[Axes]:
     if figure.box:
         places = zip(figure.box, figure.size * 2, strict=True)
-        return [drawn.add_axes([inches / whole for inches, whole in places])]
+        left, bottom, width, height = (inches / whole for inches, whole in places)
+        return [drawn.add_axes((left, bottom, width, height))]
     columns = figure.columns or len(figure.panels)
     grid = drawn.subplots(
         math.ceil(len(figure.panels) / columns),
@@ -498,9 +508,14 @@ def _write_around(figure: Figure, drawn: Drawn, grid: Sequence[Axes]) -> None:
         for axes in grid:
             handles, names = axes.get_legend_handles_labels()
             entries |= dict(zip(names, handles, strict=True))
-        place = {"loc": figure.legend, "ncols": min(figure.legend_columns, len(entries))}
+        place: dict[str, Any] = {
+            "loc": figure.legend,
+            "ncols": min(figure.legend_columns, len(entries)),
+        }
         if entries:
-            drawn.legend(entries.values(), entries, frameon=False, fontsize=9, **place)
+            drawn.legend(
+                list(entries.values()), list(entries), frameon=False, fontsize=9, **place
+            )
 
 
 def _add_color_bars(figure: Figure, drawn: Drawn, grid: Sequence[Axes], images) -> None:

@@ -15,8 +15,10 @@ from attn_lib.plotting.figure import (
     Box,
     Figure,
     Line,
+    Look,
     Mark,
     Panel,
+    Point,
     Scale,
     Squares,
     Text,
@@ -32,7 +34,7 @@ ALLOWED = {"facecolor": COLORS[0], "linewidth": 0}
 FRAME = {"fill": False, "ec": COLORS[0], "lw": 2.2, "clip_on": False}
 
 
-def where(cells: Tensor) -> list[tuple[int, int]]:
+def where(cells: Tensor) -> list[Point]:
     """Return the (column, row) of all cells that are True."""
     return [(j, i) for i, j in cells.nonzero().tolist()]
 
@@ -245,7 +247,7 @@ def cache_growth(tokens: Sequence[str]) -> Picture:
     """
     steps = len(tokens)
     expect(2 <= steps <= 6, "2 to 6 tokens", steps)
-    kinds = {
+    kinds: dict[str, Look] = {
         "score": {"facecolor": COLORS[0], "edgecolor": "white"},
         "score, masked away": HATCHED,
         "of an earlier step, not computed again": {
@@ -261,7 +263,7 @@ def cache_growth(tokens: Sequence[str]) -> Picture:
         below = n + 0.5
         i, j = torch.arange(n)[:, None], torch.arange(n)
         new = torch.full((n, n), not cached) | (i == n - 1)
-        places = [
+        places: list[list[Point]] = [
             where((j <= i) & new),
             where((j > i) & ~torch.tensor(cached)),
             where((j <= i) & ~new),
@@ -598,9 +600,9 @@ def pair_layouts(head_dim: int = 8) -> Picture:
         + ", ".join(f"pair {n} is {a} and {b}" for n, (a, b) in enumerate(pairs))
         for name, pairs in layouts.items()
     )
-    x, y = Scale(low=-2.8, high=head_dim + 0.1), Scale(low=bottom, high=top)
+    across, down = Scale(low=-2.8, high=head_dim + 0.1), Scale(low=bottom, high=top)
     return Figure(
-        [Panel(marks, x=x, y=y, aspect="equal", on=False)],
+        [Panel(marks, x=across, y=down, aspect="equal", on=False)],
         (0.42 * (head_dim + 3), 0.42 * (top - bottom + 0.6)),
         f"{head_dim} channels in two layouts. {read}",
     ).picture()

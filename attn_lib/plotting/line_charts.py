@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from attn_lib.plotting.figure import (
     Figure,
     Line,
+    Mark,
     Panel,
     Rule,
     Runs,
@@ -79,7 +80,7 @@ def lines(
     """
     expect_few(curves, "curves")
     expect_lengths(curves, len(x))
-    marks = [
+    marks: list[Mark] = [
         Line(x, y, name, styled(n, marked=True, ms=4), ends(".3g"))
         for n, (name, y) in enumerate(curves.items())
     ]
@@ -113,7 +114,7 @@ def line_panels(
         expect_lengths(curves, len(x))
 
     def panel(name: str, curves: Mapping[str, Sequence[float]], ylabel: str) -> Panel:
-        marks = [
+        marks: list[Mark] = [
             # Later lines are thinner and dashed: one on top of another leaves both visible.
             Line(x, y, label, styled(n, dashed=True, lw=3.2 - 0.7 * n), ends(".2f"))
             for n, (label, y) in enumerate(curves.items())
@@ -434,7 +435,7 @@ def forecasts(
     expect_lengths(guesses, len(future[0]))
     few = len(future[0]) <= 40  # dots can be told apart from the lines of forecasts
     came = {"ls": "", "marker": "o", "ms": 3.5} if few else {"lw": 1.2}
-    marks = [
+    marks: list[Mark] = [
         Line(*past, "past", {"color": "#777777", "lw": 1.2}),
         Line(*future, "what came", {"color": "black", **came}),
         *(

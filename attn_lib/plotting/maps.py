@@ -47,7 +47,12 @@ def label_scale(names: Sequence[str], label: str, *, down: bool = False, **more)
     places = [i + 0.5 for i in range(len(names))]
     low, high = (len(names), 0) if down else (0, len(names))
     turned = not down and max(map(len, names)) > 2
-    given = {"ticks": places, "names": names, "turned": turned, "bare": True} | more
+    given: dict[str, Any] = {
+        "ticks": places,
+        "names": names,
+        "turned": turned,
+        "bare": True,
+    } | more
     return Scale(label, low, high, **given)
 
 
@@ -523,7 +528,7 @@ def patch_order(cuts: dict[str, Float[Tensor, "n p"]], *, title: str = "") -> Pi
         laid = patches.view(n, n, p, p).transpose(1, 2).reshape(n * p, n * p)
         number = {"ha": "left", "va": "top", "fontsize": 7, "color": COLORS[1]}
         line = {"lw": 0.6, "color": COLORS[1]}
-        marks = [
+        marks: list[Mark] = [
             Cells(laid, Colors(name="gray_r", label="")),
             *(Rule(i * p, axis, look=line) for axis in "xy" for i in range(1, n)),
             *(
@@ -691,7 +696,7 @@ def surface(
     inside = bool(((z >= lowest) & (z <= 1)).all())
     expect(inside, f"z from {lowest:g} to 1", f"{z.min():.3g} to {z.max():.3g}")
     colors = Colors(lowest, 1, label=zlabel, shrink=1)
-    labels = {"x": Scale(xlabel), "y": Scale(ylabel)}
+    across, up = Scale(xlabel), Scale(ylabel)
     corners = ", ".join(
         f"{zlabel} {z[i, j]:.2f} at {xlabel} {x[j]:.3g} and {ylabel} {y[i]:.3g}"
         for i in (0, -1)
@@ -700,8 +705,8 @@ def surface(
     solid = Contours(x, y, z, colors, solid=zlabel)
     return Figure(
         [
-            Panel([solid], **labels, projection="3d"),
-            Panel([Contours(x, y, z, colors)], **labels, says=lambda _: corners),
+            Panel([solid], x=across, y=up, projection="3d"),
+            Panel([Contours(x, y, z, colors)], x=across, y=up, says=lambda _: corners),
         ],
         (6.6, 2.7),
         "The same function twice, as a surface and as contours: ",
