@@ -366,7 +366,8 @@ def test_rule_accepts_a_clean_notebook(rule):
     assert list(rule(CLEAN)) == []
 
 
-@pytest.mark.parametrize("rule", [*EVERYWHERE, *(rule for rule in BROKEN if rule not in EVERYWHERE)]
+@pytest.mark.parametrize(
+    "rule", [*EVERYWHERE, *(rule for rule in BROKEN if rule not in EVERYWHERE)]
 )
 def test_rule_finds_each_planted_problem(rule):
     if rule is has_a_foreign_kernel:

@@ -492,7 +492,12 @@ def words_on_picture(
 def picture_panel(marks: Sequence[Mark], title: str) -> Panel:
     """Return a panel without scales."""
     none = Scale(ticks=())
-    look = {"aspect": "equal", "anchor": "C", "framed": False, "named": False}
+    look: dict[str, Any] = {
+        "aspect": "equal",
+        "anchor": "C",
+        "framed": False,
+        "named": False,
+    }
     return Panel(marks, title, none, none, **look)
 
 

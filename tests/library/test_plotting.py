@@ -500,7 +500,7 @@ def test_the_future_is_dots_and_forecasts_stand_at_its_dates():
         "past",
         "what came",
     ]
-    five = dict.fromkeys("abcde", [1])
+    five = {key: [1] for key in "abcde"}
     with pytest.raises(ValueError, match="at most 4 methods, got 5"):
         p.forecasts(([1], [1]), ([2], [2]), five, **XY)
 
