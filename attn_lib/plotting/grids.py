@@ -494,7 +494,7 @@ def cells(
         )
         shown = tokens if number == 0 else [""] * rows
         x, y = Scale(low=0, high=columns, ticks=()), label_scale(shown, "", down=True)
-        look = {"pad": 20}  # above the names of the heads
+        look = {"pad": 28}  # above the names of the heads
         return Panel(
             marks,
             "",
