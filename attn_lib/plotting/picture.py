@@ -1,6 +1,7 @@
 """A finished figure that shows itself in a notebook, the same on every run."""
 
 import base64
+import hashlib
 import io
 import json
 import os
@@ -66,19 +67,27 @@ class Picture:
                 buffer, format=format, dpi=self.dpi, metadata=metadata.get(format)
             )
         if format == "svg":
-            return _shortened(buffer.getvalue().decode()).encode()
+            return _shortened(buffer.getvalue().decode(), self.alt).encode()
         if format != "png":
             return buffer.getvalue()
         return _with_palette(buffer, self.colors, panels(self.figure, self.dpi))
 
 
-def _shortened(svg: str) -> str:
-    """Drop what no browser needs: metadata, long font lists, ids, digits, line breaks."""
+def _shortened(svg: str, alt: str) -> str:
+    """Drop what no browser needs: metadata, long font lists, ids, digits, line breaks.
+
+    matplotlib names a clip after its place to the last digit, which differs from run to run. Here it is
+    named after the text alternative, as several pictures may stand in one page.
+    """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"font-family: 'DejaVu Sans'[^;\"]*", f"font-family: {FONTS}", svg)
     svg = re.sub(r' id="[a-z.]+_\d+"', "", svg)  # of groups: nothing refers to them
     svg = re.sub(r' d="[^"]*"', lambda d: re.sub(r"(\.\d\d)\d+", r"\1", d[0]), svg)
+    clips = dict.fromkeys(re.findall(r"url\(#(p[0-9a-f]{10})\)", svg))
+    for number, clip in enumerate(clips):
+        digest = hashlib.sha256(f"{number} {alt}".encode()).hexdigest()
+        svg = svg.replace(clip, f"p{digest[:10]}")
     return re.sub(r"\s*\n\s*", " ", svg).replace("> <", "><")
 
 
