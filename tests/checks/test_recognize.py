@@ -260,7 +260,7 @@ def test_the_input_shown_has_a_difference_that_can_be_seen():
 
 @pytest.mark.parametrize("name", ["attention_entropy", "gated_heads", "MultiHeadAttention"])
 def test_a_search_in_vain_ends_soon(name):
-    """The bound is loose, for a busy machine; `make bench` measures."""
+    """The bound is for a search without end, not for its speed, which `make bench` measures."""
     reference = find_task(name).reference
 
     def skewed(result):
@@ -276,7 +276,7 @@ def test_a_search_in_vain_ends_soon(name):
 
     start = time.thread_time()
     assert judge(name, module if isinstance(reference, type) else function).mistake is None
-    assert time.thread_time() - start < 5
+    assert time.thread_time() - start < 30
 
 
 @asked("sinusoidal_positions", "concatenated", says="second thing")
