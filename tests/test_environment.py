@@ -272,6 +272,7 @@ def lessons(place, monkeypatch):
     return trusted
 
 
+@pytest.mark.slow
 def test_the_notebooks_are_trusted_as_they_came_and_not_again(lessons, place, capsys):
     assert lessons() == set()
     set_up.trust_notebooks()
@@ -283,6 +284,7 @@ def test_the_notebooks_are_trusted_as_they_came_and_not_again(lessons, place, ca
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_the_set_up_goes_on_if_the_notebooks_cannot_be_trusted(
     lessons, monkeypatch, capsys
 ):

@@ -20,6 +20,7 @@ def test_the_exercises_are_what_the_solutions_make():
     assert check.returncode == 0, check.stdout + check.stderr
 
 
+@pytest.mark.slow
 def test_generating_twice_gives_the_same_bytes_and_an_exercise_for_every_solution():
     code = "from scripts.make_exercises import generate; a = generate(); assert a == generate(); "
     command = [sys.executable, "-c", code + "print(*a)"]

@@ -447,6 +447,7 @@ def run_notebooks(folder: Path) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_a_run_stores_clean_outputs_and_a_second_run_changes_nothing(tmp_path):
     path = tmp_path / "a.ipynb"
     cells = [
@@ -479,6 +480,7 @@ def test_a_run_stores_clean_outputs_and_a_second_run_changes_nothing(tmp_path):
     assert error.outputs[0].ename == "ZeroDivisionError"
 
 
+@pytest.mark.slow
 def test_a_notebook_that_fails_is_left_as_it_was_and_its_cell_named(tmp_path):
     path = tmp_path / "a.ipynb"
     nbformat.write(new_notebook(cells=[code("x = 1"), code("1 / 0")]), path)

@@ -46,6 +46,7 @@ def without_solutions(cells):
         yield {**cell, "source": "\n".join(lines)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda p: p.stem)
 def test_a_solution_earns_full_marks(path):
     answers = definitions(cells_of(path))
@@ -54,6 +55,7 @@ def test_a_solution_earns_full_marks(path):
             assert grade(task.name, answers[task.name], seed=seed) == task.points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda p: p.stem)
 def test_an_untouched_exercise_earns_nothing(path):
     answers = definitions(without_solutions(cells_of(path)))

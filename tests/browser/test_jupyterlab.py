@@ -247,7 +247,9 @@ def is_whole(page):
     return True
 
 
+@pytest.mark.nightly
 def test_every_lesson_opens_with_its_pictures_and_formulas(open_notebook):
+    """At night: the site's tests look at the same pictures and formulas, and others here at two lessons."""
     notebook = open_notebook(LESSONS[0])
     for path in LESSONS:
         # Without kernels, which would make the others wait.

@@ -1003,6 +1003,7 @@ def test_what_is_drawn_behind_the_wall_begins_at_the_same_place():
     assert drawn == (*expected, torch.rand(1, generator=torch.Generator().manual_seed(0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["from_torch", "masked_heads"])
 def test_what_an_answer_draws_does_not_depend_on_earlier_checks(name):
     def answer(*args):

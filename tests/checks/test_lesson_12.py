@@ -336,6 +336,7 @@ def attack(text):
     return namespace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", REMEMBER.values(), ids=REMEMBER)
 def test_to_remember_other_implementations_gains_nothing(text):
     earned = []
@@ -405,6 +406,7 @@ def test_what_a_test_does_to_its_session_stays_in_its_run():
 # ------------------------------------------------------------------------- points that are kept
 
 
+@pytest.mark.slow
 def test_points_in_steps_are_kept_and_shown_and_the_best_count(capsys):
     check("test_attention", masked)
     best = judge("test_attention", masked).points

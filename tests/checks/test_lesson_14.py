@@ -133,6 +133,7 @@ def test_an_error_of_what_serves_ends_the_call():
         Model(2, call).new_caches(1, 1)
 
 
+@pytest.mark.slow
 def test_the_text_anew_for_every_token_is_refused_past_the_model_too():
     """Whoever takes the call itself makes new caches as often as they like: a prompt is read, and no more."""
     seen = []

@@ -153,6 +153,7 @@ def peak(kernel, length, *, backward, **options):
     return meter.peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_memory_grows_with_the_length_and_not_with_its_square(backward, is_causal):

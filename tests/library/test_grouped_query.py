@@ -104,6 +104,7 @@ def test_a_padded_prompt_decodes_as_the_bare_one():
     torch.testing.assert_close(output, module(x, is_causal=True)[:, 3:])
 
 
+@pytest.mark.slow
 def test_the_compiled_module_decodes_with_a_cache():
     module = sharpen(GroupedQueryAttention(16, 4, 2))
     compiled = torch.compile(module, fullgraph=True, backend="aot_eager")

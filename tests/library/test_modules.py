@@ -83,6 +83,7 @@ def test_kernels_can_be_swapped(make):
     assert weights[0][..., 3:].count_nonzero() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [
