@@ -7,8 +7,9 @@ VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
 ISOLATED := $(VENV) scripts/isolated.py
 # Several processes with one thread each: what is tested is small, and more threads than cores wait
-# for each other.
-PYTEST := env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m pytest -n auto --maxprocesses 4
+# for each other. They keep compiled modules: without these, every process that a test starts compiles
+# the course again.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m pytest -n auto --maxprocesses 4
 NBVAL := $(PYTEST) -q --dist loadfile -p scripts.nbval_home --nbval-current-env \
 	--nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg --ignore-glob='*.bak-*'
 
@@ -46,7 +47,7 @@ deep:  ## test tasks with 20 seeds, mutants and pairs, then MUTANTS=20 of all mo
 quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)
 	@$(MAKE) --no-print-directory lint
-	$(PYTEST) tests -m "not browser and not slow and not nightly" --deep=quick
+	$(PYTEST) tests -m "not browser and not slow and not nightly"
 
 lint:
 	$(VENV) -m ruff format --check

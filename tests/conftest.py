@@ -16,10 +16,10 @@ collect_ignore = [] if os.name == "posix" else ["grading", "programs/test_chat.p
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--deep",
-        choices=("quick", "never", "always", "all"),
+        choices=("never", "always", "all"),
         default="never",
         help="always: test tasks with 20 seeds instead of two, machine-made mutants and pairs of mistakes; "
-        "all: with every pair; quick: with one seed",
+        "all: with every pair",
     )
     parser.addoption(
         "--task", help="run the tests of these tasks only: names, with spaces between them"

@@ -14,9 +14,9 @@ def deep(pytestconfig):
 
 
 @pytest.fixture
-def seeds(pytestconfig):
+def seeds(deep):
     """The seeds of the inputs."""
-    return range({"quick": 1, "never": 2}.get(pytestconfig.getoption("deep"), 20))
+    return range(20 if deep else 2)
 
 
 @pytest.fixture
