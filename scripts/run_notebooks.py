@@ -7,7 +7,6 @@ differs from run to run for no reason - times, widget states, versions - is not 
 import argparse
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 from unittest import mock
@@ -17,6 +16,8 @@ from isolated import isolated_environment
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
+
+from attn_lib.files import write_whole
 
 TIMEOUT = 600  # seconds for one cell
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -81,7 +82,7 @@ def run(path: Path) -> bool:
     clean(notebook)
     after = nbformat.writes(notebook, version=nbformat.NO_CONVERT) + "\n"
     if after != before:
-        replace(path, after)
+        write_whole(path, after, mode=path.stat().st_mode)
     return after != before
 
 
@@ -141,21 +142,6 @@ def keep(output: NotebookNode, cell: NotebookNode) -> bool:
     # The plain text of an ipywidget is debris; that of a widget of ours describes it.
     is_compared = "nbval-ignore-output" not in cell.metadata.get("tags", [])
     return is_compared or bool(set(data) - {"text/plain"})
-
-
-def replace(path: Path, text: str) -> None:
-    """Write the file whole or not at all."""
-    handle, temporary = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp"
-    )
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, path.stat().st_mode)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 if __name__ == "__main__":

@@ -6,13 +6,14 @@ place, under a lock, so that neither a crash nor a second notebook can spoil it.
 
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 from filelock import FileLock, Timeout
+
+from attn_lib.files import write_whole
 
 LOCK_SECONDS = 3
 
@@ -78,26 +79,14 @@ def update(name: str, change: Callable[[dict[str, Any]], None]) -> str:
             kept, message = load()
             empty = {"attempts": 0, "status": "", "passed": False, "source": ""}
             change(kept.setdefault(name, empty))
-            _write(json.dumps({"version": 1, "tasks": kept}, indent=1, ensure_ascii=False))
+            text = json.dumps({"version": 1, "tasks": kept}, indent=1, ensure_ascii=False)
+            write_whole(path(), text, mode=0o600)
             return message
     except Timeout:
         reason = "another notebook is writing to it without end"
     except OSError as error:
         reason = str(error)
     raise CannotKeep(f"Your progress could not be kept in {folder()}: {reason}.")
-
-
-def _write(text: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=folder(), prefix="progress-", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path())
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _set_aside() -> str:

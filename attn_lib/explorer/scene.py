@@ -3,9 +3,7 @@
 import hashlib
 import html
 import json
-import os
 import re
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from urllib.parse import quote
 from torch import Tensor
 
 from attn_lib.explorer.still import Still
+from attn_lib.files import write_whole
 
 FRONT = Path(__file__).parent / "front"
 IMPORT = re.compile(r"^import [^;]* from \"\./(\w+)\.js\";\n", re.MULTILINE)
@@ -47,10 +46,7 @@ class Scene:
         if path.suffix not in (".svg", ".html"):
             raise ValueError(f"expected a name that ends in .svg or .html, got {path.name}")
         text = str(self.still()) if path.suffix == ".svg" else self._page()
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
+        write_whole(path, text)
 
     def __repr__(self) -> str:
         return f"{self.title}. {self.alt}"

@@ -5,13 +5,13 @@ import sys
 import time
 from collections.abc import Sequence
 
+from attn_lib.files import write_whole
 from attn_lib.grading.alike import alike
 from attn_lib.grading.arguments import BadSeed, parser, remembered_seed
 from attn_lib.grading.batch import Busy, alone, grade_class
 from attn_lib.grading.class_page import attempts, class_page
 from attn_lib.grading.doctor import examine
 from attn_lib.grading.find import passed_over
-from attn_lib.grading.keep import write_whole
 from attn_lib.grading.lateness import Deadline, worksheet_times
 from attn_lib.grading.lms import write_import
 from attn_lib.grading.overrides import read_overrides, with_overrides

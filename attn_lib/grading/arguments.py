@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from attn_lib.checks import tasks
-from attn_lib.grading.keep import write_whole
+from attn_lib.files import write_whole
 from attn_lib.grading.release import IN_IT
 
 SEED = "ATTN_GRADING_SEED"

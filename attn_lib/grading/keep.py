@@ -1,41 +1,16 @@
-"""Files that are there whole or not at all, and results that are kept between runs."""
+"""Results that are kept between runs."""
 
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import torch
 
+from attn_lib.files import write_whole
 from attn_lib.grading.grade import Report
 from attn_lib.grading.visible_course import PACKAGE
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file under another name, which then takes its place.
-
-    Raises:
-        OSError: it could not be written; what was there before is still there.
-    """
-    data = content.encode() if isinstance(content, str) else content
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno:
-            error.filename = str(path)  # the name that means something to whoever reads it
-        raise
 
 
 @cache

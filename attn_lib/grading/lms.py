@@ -6,8 +6,8 @@ import re
 import zipfile
 from pathlib import Path
 
+from attn_lib.files import write_whole
 from attn_lib.grading.find import lesson_in_name
-from attn_lib.grading.keep import write_whole
 from attn_lib.grading.reports import defused
 from attn_lib.grading.roster import KINDS, Person, Roster
 from attn_lib.grading.row import Row

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from attn_lib.grading.keep import write_whole
+from attn_lib.files import write_whole
 from attn_lib.grading.roster import BadTable, read_table
 from attn_lib.grading.row import Row
 

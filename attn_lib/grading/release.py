@@ -6,7 +6,7 @@ import json
 import zipfile
 from pathlib import Path
 
-from attn_lib.grading.keep import write_whole
+from attn_lib.files import write_whole
 from attn_lib.grading.visible_course import PACKAGE
 
 ROOT = PACKAGE.parent

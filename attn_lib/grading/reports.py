@@ -12,8 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from attn_lib.files import write_whole
 from attn_lib.grading.grade import CARRIED, Report, TaskResult, worth_points
-from attn_lib.grading.keep import course_version, write_whole
+from attn_lib.grading.keep import course_version
 from attn_lib.grading.overrides import BY_HAND
 from attn_lib.grading.row import Row
 

@@ -4,9 +4,7 @@ import base64
 import hashlib
 import io
 import json
-import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from attn_lib.files import write_whole
 from attn_lib.plotting.panels import panels
 from attn_lib.plotting.style import STYLE
 
@@ -43,11 +42,7 @@ class Picture:
     def save(self, path: str | Path) -> None:
         """Write the figure to a file; the ending (.svg, .png, .pdf) chooses the format."""
         path = Path(path)
-        data = self._render(path.suffix.removeprefix(".") or "png")
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
+        write_whole(path, self._render(path.suffix.removeprefix(".") or "png"))
 
     def __repr__(self) -> str:
         return self.alt

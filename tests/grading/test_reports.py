@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 import attn_lib
+from attn_lib.files import write_whole
 from attn_lib.grading.find import File
 from attn_lib.grading.grade import Report, TaskResult, ungraded, worth_points
-from attn_lib.grading.keep import PACKAGE, Kept, course_version, write_whole
+from attn_lib.grading.keep import PACKAGE, Kept, course_version
 from attn_lib.grading.reports import (
     defused,
     feedback_page,

@@ -1,0 +1,34 @@
+"""Files that are there whole or not at all."""
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: Path, content: str | bytes, *, mode: int = 0o644) -> None:
+    """Write a file under another name, which then takes its place.
+
+    Args:
+        path: of the file.
+        content: text is written as UTF-8, its line ends as they are.
+        mode: who may read and write the file.
+
+    Raises:
+        OSError: it could not be written; what was there before is still there.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno:
+            error.filename = str(path)  # the name that means something to whoever reads it
+        raise
