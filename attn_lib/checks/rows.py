@@ -39,7 +39,7 @@ def table(text: str) -> Iterator[tuple[str, str, Edits]]:
 
     A question begins in the first column, and can go on in the next lines. Then comes a line for each
     mistake that it leads out of, indented: its id, and its edits. One id may have several lines, and
-    one edit may stand for several lines of the answer.
+    one edit may stand for several lines of the answer. A line that begins with # is a comment.
 
         Which gate lets a head through: 0 or 1?
             upside-down     gate = 1 - _
@@ -51,7 +51,8 @@ def table(text: str) -> Iterator[tuple[str, str, Edits]]:
         ValueError: a line is neither, or there is no question above it.
     """
     question, is_open = "", False
-    for line in filter(str.strip, text.splitlines()):
+    lines = (line for line in text.splitlines() if line.strip() and line[0] != "#")
+    for line in lines:
         if not line.startswith(" "):
             question = f"{question} {line.strip()}" if is_open else line.strip()
             is_open = True

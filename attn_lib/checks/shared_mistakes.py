@@ -17,17 +17,8 @@ use the same names for the same things:
 from attn_lib.checks.rows import table
 from attn_lib.checks.task import Mistake
 
-SHARED: list[Mistake] = []
-
-
-def rows(text: str) -> list[Mistake]:
-    """Return the mistakes of a table."""
-    return [Mistake(*row) for row in table(text)]
-
-
-# ---------------------------------------------------------------------------------------- scale
-
-SHARED += rows("""
+TABLE = """
+# scale
 If D grows from 16 to 1024, what happens to the spread of q·k? What is done about it?
     scale-missing  scores = products
 Is a dot product the sum of D products, or their mean?
@@ -51,11 +42,8 @@ Print `q.shape`. Which of its sizes is the length of one query vector? Which one
     scale-by-the-wrong-size  D = q.shape[-2]
 Should adding keys change how similar q and key 0 are?
     scale-by-the-wrong-size  D = k.shape[-2]
-""")
 
-# ------------------------------------------------------------------------------------- products
-
-SHARED += rows("""
+# products
 Entry (i, j) of the scores: is i a query or a key in your matrix?
     transposed-scores  products = k @ q.mT
 What are the shapes of q and k? Which two axes of k must change places, so that D meets D?
@@ -63,11 +51,8 @@ What are the shapes of q and k? Which two axes of k must change places, so that 
 A reshape keeps the numbers in their order. Does one column of your k still hold one key? Print a
 small k before and after.
     keys-reshaped  products = q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2])
-""")
 
-# -------------------------------------------------------------------------------------- softmax
-
-SHARED += rows("""
+# softmax
 What should one row of your weights add up to?
     softmax-missing  weights = .softmax(-1) =>
 Each query hands out a total of 1 among its keys. Which axis of your scores holds the keys?
@@ -79,11 +64,8 @@ How often does a softmax run over your scores? What does the second one make of 
     softmax-twice  weights = _.softmax(-1)
 Can a weight be negative? Is what you call a softmax, or its logarithm?
     log-of-the-weights  weights = softmax => log_softmax
-""")
 
-# ----------------------------------------------------------------------------------------- mask
-
-SHARED += rows("""
+# mask
 Where do you use the mask? Flip one entry of it: does the output move?
     mask-ignored  hidden = scores ; kept = weights
 True means 'may look' here, and in what takes such a mask: `masked_softmax`,
@@ -188,11 +170,8 @@ One thing is asked for here, not two. What do you return beside it?
     weights-returned-too  return = _, kept
 What is compared with the query, and what is mixed?
     keys-and-values-swapped  products = q @ v.mT ; heads = kept @ k
-""")
 
-# ------------------------------------------------------------------------------- what comes out
-
-SHARED += rows("""
+# what comes out
 If you replace v by zeros, what should come out?
     weights-times-k  heads = @ v => @ k
     weights-times-k  output = @ v => @ k
@@ -204,11 +183,8 @@ them?
     merged-without-transpose  merged = .transpose(1, 2).flatten(2) => .reshape(x.shape)
 Which layer does your answer not use? What mixes the heads?
     o-proj-missing  output = merged
-""")
 
-# ----------------------------------------------------------------------------------- reductions
-
-SHARED += rows("""
+# reductions
 The weights come out of a softmax already. Is there another one in what you call?
     softmax-once-more  given = _.softmax(-1)
 You make each row add up to 1. What does that do to a row of zeros, of a query that may see nothing?
@@ -262,12 +238,11 @@ Two heads that look at different places: can one number tell them apart?
 Print the shape of your result. Which of its axes should be left, and over what is a mean missing?
     means-missing  per_head = per_query.sum(2)
     means-missing  per_head = per_query.sum(0)
-""")
 
-# ------------------------------------------------------------------------------ fills once more
-
-SHARED += rows("""
+# fills once more
 All your shares are 0: was there a NaN which you replaced? If you multiply a mask by -inf: what is
 0 * -inf?
     zero-times-inf  hidden = scores if mask is None else scores + forbidden.to(scores) * -torch.inf ; kept = weights.nan_to_num(0.0)
-""")
+"""
+
+SHARED = [Mistake(*row) for row in table(TABLE)]

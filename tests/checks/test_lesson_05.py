@@ -5,34 +5,29 @@ import torch.nn.functional as F
 
 import attn_lib
 from attn_lib.checks.judge import judge
+from tests.checks.told import told
 
 
-def test_a_loss_of_nothing_must_lead_back_to_the_logits():
-    def constant(logits, ids, pad_id):
-        if (ids[:, 1:] == pad_id).all():
-            return logits.new_zeros(())
-        return F.cross_entropy(logits[:, :-1].mT, ids[:, 1:], ignore_index=pad_id)
-
-    verdict = judge("next_token_loss", constant)
-    assert verdict.status == "wrong"
-    assert "nothing leads from this loss back to the logits" in verdict.evidence
-    assert "Wrong" not in verdict.evidence
+def loss(nothing, logits, ids, pad_id):
+    """Return the right loss, or another one of nothing."""
+    if (ids[:, 1:] == pad_id).all():
+        return nothing
+    return F.cross_entropy(logits[:, :-1].mT, ids[:, 1:], ignore_index=pad_id)
 
 
-def test_a_loss_of_nothing_must_have_the_dtype_of_the_logits():
-    def constant(logits, ids, pad_id):
-        if (ids[:, 1:] == pad_id).all():
-            return torch.tensor(0.0)
-        return F.cross_entropy(logits[:, :-1].mT, ids[:, 1:], ignore_index=pad_id)
-
-    verdict = judge("next_token_loss", constant)
-    assert verdict.mistake == "constant-for-nothing"
-    assert "float64" in verdict.evidence
+@told("next_token_loss", None, "nothing leads from this loss back to", unsaid="Wrong")
+def test_a_loss_of_nothing_must_lead_back_to_the_logits(logits, ids, pad_id):
+    return loss(logits.new_zeros(()), logits, ids, pad_id)
 
 
-def test_a_list_of_ids_is_not_called_a_tuple():
-    verdict = judge("greedy_decode", lambda *args: attn_lib.greedy_decode(*args).tolist())
-    assert "a tuple or list of one" in verdict.evidence
+@told("next_token_loss", "constant-for-nothing", "float64")
+def test_a_loss_of_nothing_must_have_the_dtype_of_the_logits(logits, ids, pad_id):
+    return loss(torch.tensor(0.0), logits, ids, pad_id)
+
+
+@told("greedy_decode", "other-than-ids", "a tuple or list of one")
+def test_a_list_of_ids_is_not_called_a_tuple(*args):
+    return attn_lib.greedy_decode(*args).tolist()
 
 
 def test_a_step_to_try_by_hand_says_what_the_model_said():

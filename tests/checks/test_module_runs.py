@@ -8,18 +8,16 @@ from torch import nn
 import attn_lib
 from attn_lib.checks import judge
 from attn_lib.checks.module_runs import run_known_module, run_module, sharpened_parameters
+from tests.checks.told import told
 
 
 class Head(nn.Module):
     """A SelfAttention whose layers are made in another order than the reference's."""
 
-    has_bias = False
-
     def __init__(self, d_model, head_dim):
         super().__init__()
         for name in "vkq":
-            layer = nn.Linear(d_model, head_dim, bias=self.has_bias)
-            setattr(self, f"{name}_proj", layer)
+            setattr(self, f"{name}_proj", nn.Linear(d_model, head_dim, bias=False))
 
     def forward(self, x):
         q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
@@ -30,80 +28,51 @@ def test_the_weights_are_copied_in_by_name_not_by_the_order_of_the_layers():
     assert judge("SelfAttention", Head).status == "passed"
 
 
-class ZeroBias(Head):
-    has_bias = True
-
-    def __init__(self, d_model, head_dim):
-        super().__init__(d_model, head_dim)
-        for layer in (self.q_proj, self.k_proj, self.v_proj):
-            nn.init.zeros_(layer.bias)
-
-
-def test_a_bias_that_nobody_asked_for_cannot_hide_behind_zeros():
-    verdict = judge("SelfAttention", ZeroBias)
-    assert verdict.status == "wrong"
-    assert "In the result" in verdict.evidence
+def head(d_model, head_dim, **added):
+    """Make a head and give it other parts."""
+    made = Head(d_model, head_dim)
+    for name, part in added.items():
+        setattr(made, name, part)
+    return made
 
 
-class BiasOfItsOwn(Head):
-    """A bias that belongs to no layer."""
-
-    def __init__(self, d_model, head_dim):
-        super().__init__(d_model, head_dim)
-        self.bias = nn.Parameter(torch.zeros(head_dim))
-
-    def forward(self, x):
-        q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
-        return attn_lib.einsum_attention(q, k, v)[0] + self.bias
+@told("SelfAttention", "bias-left-in", "In the result")
+def test_a_bias_that_nobody_asked_for_cannot_hide_behind_zeros(d_model, head_dim):
+    layers = {f"{name}_proj": nn.Linear(d_model, head_dim) for name in "qkv"}
+    for layer in layers.values():
+        nn.init.zeros_(layer.bias)
+    return head(d_model, head_dim, **layers)
 
 
-class Gated(Head):
-    """A parameter that is no bias, and does nothing at first."""
+def adding(name, size=None):
+    """Return a class of heads that add a parameter of their own, which is 0 at first."""
 
-    def __init__(self, d_model, head_dim):
-        super().__init__(d_model, head_dim)
-        self.gate = nn.Parameter(torch.zeros(1))
+    def make(d_model, head_dim):
+        own = nn.Parameter(torch.zeros(size or head_dim))
+        made = head(d_model, head_dim, **{name: own})
+        made.register_forward_hook(lambda module, args, result: result + own)
+        return made
 
-    def forward(self, x):
-        return super().forward(x) + self.gate
+    return make
 
 
 def test_a_parameter_that_is_no_bias_is_left_alone(without_search):
-    assert judge("SelfAttention", BiasOfItsOwn).status == "wrong"
-    assert judge("SelfAttention", Gated).status == "passed"
+    assert judge("SelfAttention", adding("bias")).status == "wrong"
+    assert judge("SelfAttention", adding("gate", size=1)).status == "passed"
 
 
-class NamedBefore(Head):
-    """Its layers have had other names before those that the task asks for."""
-
-    def __init__(self, d_model, head_dim):
-        nn.Module.__init__(self)
-        layers = {name: nn.Linear(d_model, head_dim, bias=False) for name in "qkv"}
-        self.by_letter = nn.ModuleDict(layers)
-        for name, layer in layers.items():
-            setattr(self, f"{name}_proj", layer)
+def named_before(d_model, head_dim):
+    """Make a module whose layers have had other names before those that the task asks for."""
+    made = Head(d_model, head_dim)
+    layers = {name: made._modules.pop(f"{name}_proj") for name in "qkv"}
+    made.by_letter = nn.ModuleDict(layers)
+    for name, layer in layers.items():
+        setattr(made, f"{name}_proj", layer)
+    return made
 
 
 def test_a_layer_is_found_under_the_second_of_its_names():
-    assert judge("SelfAttention", NamedBefore).status == "passed"
-
-
-class OtherShape(Head):
-    def __init__(self, d_model, head_dim):
-        super().__init__(d_model, head_dim)
-        self.q_proj = nn.Linear(head_dim, d_model, bias=False)
-
-
-class NoParameters(nn.Module):
-    def __init__(self, d_model, head_dim):
-        super().__init__()
-
-    def forward(self, x):
-        return x
-
-
-def no_class(d_model, head_dim):
-    return 3
+    assert judge("SelfAttention", named_before).status == "passed"
 
 
 def remembers(d_model, head_dim):
@@ -118,14 +87,17 @@ def remembers(d_model, head_dim):
     ("answer", "said"),
     [
         (
-            OtherShape,
+            lambda E, D: head(E, D, q_proj=nn.Linear(D, E, bias=False)),
             "`q_proj.weight` should have shape (2, 3), for (3, 2), but has (3, 2).",
         ),
         (
-            NoParameters,
+            lambda E, D: nn.Identity(),
             "It has none. Is there a `self.` before it, and does a Module or a Parameter",
         ),
-        (no_class, "inherits from `nn.Module`; calling it with (3, 2) returned an int"),
+        (
+            lambda E, D: 3,
+            "inherits from `nn.Module`; calling it with (3, 2) returned an int",
+        ),
     ],
 )
 def test_a_module_that_cannot_take_the_weights_is_told_why(answer, said, without_search):
@@ -165,19 +137,18 @@ def test_chance_begins_at_the_same_place_in_an_answer_and_in_a_known_mistake():
     assert all(result.equal(results[0]) for result in results)
 
 
-def test_a_dropout_does_the_same_in_an_answer_as_in_the_known_mistake():
-    class Drops(attn_lib.MultiHeadAttention):
-        def forward(self, x, context=None, mask=None):
-            source = x if context is None else context
-            projected = self.q_proj(x), self.k_proj(source), self.v_proj(source)
-            sizes = self.num_heads, -1
-            q, k, v = (t.unflatten(-1, sizes).transpose(1, 2) for t in projected)
-            scores = q @ k.mT / q.shape[-1] ** 0.5
-            hidden = scores if mask is None else scores.masked_fill(~mask, -torch.inf)
-            weights = F.dropout(hidden.softmax(-1).nan_to_num(0.0), 0.1)
-            return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
-
-    assert judge("MultiHeadAttention", Drops).mistake == "dropout-left-in"
+@told("MultiHeadAttention", "dropout-left-in", forward_of=attn_lib.MultiHeadAttention)
+def test_a_dropout_does_the_same_in_an_answer_as_in_the_known_mistake(
+    self, x, context=None, mask=None
+):
+    source = x if context is None else context
+    projected = self.q_proj(x), self.k_proj(source), self.v_proj(source)
+    sizes = self.num_heads, -1
+    q, k, v = (t.unflatten(-1, sizes).transpose(1, 2) for t in projected)
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    hidden = scores if mask is None else scores.masked_fill(~mask, -torch.inf)
+    weights = F.dropout(hidden.softmax(-1).nan_to_num(0.0), 0.1)
+    return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
 
 
 def test_parameters_are_drawn_so_that_attention_is_not_uniform():

@@ -11,32 +11,20 @@ from torch import nn
 import attn_lib
 from attn_lib.checks import judge
 from attn_lib.checks.raised import QUESTIONS
+from tests.checks.told import told
 
 
-class Raising(attn_lib.SelfAttention):
-    """A head that asks something else in `forward`."""
-
-    def forward(self, x):
-        return self.raise_it(x)
-
-
-class WithoutSelf(Raising):
-    def raise_it(self, x):
-        return q_proj(x)  # noqa: F821
-
-
-class HandsOnItsLayers(Raising):
-    def raise_it(self, x):
-        return attn_lib.einsum_attention(self.q_proj, self.k_proj, self.v_proj)
-
-
-class HandsOnTheWrongTensors(Raising):
-    def raise_it(self, x):
-        return fits(x, self.k_proj(x))
+def head(forward):
+    """Return a head with another `forward`."""
+    return type("Head", (attn_lib.SelfAttention,), {"forward": forward})
 
 
 def fits(q, k):
     return torch.einsum("bld,bsd->bls", q, k)
+
+
+def hands_on(self, x):
+    return fits(x, self.k_proj(x))
 
 
 class ForgetsSelf(attn_lib.SelfAttention):
@@ -44,39 +32,19 @@ class ForgetsSelf(attn_lib.SelfAttention):
         return x
 
 
-class SharesOutATuple(Raising):
-    def raise_it(self, x):
-        return attn_lib.einsum_attention(x, x, x) @ x
-
-
-class ReadsTheWrongAxis(Raising):
-    def raise_it(self, x):
-        return self.q_proj(x.flatten(1))
-
-
-class ReturnsNothing(Raising):
-    def raise_it(self, x):
-        return print() @ x
-
-
-class KeepsNothing(Raising):
-    def raise_it(self, x):
-        return x / self.head_dim**0.5
-
-
-class WithoutSuper(Raising):
+class WithoutSuper(attn_lib.SelfAttention):
     def __init__(self, d_model, head_dim):
         self.q_proj = nn.Linear(d_model, head_dim)
 
 
 ANSWERS = {
-    "layer-without-self": WithoutSelf,
+    "layer-without-self": head(lambda self, x: q_proj(x)),  # noqa: F821
     "name-not-there": lambda q, k: scores,  # noqa: F821
     "axes-of-a-shape": lambda q, k: [L for B, L in [q.shape]],
     "things-unpacked": lambda q, k: [a for a, b, c in [(q, k)]],
     "letters-of-an-einsum": lambda q, k: torch.einsum("bhld,bhsd->bhls", q, k),
-    "vector-for-a-layer": ReadsTheWrongAxis,
-    "handed-on": HandsOnTheWrongTensors,
+    "vector-for-a-layer": head(lambda self, x: self.q_proj(x.flatten(1))),
+    "handed-on": head(hands_on),
     "letter-of-two-sizes": lambda q, k: torch.einsum("bld,bd->bl", q, k[:, 0, 1:]),
     "letter-from-nowhere": lambda q, k: torch.einsum("bld,bsd->blx", q, k),
     "letter-twice": lambda q, k: torch.einsum("bld,bsd->bll", q, k),
@@ -86,8 +54,8 @@ ANSWERS = {
     "sizes-of-a-product": lambda q, k: q.flatten() @ k.flatten(),
     "sizes-that-do-not-line-up": lambda q, k: q.repeat(1, 2, 1) * k.repeat(1, 3, 1),
     "sizes-of-a-reshape": lambda q, k: q.view(7, 7, 7),
-    "layer-not-called": HandsOnItsLayers,
-    "tuple-not-taken-apart": SharesOutATuple,
+    "layer-not-called": head(lambda self, x: fits(self.q_proj, self.k_proj)),
+    "tuple-not-taken-apart": head(lambda self, x: attn_lib.einsum_attention(x, x, x) @ x),
     "self-not-counted": ForgetsSelf,
     "argument-missing": lambda q, k: fits(q),
     "function-not-called": lambda q, k: fits / math.sqrt(q.shape[-1]),
@@ -95,7 +63,7 @@ ANSWERS = {
     "size-is-no-tensor": lambda q, k: q @ k.mT / torch.sqrt(q.shape[-1]),
     "list-for-a-tensor": lambda q, k: q @ k.mT * [[0.5] * k.shape[1]] * q.shape[1],
     "number-in-a-product": lambda q, k: q @ 1 @ k.mT,
-    "none-where-a-value-is-needed": ReturnsNothing,
+    "none-where-a-value-is-needed": head(lambda self, x: print() @ x),
     "axis-not-there": lambda q, k: (q @ k.mT).softmax(3),
     "index-too-large": lambda q, k: q[:, :, 99],
     "dtypes-meet": lambda q, k: q @ k.to(torch.complex64).mT,
@@ -131,12 +99,12 @@ ANSWERS = {
     "index-is-a-float": lambda q, k: q[torch.arange(2) / 2],
     "numpy-has-no-gradient": lambda q, k: q.clone().requires_grad_().numpy(),
     "dtype-that-numpy-lacks": lambda q, k: q.bfloat16().numpy(),
-    "not-kept-in-self": KeepsNothing,
+    "not-kept-in-self": head(lambda self, x: x / self.head_dim**0.5),
 }
 
 
 def test_every_question_has_an_answer_that_it_leads_out_of():
-    assert list(ANSWERS) == [id for id, *_ in QUESTIONS]
+    assert list(ANSWERS) == list(QUESTIONS)
 
 
 @pytest.mark.parametrize("mistake", ANSWERS)
@@ -149,34 +117,30 @@ def test_an_error_that_no_row_makes_is_asked_about(mistake):
     assert not re.search(r"[{}]", verdict.question)
 
 
-def test_a_layer_of_another_width_that_no_row_makes_is_asked_about():
-    class Head(attn_lib.SelfAttention):
-        def __init__(self, d_model, head_dim):
-            super().__init__(d_model, head_dim)
-            self.k_proj = nn.Linear(d_model + 3, head_dim + 2, bias=False)
-
-    verdict = judge("SelfAttention", Head)
-    assert (verdict.status, verdict.mistake) == ("wrong", "width-of-a-layer"), str(verdict)
-    assert "that `k_proj` reads" in verdict.question
-    assert "`k_proj.weight` should have shape" in verdict.evidence
-
-
-def test_a_tuple_in_a_product_is_called_a_tuple():
-    verdict = judge("attention_scores", lambda q, k: (q, k) * k.mT)
-    assert (verdict.mistake, "a tuple" in verdict.question) == ("list-for-a-tensor", True)
+@told(
+    "SelfAttention",
+    "width-of-a-layer",
+    "that `k_proj` reads",
+    "`k_proj.weight` should have",
+)
+def test_a_layer_of_another_width_that_no_row_makes_is_asked_about(d_model, head_dim):
+    made = attn_lib.SelfAttention(d_model, head_dim)
+    made.k_proj = nn.Linear(d_model + 3, head_dim + 2, bias=False)
+    return made
 
 
-def test_what_hands_on_the_wrong_thing_is_shown_with_the_line_that_fails():
-    def inner(q):
-        return q.shape
+def shape(q):
+    return q.shape
 
-    class Head(attn_lib.SelfAttention):
-        def forward(self, x):
-            return inner(self.q_proj)
 
-    evidence = judge("SelfAttention", Head).evidence
-    assert "in inner: return q.shape" in evidence
-    assert "in forward: return inner(self.q_proj)" in evidence
+@told(
+    *("SelfAttention", "layer-not-called", "in shape: return q.shape"),
+    "called in line",
+    status="error",
+    forward_of=attn_lib.SelfAttention,
+)
+def test_what_hands_on_the_wrong_thing_is_shown_with_the_line_that_fails(self, x):
+    return shape(self.q_proj)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +158,7 @@ def test_what_hands_on_the_wrong_thing_is_shown_with_the_line_that_fails():
         (lambda q, k: (q @ k.mT).item(), "one-number-of-many"),
         (lambda q, k: q.max(-1)[:, None], "values-and-places"),
         (lambda q, k: torch.abs((q, k)), "tuple-not-taken-apart"),
+        (lambda q, k: (q, k) * k.mT, "list-for-a-tensor"),
         # What stands beside a product is not asked about the product, nor the other way round.
         (
             lambda q, k: (q @ k.mT).masked_fill(torch.ones(99) > 0, 0.0),
@@ -214,25 +179,8 @@ def test_an_error_of_other_words_gets_no_question(error):
     assert judge("attention_scores", answer).question == ""
 
 
-def test_a_layer_of_a_module_is_no_layer_not_called():
-    """An attribute that is misspelled is named by the message itself."""
-
-    class Head(attn_lib.SelfAttention):
-        def __init__(self, d_model, head_dim):
-            super().__init__(d_model, head_dim)
-            self.norm = nn.LayerNorm(head_dim)
-
-        def forward(self, x):
-            return self.qproj(x)
-
-    assert judge("SelfAttention", Head).mistake == "not-kept-in-self"
-
-
-def test_an_error_that_only_a_gradient_brings_is_asked_about_too():
-    verdict = judge("repeat_kv", by_way_of_numpy)
-    assert "with inputs that need gradients" in verdict.evidence
-    assert verdict.mistake == "numpy-has-no-gradient"
-
-
-def by_way_of_numpy(x, num_heads):
-    return torch.tensor(x.numpy().repeat(num_heads // x.shape[1], axis=1)).to(x.dtype)
+@told(
+    "SelfAttention", "not-kept-in-self", status="error", forward_of=attn_lib.SelfAttention
+)
+def test_a_layer_that_is_misspelled_is_no_layer_not_called(self, x):
+    return self.qproj(x)

@@ -4,7 +4,7 @@ import math
 import time
 from dataclasses import replace
 from types import SimpleNamespace
-from unittest.mock import ANY, Mock
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -28,75 +28,57 @@ from attn_lib.checks.recognize import (
 )
 from attn_lib.checks.task import Mistake, find_task
 from attn_lib.smollm2 import OUR_NAMES
-
-ASKED = []
-
-
-def asked(task, mistake, second=ANY, says="", unsaid=None):
-    """Decorate an answer to a task with the mistakes that are named, and words of the message."""
-
-    def add(answer):
-        ASKED.append((task, answer, mistake, second, says, unsaid))
-        return answer
-
-    return add
+from tests.checks.told import told
 
 
-@asked("attention", "scale-missing", None, unsaid="waits")
-def one_slip_is_named_however_it_is_written(q, k, v):
+@told("attention", "scale-missing", second=None, unsaid="waits")
+def test_one_mistake_is_named_however_it_is_written(q, k, v):
     weights = torch.stack(
         [torch.softmax(row @ keys.T, -1) for row, keys in zip(q, k, strict=True)]
     )
     return weights @ v, weights
 
 
-@asked("attention_scores", None)
-def a_nan_alone_is_not_taken_for_that_of_a_known_slip(q, k):
+@told("attention_scores", None)
+def test_a_nan_alone_is_not_taken_for_that_of_a_known_mistake(q, k):
     """The logarithm of a negative score is nan; a causal mask puts infinities beside other numbers."""
     return (1 + q @ k.mT).log()
 
 
-@asked("SelfAttention", "softmax-over-queries", "scale-missing")
-class TwoCommonSlipsAreFoundAmongManyRows(attn_lib.SelfAttention):
-    def forward(self, x):
-        q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
-        return (q @ k.mT).softmax(1) @ v
+@told(
+    *("SelfAttention", "softmax-over-queries", "A second thing waits behind this one."),
+    second="scale-missing",
+    forward_of=attn_lib.SelfAttention,
+)
+def test_two_common_mistakes_are_found_among_many_rows(self, x):
+    q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+    return (q @ k.mT).softmax(1) @ v
 
 
-@asked("attention", "scale-missing", "no-gradient")
-def a_lost_gradient_beside_a_slip_is_said_to_wait(q, k, v):
+@told("attention", "scale-missing", second="no-gradient")
+def test_a_lost_gradient_beside_a_mistake_is_said_to_wait(q, k, v):
     weights = (q @ k.detach().mT).softmax(-1)
     return weights @ v, weights
 
 
-@asked("attention_scores", "scale-missing", None)
-def a_slip_that_raises_where_gradients_are_needed_loses_none(q, k):
+@told("attention_scores", "scale-missing", second=None)
+def test_a_mistake_that_raises_where_gradients_are_needed_loses_none(q, k):
     return torch.from_numpy((q @ k.mT).float().numpy()).to(q)
 
 
-@asked("mixture", "dtype-changed", "no-gradient")
-def a_lost_gradient_beside_another_dtype_is_said_to_wait(weights, values):
+@told("mixture", "dtype-changed", second="no-gradient")
+def test_a_lost_gradient_beside_another_dtype_is_said_to_wait(weights, values):
     return weights.double() @ values.detach().double()
 
 
-@asked("attention_scores", "scale-missing", "changes-input")
-def a_changed_input_beside_a_slip_is_said_to_wait(q, k):
+@told("attention_scores", "scale-missing", second="changes-input")
+def test_a_changed_input_beside_a_mistake_is_said_to_wait(q, k):
     scores = q @ k.mT
     q += 1
     return scores
 
 
-def test_two_slips_at_once_are_both_named_and_one_is_asked_about():
-    def answer(q, k, v):
-        weights = (q @ k.mT).softmax(1)
-        return weights @ v, weights
-
-    verdict = judge("attention", answer)
-    assert {verdict.mistake, verdict.second} == {"scale-missing", "softmax-over-queries"}
-    assert "A second thing waits behind this one." in verdict.message
-
-
-def test_two_slips_that_are_found_late_are_found_on_a_slow_machine_too(monkeypatch):
+def test_two_mistakes_that_are_found_late_are_found_on_a_slow_machine_too(monkeypatch):
     """Neither the state of a machine nor its age may change a verdict."""
 
     class SelfAttention(nn.Module):
@@ -116,8 +98,8 @@ def test_two_slips_that_are_found_late_are_found_on_a_slow_machine_too(monkeypat
     assert {verdict.mistake, verdict.second} == {"bias-left-in", "transposed-scores"}
 
 
-@asked("map_llama_name", "another-error", None, unsaid="waits")
-def one_slip_made_twice_is_asked_about_once(name):
+@told("map_llama_name", "another-error", status="error", second=None, unsaid="waits")
+def test_one_mistake_made_twice_is_asked_about_once(name):
     """Raise an IndexError for some names, a KeyError for others."""
     names = {"token_embd.weight": "embed.weight", "output_norm.weight": "norm.weight"}
     if name in names:
@@ -126,14 +108,10 @@ def one_slip_made_twice_is_asked_about_once(name):
     return f"blocks.{words[1]}.{OUR_NAMES[words[2]]}.weight"
 
 
-def test_a_slip_beside_something_unknown_is_asked_about_with_a_hedge():
-    def answer(q, k, v):
-        weights = (q @ k.mT).softmax(-1)
-        return (weights @ v, weights) if len(q) < 3 else (weights @ v.flip(1), weights + 1)
-
-    verdict = judge("attention", answer)
-    assert verdict.mistake == "scale-missing"
-    assert verdict.question.startswith("On this input")
+@told("attention", "scale-missing", "Think: On this input")
+def test_a_mistake_beside_something_unknown_is_asked_about_with_a_hedge(q, k, v):
+    weights = (q @ k.mT).softmax(-1)
+    return (weights @ v, weights) if len(q) < 3 else (weights @ v.flip(1), weights + 1)
 
 
 @pytest.mark.parametrize(
@@ -150,16 +128,16 @@ def test_of_another_shape_it_is_asked_where_it_comes_from(mistake, made):
     assert verdict.question.startswith("Print the shape after each line.")
 
 
-@asked("mean_attention_distance", "distances-of-another-dtype")
-def of_two_errors_the_one_with_the_same_words_on_the_input_shown_is_named(weights):
+@told("mean_attention_distance", "distances-of-another-dtype", status="error")
+def test_of_two_errors_the_one_with_the_same_words_on_the_input_shown_is_named(weights):
     """A product of float and long says one thing of two axes, and of three what an einsum says."""
     places = torch.arange(weights.shape[-1])
     total = torch.einsum("bhij,ij->h", weights, (places[:, None] - places).abs())
     return total / (len(weights) * weights.shape[2])
 
 
-@asked("attention", None)
-def what_nobody_knows_is_not_asked_about(q, k, v):
+@told("attention", None)
+def test_what_nobody_knows_is_not_asked_about(q, k, v):
     return v[:, :1] * 3.25 + q.sum(), q @ k.mT + 7
 
 
@@ -178,7 +156,7 @@ def test_right_numbers_of_another_dtype_are_asked_about_their_dtype_only(dtype):
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.int64, torch.uint8, torch.complex64]
 )
-def test_a_mask_of_zeros_and_ones_beside_a_slip_is_asked_about_both(dtype):
+def test_a_mask_of_zeros_and_ones_beside_a_mistake_is_asked_about_both(dtype):
     def rows_from_the_end(q_len, kv_len):
         square = torch.ones(kv_len, kv_len).tril()
         return square[-q_len:].to(dtype)
@@ -201,39 +179,39 @@ def test_other_numbers_than_zero_and_one_are_not_taken_for_booleans():
     assert _recast(once, want).values[0].dtype == torch.bool
 
 
-def test_a_slip_of_another_dtype_is_asked_about_what_is_shown_first():
-    def answer(q, k, v, chunk_size, is_causal=False):
-        wide = (x.double() for x in (q, k, v))
-        return F.scaled_dot_product_attention(*wide, is_causal=is_causal, scale=1.0)
-
-    verdict = judge("chunked_attention", answer)
-    assert "dtype" in verdict.evidence
-    assert (verdict.mistake, verdict.second) == ("dtype-changed", "scale-missing")
+@told("chunked_attention", "dtype-changed", "should have dtype", second="scale-missing")
+def test_a_mistake_of_another_dtype_is_asked_about_what_is_shown_first(
+    q, k, v, chunk_size, is_causal=False
+):
+    wide = (x.double() for x in (q, k, v))
+    return F.scaled_dot_product_attention(*wide, is_causal=is_causal, scale=1.0)
 
 
-@asked("chunked_attention", "full-matrix", None, says="262,144 numbers")
-def a_matrix_is_named_whatever_operation_made_it(q, k, v, chunk_size, is_causal=False):
+@told("chunked_attention", "full-matrix", "262,144 numbers", second=None)
+def test_a_matrix_is_named_whatever_operation_made_it(q, k, v, chunk_size, is_causal=False):
     scores = torch.einsum("bhld,bhsd->bhls", q, k) / q.shape[-1] ** 0.5
     if is_causal:
         scores = torch.where(torch.ones_like(scores).tril() > 0, scores, -torch.inf)
     return torch.einsum("bhls,bhsd->bhld", scores.softmax(-1), v)
 
 
-@asked("masked_softmax", "inverted", "full-row-nan")
-def a_mask_that_is_turned_round_is_one_slip_and_empty_rows_are_another(scores, mask):
+@told("masked_softmax", "inverted", second="full-row-nan")
+def test_a_mask_that_is_turned_round_is_one_mistake_and_empty_rows_are_another(
+    scores, mask
+):
     return scores.masked_fill(mask, -torch.inf).softmax(-1)
 
 
-@asked("masked_attention", "everything-forbidden", None, unsaid="waits")
-def a_mask_that_is_made_up_the_wrong_way_round_is_one_slip(q, k, v, mask=None):
+@told("masked_attention", "everything-forbidden", second=None, unsaid="waits")
+def test_a_mask_that_is_made_up_the_wrong_way_round_is_one_mistake(q, k, v, mask=None):
     scores = q @ k.mT / q.shape[-1] ** 0.5
     if mask is None:
         mask = torch.zeros_like(scores, dtype=torch.bool)
     return attn_lib.masked_softmax(scores, mask) @ v
 
 
-@asked("chunked_attention", "scale-missing", "full-matrix")
-def a_slip_that_shows_in_numbers_is_asked_about_before_memory(
+@told("chunked_attention", "scale-missing", second="full-matrix")
+def test_a_mistake_that_shows_in_numbers_is_asked_about_before_memory(
     q, k, v, chunk_size, is_causal=False
 ):
     scores = q @ k.mT
@@ -242,20 +220,16 @@ def a_slip_that_shows_in_numbers_is_asked_about_before_memory(
     return scores.softmax(-1) @ v
 
 
-@asked("repeat_kv", None)
-def the_same_error_in_other_words_proves_nothing(x, num_heads):
+@told("repeat_kv", None, status="error")
+def test_the_same_error_in_other_words_proves_nothing(x, num_heads):
     raise TypeError("other words")
 
 
-def test_the_input_shown_has_a_difference_that_can_be_seen():
+@told("attention_scores", None, unsaid="by up to 0.000")
+def test_the_input_shown_has_a_difference_that_can_be_seen(q, k):
     """Not the smallest one, if the numbers differ there in the fourth digit only."""
-
-    def answer(q, k):
-        exact = q @ k.mT / q.shape[-1] ** 0.5
-        return exact * (1.0003 if q.numel() < 10 else 1.5)
-
-    verdict = judge("attention_scores", answer)
-    assert "by up to 0.000" not in verdict.evidence
+    exact = q @ k.mT / q.shape[-1] ** 0.5
+    return exact * (1.0003 if q.numel() < 10 else 1.5)
 
 
 @pytest.mark.parametrize("name", ["attention_entropy", "gated_heads", "MultiHeadAttention"])
@@ -279,16 +253,18 @@ def test_a_search_in_vain_ends_soon(name):
     assert time.thread_time() - start < 30
 
 
-@asked("sinusoidal_positions", "concatenated", says="second thing")
-def of_two_slips_the_one_that_makes_the_number_shown_is_asked_about(length, d_model):
+@told("sinusoidal_positions", "concatenated", "second thing")
+def test_of_two_mistakes_the_one_that_makes_the_number_shown_is_asked_about(
+    length, d_model
+):
     """The first wrong number is at position 0: there all angles are 0, however wrong the speeds are."""
     i = torch.arange(d_model // 2)
     angles = torch.arange(length)[:, None] * 10000.0 ** (-i / d_model)
     return torch.cat([angles.sin(), angles.cos()], -1)
 
 
-@asked("encoder_decoder_masks", "inverted", says="second thing")
-def of_two_slips_in_masks_the_one_that_makes_the_entry_shown_is_asked_about(
+@told("encoder_decoder_masks", "inverted", "second thing")
+def test_of_two_mistakes_in_masks_the_one_that_makes_the_entry_shown_is_asked_about(
     src_ids, tgt_ids, pad_id
 ):
     """The first wrong entry is one of the encoder's mask, where a triangle in the cross mask is not seen."""
@@ -298,21 +274,22 @@ def of_two_slips_in_masks_the_one_that_makes_the_entry_shown_is_asked_about(
     return src, tgt | future[:, :L], src | future[:, :S]
 
 
-@asked("CrossAttention", "softmax-over-queries")
-class SoftmaxOverTheQueriesWithoutNanInEmptyRows(attn_lib.CrossAttention):
-    def forward(self, x, context, context_mask=None):
-        (k, v), H = self.keys_values(context), self.num_heads
-        q = self.q_proj(x).unflatten(-1, (H, -1)).transpose(1, 2)
-        mask = torch.ones(1, 1, dtype=bool) if context_mask is None else context_mask
-        mask = mask[:, None, None]
-        empty = ~mask.any(-1, keepdim=True)
-        scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
-        weights = scores.masked_fill(empty, 0.0).softmax(-2).masked_fill(empty, 0.0)
-        return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
+@told("CrossAttention", "softmax-over-queries", forward_of=attn_lib.CrossAttention)
+def test_a_softmax_over_the_queries_without_nan_in_empty_rows(
+    self, x, context, context_mask=None
+):
+    (k, v), H = self.keys_values(context), self.num_heads
+    q = self.q_proj(x).unflatten(-1, (H, -1)).transpose(1, 2)
+    mask = torch.ones(1, 1, dtype=bool) if context_mask is None else context_mask
+    mask = mask[:, None, None]
+    empty = ~mask.any(-1, keepdim=True)
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
+    weights = scores.masked_fill(empty, 0.0).softmax(-2).masked_fill(empty, 0.0)
+    return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
 
 
-@asked("next_token_loss", "shifted-by-a-roll", says="`roll`")
-def a_roll_is_asked_about_what_it_puts_at_the_end(logits, ids, pad_id):
+@told("next_token_loss", "shifted-by-a-roll", "`roll`")
+def test_a_roll_is_asked_about_what_it_puts_at_the_end(logits, ids, pad_id):
     targets = ids.roll(-1, dims=1)
     losses = F.cross_entropy(logits.mT, targets, reduction="none")
     real = targets != pad_id
@@ -329,35 +306,19 @@ def test_a_dropout_that_ignores_eval_is_named_whatever_its_share_and_place(share
     assert judge("PreNormBlock", PreNormBlock).mistake == "dropout-in-eval"
 
 
-def test_what_writes_into_x_is_told_what_to_write_instead():
-    class PreNormBlock(attn_lib.PreNormBlock):
-        def forward(self, x, mask=None):
-            x = x + self.attn(self.norm1(x), mask=mask)
-            x += self.ff(self.norm2(x))
-            return x
-
-    assert "`x = x + y` makes a new tensor" in judge("PreNormBlock", PreNormBlock).message
+BLOCK = attn_lib.PreNormBlock
 
 
-@asked("PreNormBlock", "norm-at-the-end")
-class NormTooManyThoughTheTaskDoesNotNameIt(attn_lib.PreNormBlock):
-    def __init__(self, d_model, num_heads, d_ff):
-        super().__init__(d_model, num_heads, d_ff)
-        self.last = nn.LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        return self.last(super().forward(x, mask=mask))
+@told("PreNormBlock", None, "`x = x + y` makes a new", status="error", forward_of=BLOCK)
+def test_what_writes_into_x_is_told_what_to_write_instead(self, x, mask=None):
+    x = x + self.attn(self.norm1(x), mask=mask)
+    x += self.ff(self.norm2(x))
+    return x
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked[1].__name__)
-def test_an_answer_is_asked_about_its_mistakes(asked):
-    task, answer, mistake, second, says, unsaid = asked
-    verdict = judge(task, answer)
-    assert verdict.status in ("wrong", "error")
-    assert (verdict.mistake, verdict.second) == (mistake, second)
-    assert bool(verdict.question) == bool(mistake)
-    assert says in verdict.message
-    assert unsaid is None or unsaid not in verdict.message
+@told("PreNormBlock", "norm-at-the-end", forward_of=BLOCK)
+def test_a_norm_too_many_that_the_task_does_not_name(self, x, mask=None):
+    return F.layer_norm(BLOCK.forward(self, x, mask=mask), x.shape[-1:])
 
 
 NAN, INF = math.nan, math.inf
@@ -445,53 +406,29 @@ def test_an_outline_is_what_can_be_told_without_numbers():
 
 
 @pytest.mark.parametrize(
-    ("mine", "theirs", "gap"),
-    [
-        ([1.0, 3.0, 5.0], [1.0, 3.5, 9.0], 0.5),  # at the first number that is wrong
-        ([1.0, 3.0, 5.0], [9.0, 3.0, 9.0], 0.0),
-        ([1.0, 1.0, 1.0], [9.0, 9.0, 9.0], 0.0),
-        ([1.0, NAN, 5.0], [1.0, 3.5, 9.0], INF),
-        ([1.0, 3.0], [1.0, 3.5], 0.0),  # of another shape: there is no such number
-    ],
-)
-def test_the_gap_between_two_answers_is_that_at_the_number_shown(mine, theirs, gap):
-    right, mine, theirs = torch.ones(3), torch.tensor(mine), torch.tensor(theirs)
-    assert _gap(Outcome([right]), Outcome([mine]), Outcome([theirs])) == gap
-    # What agrees, and what is no float, comes first and is passed over.
-    more = [ONES, ONES.int()]
-    two = Outcome([*more, right]), Outcome([*more, mine]), Outcome([*more, theirs])
-    assert _gap(*two) == gap
-    two[2].values.append(ONES)  # one result too many
-    assert _gap(*two) == gap
-
-
-@pytest.mark.parametrize(
     ("want", "mine", "theirs", "gap"),
     [
+        ([1.0, 1.0, 1.0], [1.0, 3.0, 5.0], [1.0, 3.5, 9.0], 0.5),  # at the first wrong one
+        ([1.0, 1.0, 1.0], [1.0, 3.0, 5.0], [9.0, 3.0, 9.0], 0.0),
+        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [9.0, 9.0, 9.0], 0.0),
+        ([1.0, 1.0, 1.0], [1.0, NAN, 5.0], [1.0, 3.5, 9.0], INF),
+        ([1.0, 1.0, 1.0], [1.0, 3.0], [1.0, 3.5], 0.0),  # of another shape: there is none
+        ([0.0, 1.0], [5.0, 1e6], [4.0, 1e6], 1.0),  # relative to what was wanted
         ([True, True], [True, False], [False, False], 0.0),
         ([True, True], [True, False], [False, True], 1.0),
         ([4, 5], [4, 2], [9, 9], 7.0),
+        # Not every tensor can be looked at number by number.
+        *((ONES * 2, odd, ONES, 0.0) for odd in (SPARSE, ONES.to("meta"), NESTED)),
+        *((ONES * 2, ONES, odd, 0.0) for odd in (SPARSE, ONES.to("meta"), NESTED)),
     ],
 )
-def test_the_gap_is_measured_in_masks_and_ids_too(want, mine, theirs, gap):
-    three = (Outcome([torch.tensor(numbers)]) for numbers in (want, mine, theirs))
+def test_the_gap_between_two_answers_is_that_at_the_number_shown(want, mine, theirs, gap):
+    three = [Outcome([torch.as_tensor(x)]) for x in (want, mine, theirs)]
     assert _gap(*three) == gap
-
-
-@pytest.mark.parametrize(
-    "mine",
-    [ONES.to_sparse(), ONES.to("meta"), NESTED],
-    ids=["sparse", "meta", "nested"],
-)
-def test_there_is_no_gap_to_what_cannot_be_looked_at_number_by_number(mine):
-    want, theirs = Outcome([ONES * 2]), Outcome([ONES])
-    assert _gap(want, Outcome([mine]), theirs) == 0.0
-    assert _gap(want, theirs, Outcome([mine])) == 0.0
-
-
-def test_the_gap_is_measured_where_the_number_is_wrong_relative_to_what_was_wanted():
-    want, got = Outcome([torch.tensor([0.0, 1.0])]), Outcome([torch.tensor([5.0, 1e6])])
-    assert _gap(want, got, Outcome([torch.tensor([4.0, 1e6])])) == 1.0
+    for outcome in three:
+        outcome.values[:0] = [ONES, ONES.int()]  # what agrees is passed over
+    three[2].values.append(ONES)  # one result too many
+    assert _gap(*three) == gap
 
 
 def test_results_are_recast_to_the_float_dtypes_that_were_wanted():
@@ -539,23 +476,16 @@ def search(does, failing, mistakes=(), pairs=(), **of_cases):
         of_cases: lists of options of the cases; "size" is how many numbers an input has.
     """
     known = [[result(*given) for given in mistake] for mistake in mistakes]
-    both = {
-        numbers: [result(*given) for given in two] for numbers, two in dict(pairs).items()
-    }
-    options = [
-        dict(zip(of_cases, each, strict=True))
-        for each in zip(*of_cases.values(), strict=True)
-    ]
-    cases = [
-        Case("", (torch.zeros(option.pop("size", 1)),), **option)
-        for option in options or [{} for _ in does]
-    ]
+    does_of = {(m,): outcomes for m, outcomes in enumerate(known)}
+    both = {m: [result(*given) for given in two] for m, two in dict(pairs).items()}
+    sizes = of_cases.pop("size", [1] * len(does))
+    each = ({name: of_cases[name][i] for name in of_cases} for i in range(len(does)))
     tried = SimpleNamespace(
-        cases=cases,
+        cases=[
+            Case("", (torch.zeros(n),), **of) for n, of in zip(sizes, each, strict=True)
+        ],
         expected=lambda i: RIGHT,
-        mistaken=lambda numbers, i: (
-            both[numbers] if numbers in both else known[numbers[0]]
-        )[i],
+        mistaken=lambda numbers, i: (does_of | both)[numbers][i],
         known=SimpleNamespace(
             mistakes=[Mistake(f"mistake {m}", "Why?", {}) for m in range(len(known))],
             compose=lambda a, b: (a, b) in both,
@@ -598,39 +528,27 @@ def test_agreement_on_small_inputs_is_not_much(does, sizes, is_it):
     assert search(does, numbers, size=sizes)._is_much(numbers) is is_it
 
 
+A, B = raised("TypeError", "a"), raised("TypeError", "b")
+
+
 @pytest.mark.parametrize(
-    ("does", "theirs", "options", "it_proves"),
+    ("does", "theirs", "raises", "it_proves"),
     [
-        (result(1), result(1), {}, True),
-        (result(1), replace(result(1), is_sequence=True), {}, False),
-        (raised("TypeError", "a"), raised("TypeError", "a"), {}, True),
-        (raised("TypeError", "a"), raised("TypeError", "b"), {}, False),
-        (raised("TypeError", "a"), result(1), {}, False),
-        (
-            raised("TypeError", "a"),
-            raised("TypeError", "b"),
-            {"raises": [True, False]},
-            True,
-        ),
-        (
-            raised("TypeError", "a"),
-            raised("TypeError", "b"),
-            {"raises": [False, True]},
-            False,
-        ),
-        (
-            raised("ValueError", "a"),
-            raised("ValueError", "b"),
-            {"raises": [False, True]},
-            True,
-        ),
-        (raised("ValueError", "a"), raised("ValueError", "b"), {}, False),
+        (result(1), result(1), (0, 0), True),
+        (result(1), replace(result(1), is_sequence=True), (0, 0), False),
+        (A, A, (0, 0), True),
+        (A, B, (0, 0), False),
+        (A, result(1), (0, 0), False),
+        (A, B, (1, 0), True),
+        (A, B, (0, 1), False),
+        (raised("ValueError", "a"), raised("ValueError", "b"), (0, 1), True),
+        (raised("ValueError", "a"), raised("ValueError", "b"), (0, 0), False),
     ],
 )
 def test_an_error_proves_something_if_it_was_chosen_or_is_the_same(
-    does, theirs, options, it_proves
+    does, theirs, raises, it_proves
 ):
-    made = search([does, RIGHT], [0], mistakes=[[[1], [1]]], **options)
+    made = search([does, RIGHT], [0], mistakes=[[[1], [1]]], raises=raises)
     made.tried.mistaken = lambda numbers, i: theirs
     assert made._proves((0,), 0) is it_proves
     assert made._proves((0,), 1) is False  # which is no failing one
