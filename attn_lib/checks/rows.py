@@ -38,11 +38,12 @@ def table(text: str) -> Iterator[tuple[str, str, Edits]]:
     """Yield the id, the question and the edits of each mistake in a table of them.
 
     A question begins in the first column, and can go on in the next lines. Then comes a line for each
-    mistake that it leads out of, indented: its id, and its edits. One id may have several lines, and
-    one edit may stand for several lines of the answer. A line that begins with # is a comment.
+    mistake that it leads out of, indented: its id, and its edits. One id may have several lines, one
+    edit may stand for several lines of the answer, and the last edit may have several versions, each
+    of which makes a mistake of its own. A line that begins with # is a comment.
 
         Which gate lets a head through: 0 or 1?
-            upside-down     gate = 1 - _
+            upside-down     gate = 1 - _ || -_
             closed-instead  gate = torch.sigmoid(-logits) ; logits = _.abs()
         Print the shapes of q and k. Where are the heads?
             untransposed    q, k = .transpose(1, 2) =>
@@ -59,15 +60,18 @@ def table(text: str) -> Iterator[tuple[str, str, Edits]]:
             continue
         is_open = False
         id, _, rest = line.strip().partition(" ")
-        sides = (edit.split(" = ", 1) for edit in rest.split(";") if " = " in edit)
-        edits = {
-            name: text.strip()
-            for names, text in sides
-            for name in re.split(r", (?![^(]*\))", names.strip())  # "(L, S)" is one
-        }
-        if not question or not edits:
-            raise ValueError(f"expected a question, then `id  line = text`, got {line!r}")
-        yield id, question, edits
+        first, *versions = rest.split(" || ")
+        up_to_text = first.rpartition(" = ")[0]
+        for row in (first, *(f"{up_to_text} = {text}" for text in versions)):
+            sides = (edit.split(" = ", 1) for edit in row.split(";") if " = " in edit)
+            edits = {
+                name: text.strip()
+                for names, text in sides
+                for name in re.split(r", (?![^(]*\))", names.strip())  # "(L, S)" is one
+            }
+            if not question or not edits:
+                raise ValueError(f"expected a question, then `id  line = text`: {line!r}")
+            yield id, question, edits
 
 
 class Variants:

@@ -24,12 +24,9 @@ If D grows from 16 to 1024, what happens to the spread of q·k? What is done abo
 Is a dot product the sum of D products, or their mean?
     mean-instead-of-sum  products = _ / D
 Does your factor make the scores larger or smaller?
-    scale-multiplied  scores = / => *
-    scale-multiplied  scores = products * D
+    scale-multiplied  scores = / => * || products * D
 Which power of D are the scores divided by altogether, and which one should it be?
-    scale-twice  scores = products / D
-    scale-twice  scores = products / D**2
-    scale-twice  scores = products / D**0.25
+    scale-twice  scores = products / D || products / D**2 || products / D**0.25
 Print what your scores are divided by, for D = 4 and for D = 16. Is it the root? If you wrote
 `D ** 1 / 2`: which of the two does Python take first?
     scale-without-parentheses  scores = products / D / 2
@@ -38,8 +35,7 @@ Are your scores whole numbers? What does `//` do that `/` does not?
 After your last step, what does one row of the weights add up to?
     scale-after-softmax  scores = products ; weights = _ / math.sqrt(D)
 Print `q.shape`. Which of its sizes is the length of one query vector? Which one do you read?
-    scale-by-the-wrong-size  D = q.shape[1]
-    scale-by-the-wrong-size  D = q.shape[-2]
+    scale-by-the-wrong-size  D = q.shape[1] || q.shape[-2]
 Should adding keys change how similar q and key 0 are?
     scale-by-the-wrong-size  D = k.shape[-2]
 
@@ -80,11 +76,8 @@ look', True or False? And what do you do with it afterwards?
     everything-forbidden  allowed = ~everything if mask is None else ~mask
 Without a mask, what does your code work with: with None, or with a mask that you made up? Which
 dtype must a mask have, and which line must not see None?
-    none-not-handled  allowed = mask
-    none-not-handled  allowed = mask.bool()
-    none-not-handled  allowed = mask & everything
-    none-not-handled  forbidden = ~mask
-    none-not-handled  forbidden = mask == 0
+    none-not-handled  allowed = mask || mask.bool() || mask & everything
+    none-not-handled  forbidden = ~mask || mask == 0
     none-not-handled  everything = torch.ones_like(scores)
 Python's `if`, `not`, `and` and `or` ask whether the whole mask is true. What asks whether there is a
 mask, and what turns every entry around?
@@ -96,8 +89,7 @@ Nobody asked for a causal mask: only the mask that is given counts. Who else hid
     causal-always  forbidden = _ | ~attn_lib.causal_mask(q.shape[-2], k.shape[-2])
     causal-always  forbidden = _ | torch.ones_like(scores).triu(1).bool()
 Nobody asked for a mask here. May query 0 see the last key?
-    none-becomes-causal  everything = _.tril(k.shape[-2] - q.shape[-2])
-    none-becomes-causal  everything = _.tril()
+    none-becomes-causal  everything = _.tril(k.shape[-2] - q.shape[-2]) || _.tril()
 Row i of the mask belongs to query i. To whom does it belong in yours?
     mask-transposed  allowed = _ if mask is None else _.mT
 The mask already lines up with the scores (B, H, L, S) from the right, whatever its shape. Which of
@@ -133,8 +125,7 @@ What is 0 * -inf? Print what you add, for an allowed key.
     zero-times-inf  hidden = scores if mask is None else scores + forbidden.to(scores) * -torch.inf
 In a row that may see nothing, what do the exponentials add up to, and what is 0 / 0? Does your code
 see to every such row?
-    full-row-nan  kept = weights
-    full-row-nan  kept = weights if allowed.any() else torch.zeros_like(weights)
+    full-row-nan  kept = weights || weights if allowed.any() else torch.zeros_like(weights)
 In a row that may see nothing, your fill makes all scores equal: what does that query get? And what
 is the largest number float16 can hold?
     fill-1e9  hidden = -torch.inf => -1000000000.0 ; kept = weights
@@ -190,8 +181,7 @@ The weights come out of a softmax already. Is there another one in what you call
 You make each row add up to 1. What does that do to a row of zeros, of a query that may see nothing?
     a-row-of-zeros-is-nan  given = weights / weights.sum(-1, keepdim=True)
 Give it float16, then float64: which dtype comes out, and which one should?
-    dtype-changed  given = weights.float()
-    dtype-changed  given = weights.double()
+    dtype-changed  given = weights.float() || weights.double()
     dtype-changed  per_head = _.float()
 Change the second sample. Does your result change?
     only-the-first-sample  given = _[:1]
@@ -204,8 +194,7 @@ A row of zeros gives 0, and it is a row like every other. By how many rows do yo
     rows-of-zeros-left-out  per_head = per_query.where(weights.any(-1), torch.nan).nanmean((0, 2))
 Twice as many queries, or twice as many samples: should the number of a head double? Over which axes
 do you add up where a mean is asked for?
-    summed-instead-of-averaged  per_head = per_query.sum((0, 2))
-    summed-instead-of-averaged  per_head = per_query.sum(2).mean(0)
+    summed-instead-of-averaged  per_head = per_query.sum((0, 2)) || per_query.sum(2).mean(0)
     summed-instead-of-averaged  per_head = per_query.sum(0).mean(1)
 You keep the largest number of all queries. If one query does what the others do not, which number
 should its head have?
@@ -214,12 +203,9 @@ Two heads that look at different places: can one number tell them apart?
     one-number-for-all-heads  per_head = per_query.mean()
 For what is one number left in yours: for each sample, each head, or each query? Which of these axes
 should stay?
-    the-wrong-axis-kept  per_head = per_query.mean((1, 2))
-    the-wrong-axis-kept  per_head = per_query.mean((0, 1))
+    the-wrong-axis-kept  per_head = per_query.mean((1, 2)) || per_query.mean((0, 1))
 Print the shape of your result. Which of its axes should be left, and over what is a mean missing?
-    means-missing  per_head = per_query
-    means-missing  per_head = per_query.mean(2)
-    means-missing  per_head = per_query.mean(0)
+    means-missing  per_head = per_query || per_query.mean(2) || per_query.mean(0)
 After a mean over axis 0, how many axes are left? Which number has the axis of the queries now?
     axis-after-a-mean  per_head = per_query.mean(0).mean(2)
 A mean with `keepdim` leaves axes of size 1 behind. Which shape should the result have?
@@ -230,14 +216,11 @@ front before you join the others?
 With a single head, how many axes has your result? What does `squeeze` take away?
     squeezed  per_head = _.squeeze()
 You return a list. What makes one tensor of its numbers, in the dtype of the weights?
-    a-list-of-numbers  per_head = _.tolist()
-    a-list-of-numbers  per_head = list(_)
+    a-list-of-numbers  per_head = _.tolist() || list(_)
 Two heads that look at different places: can one number tell them apart?
-    one-number-for-all-heads  per_head = per_query.sum()
-    one-number-for-all-heads  per_head = per_query.mean((0, 2)).sum()
+    one-number-for-all-heads  per_head = per_query.sum() || per_query.mean((0, 2)).sum()
 Print the shape of your result. Which of its axes should be left, and over what is a mean missing?
-    means-missing  per_head = per_query.sum(2)
-    means-missing  per_head = per_query.sum(0)
+    means-missing  per_head = per_query.sum(2) || per_query.sum(0)
 
 # fills once more
 All your shares are 0: was there a NaN which you replaced? If you multiply a mask by -inf: what is

@@ -112,7 +112,7 @@ def test_a_table_has_questions_and_under_each_the_lines_it_leads_out_of():
 Which gate lets a head through:
 0 or 1?
     upside-down  gate = 1 - _
-    both         gate = 2 * _ ; x, y = , dim=1 =>
+    both         gate = 2 * _ ; x, y = , dim=1 => || 3
 What is left out?
     nothing      return = x == 1
 """
@@ -120,6 +120,7 @@ What is left out?
     assert list(rows.table(text)) == [
         ("upside-down", gate, dict(gate="1 - _")),
         ("both", gate, dict(gate="2 * _", x=without, y=without)),
+        ("both", gate, dict(gate="2 * _", x="3", y="3")),
         ("nothing", "What is left out?", {"return": "x == 1"}),
     ]
     assert rows.expanded(dict(x=without), {"x": "f(y, dim=1)"}) == {"x": "f(y)"}

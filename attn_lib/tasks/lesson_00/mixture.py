@@ -49,8 +49,7 @@ The result should be (L, D). In which order do your axes stand?
 `*` multiplies numbers that stand in the same place. What else should happen to the products?
     multiplied-elementwise  mixed = weights * values
 Which axis do weights and values share? In which order must the two stand, so that it meets itself?
-    factors-swapped  mixed = values @ weights
-    factors-swapped  mixed = weights.mT @ values.mT
+    factors-swapped  mixed = values @ weights || weights.mT @ values.mT
 Does each step of your loop add to the result, or take the place of what was there?
     only-the-last-value  mixed = weights[:, -1:] * values[-1]
 Each row of the weights makes a mixture. How many do you use?
@@ -60,8 +59,7 @@ Is your result a mixture of all values, or a copy of one?
 Which axis do weights and values share? In which order must the two stand, so that it meets itself?
     factors-swapped  mixed = torch.einsum(letters, values, weights)
 Which axis do weights and values share? Yours still has it. Which one is summed away in its place?
-    another-axis-summed  letters = 'ls,sd->ls'
-    another-axis-summed  letters = 'ls,sd->sd'
+    another-axis-summed  letters = 'ls,sd->ls' || 'ls,sd->sd'
 A mixture is a vector, as each value is. Which axis of the result is lost in yours?
     features-summed-too  letters = 'ls,sd->l'
 Each row of the weights adds up to 1 already. What do you do to the weights before they are used?

@@ -85,8 +85,7 @@ Print `q.shape`. Which of its sizes is the length of one query vector? What do y
 D need not be a square number. Which type has the root of such a D in your code?
     scale-int-sqrt  scores = sqrt => isqrt
 Does your divisor change when D does?
-    scale-fixed  D = 4
-    scale-fixed  D = 64
+    scale-fixed  D = 4 || 64
 Is it the scores that grow with D, or the values? Which of them do you divide?
     scale-on-output  scores = products ; output = _ / math.sqrt(D)
 Entry (i, j): is i a query or a key in your matrix?
@@ -95,27 +94,21 @@ Entry (i, j): is i a query or a key in your matrix?
 Which axis of the weights has to meet the key axis of v?
     transposed-weights  used = _.mT
 What is being mixed: what a word asks, or what it passes on?
-    weights-times-q  output = @ v => @ q
-    weights-times-q  output = torch.einsum('bls,bsd->bld', used, q)
+    weights-times-q  output = @ v => @ q || torch.einsum('bls,bsd->bld', used, q)
 Which two of your three arguments meet in the scores?
-    wrong-pair-compared  products = q @ q.mT
-    wrong-pair-compared  products = q @ v.mT
+    wrong-pair-compared  products = q @ q.mT || q @ v.mT
 Where do the weights meet the values in your code? What is a query's output a mixture of?
-    weights-not-used  output = v
-    weights-not-used  output = v.mean(1, keepdim=True).expand(-1, q.shape[1], -1)
+    weights-not-used  output = v || v.mean(1, keepdim=True).expand(-1, q.shape[1], -1)
     weights-not-used  output = v.mean(1)
 Which of the two is asked for first: output or weights?
     results-swapped  return = weights, output
 The second result should be shares. Do the rows of yours add up to 1?
-    scores-returned  return = output, scores
-    scores-returned  return = output, products
-    scores-returned  return = output, output
+    scores-returned  return = output, scores || output, products || output, output
 Is the output made of the very weights that you return: from the same scores, in the same way?
     other-weights-returned  return = output, products.softmax(-1)
     other-weights-returned  return = output, (products / D).softmax(-1)
     other-weights-returned  return = output, weights.mT
-    other-weights-returned  used = products.softmax(-1)
-    other-weights-returned  used = scores
+    other-weights-returned  used = products.softmax(-1) || scores
 How many things should be returned, and which?
     output-only  return = output
 What is exp(20000)? Which number may you subtract from a row beforehand?
@@ -126,16 +119,14 @@ Print the shapes of the exponentials and of their sum. Counted from the right, w
     keepdim-forgotten  weights = (e := scores.exp()) / e.sum(-1)
     keepdim-forgotten  weights = (e := (scores - scores.amax(-1, keepdim=True)).exp()) / e.sum(-1)
 What makes a positive number of every score, and what must it be divided by?
-    no-softmax  weights = scores / scores.sum(-1, keepdim=True)
-    no-softmax  weights = scores.exp()
+    no-softmax  weights = scores / scores.sum(-1, keepdim=True) || scores.exp()
 What do your rows sum to, to 4 digits? Try small scores.
     softmax-eps-denominator  weights = scores.exp() / (scores.exp().sum(-1, keepdim=True) + 1e-6)
 Nobody asked for a mask. May query 0 see key 1 here?
     causal  scores = _ + torch.full_like(_, -torch.inf).triu(1)
     causal  weights = _.tril()
 Call it twice with the same input. Is the answer the same?
-    dropout-left-in  weights = F.dropout(_, 0.1)
-    dropout-left-in  weights = F.dropout(_)
+    dropout-left-in  weights = F.dropout(_, 0.1) || F.dropout(_)
     dropout-left-in  used = F.dropout(_, 0.1)
     dropout-left-in  output = F.dropout(_, 0.1)
 Does each step of your loop over the keys add to the output, or take the place of what was there?
@@ -154,25 +145,20 @@ The output should be (B, L, Dv). In which order do your axes stand?
 The output should be (B, L, Dv). Which of its axes is lost in yours, and which one is summed?
     wrong-letter-summed  output = torch.einsum('bls,bsd->bsd', used, v)
     wrong-letter-summed  output = torch.einsum('bls,bsd->bls', used, v)
-    wrong-letter-summed  output = torch.einsum('bls,bld->bld', used, v)
-    wrong-letter-summed  output = _.mean(1)
+    wrong-letter-summed  output = torch.einsum('bls,bld->bld', used, v) || _.mean(1)
 Weights and values share one axis: has it the same letter in both?
     values-not-paired  output = torch.einsum('bls,btd->bld', used, v)
 Which axis do weights and values share? In which order must the two stand, so that it meets itself?
-    factors-swapped  output = v @ used
-    factors-swapped  output = used * v
+    factors-swapped  output = v @ used || used * v
 How wide is a row of v, and how wide is a row of the output? Where does the width in your code come
 from?
-    output-like-q  output = _.reshape(q.shape)
-    output-like-q  output = _.expand_as(q)
+    output-like-q  output = _.reshape(q.shape) || _.expand_as(q)
     output-like-q  output = torch.stack([o.expand_as(x) for o, x in zip(_, q)])
 Change sample 1. Should the result of sample 0 move? Do all samples have a result of their own?
     samples-mixed  products = torch.einsum('bld,csd->bls', q, k)
     samples-mixed  output = torch.einsum('bls,csd->bld', used, v)
-    samples-mixed  products = q @ k[:1].mT
-    samples-mixed  products = q[0] @ k[0].T
-    samples-mixed  output = used @ v[:1]
-    samples-mixed  output = used[0] @ v
+    samples-mixed  products = q @ k[:1].mT || q[0] @ k[0].T
+    samples-mixed  output = used @ v[:1] || used[0] @ v
     samples-mixed  return = output[0], weights[0]
 Three axes are asked for, even if one of them has size 1. Which line of yours drops it?
     axes-of-size-1-lost  output = _.squeeze()
@@ -184,19 +170,16 @@ Which dtype goes in, and which one comes out, of both results?
 Of what are the shares made: of the queries and the keys, or of how well they fit?
     softmax-before-product  weights = q.softmax(-1) @ k.softmax(-1).mT
     softmax-before-product  weights = q.softmax(-1) @ k.softmax(1).mT
-    softmax-before-product  weights = q.softmax(-1) @ k.mT
-    softmax-before-product  weights = q @ k.softmax(-1).mT
+    softmax-before-product  weights = q.softmax(-1) @ k.mT || q @ k.softmax(-1).mT
     softmax-before-product  weights = q.softmax(-1) @ k.softmax(-1).mT / math.sqrt(D)
     softmax-before-product  weights = q.softmax(-1) @ k.mT / math.sqrt(D)
     softmax-before-product  weights = q @ k.softmax(-1).mT / math.sqrt(D)
     softmax-before-product  weights = (q / math.sqrt(D)).softmax(-1) @ k.mT
     softmax-before-product  products = q.softmax(-1) @ k.softmax(-1).mT
 What should add up to 1: the weights of a query, or the features of its output?
-    softmax-of-the-output  output = _.softmax(-1)
-    softmax-of-the-output  output = (scores @ v).softmax(-1)
+    softmax-of-the-output  output = _.softmax(-1) || (scores @ v).softmax(-1)
 What is shared out by the weights: the values as they are, or shares of the values?
-    softmax-of-the-values  output = used @ v.softmax(-1)
-    softmax-of-the-values  output = used @ v.softmax(1)
+    softmax-of-the-values  output = used @ v.softmax(-1) || used @ v.softmax(1)
     softmax-of-the-values  weights = scores ; output = scores @ v.softmax(-1)
 Two things are asked for. What do the weights do to the values?
     weights-only  return = weights

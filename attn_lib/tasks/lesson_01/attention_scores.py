@@ -58,19 +58,14 @@ def _(rng):
 attention_scores.rows("""
 Print `q.shape`. Which of its sizes is the length of one query vector? What do you read?
     scale-by-batch          D = q.shape[0]
-    scale-by-several-sizes  D = q[0].numel()
-    scale-by-several-sizes  D = q.numel()
+    scale-by-several-sizes  D = q[0].numel() || q.numel()
 D need not be a square number. Which type has the root of such a D in your code?
-    scale-int-sqrt  scores = sqrt => isqrt
-    scale-int-sqrt  scores = products / round(math.sqrt(D))
+    scale-int-sqrt  scores = sqrt => isqrt || products / round(math.sqrt(D))
 Print what your scores are divided by, for D = 4 and for D = 16. Is it the root? If you wrote
 `D ** 1 / 2`: which of the two does Python take first?
-    scale-without-parentheses  scores = products / D / 2
-    scale-without-parentheses  scores = products / (D / 2)
+    scale-without-parentheses  scores = products / D / 2 || products / (D / 2)
 Does your divisor change when D does?
-    scale-fixed  D = 4
-    scale-fixed  D = 64
-    scale-fixed  D = 512
+    scale-fixed  D = 4 || 64 || 512
 Which two axes of k does your transpose exchange? Print the shape before and after it.
     wrong-axes-transposed  products = q @ k.transpose(0, 1)
 Does the batch axis of k stay where it is? Which two axes should change places?
@@ -80,29 +75,23 @@ Print a small k before and after.
     keys-reshaped  products = q @ k.reshape(k.shape[0], k.shape[2], k.shape[1])
     keys-reshaped  products = q @ k.view(k.shape[0], k.shape[2], k.shape[1])
 `*` multiplies numbers that stand in the same place. How does every query meet every key?
-    multiplied-elementwise  products = q * k
-    multiplied-elementwise  products = (q * k).sum(-1)
+    multiplied-elementwise  products = q * k || (q * k).sum(-1)
 Which axis do you sum away? Is what meets there two vectors, or one channel of all tokens?
     tokens-summed-away  products = q.mT @ k
 These add up to 1 already: you return weights. Are scores positive only?
-    softmax-too-early  scores = _.softmax(-1)
-    softmax-too-early  scores = _.softmax(1)
+    softmax-too-early  scores = _.softmax(-1) || _.softmax(1)
 If a query becomes twice as long, should its scores change? Do yours?
     cosine  products = _ / q.norm(dim=-1, keepdim=True) / k.norm(dim=-1)[:, None] ; scores = products
     cosine  products = _ / q.norm(dim=-1, keepdim=True) / k.norm(dim=-1)[:, None]
-    cosine  products = _ / q.norm(dim=-1, keepdim=True)
-    cosine  products = _ / k.norm(dim=-1)[:, None]
+    cosine  products = _ / q.norm(dim=-1, keepdim=True) || _ / k.norm(dim=-1)[:, None]
 Is a score here how far a key is from a query, or how well it fits?
-    distance  products = torch.cdist(q, k)
-    distance  products = -torch.cdist(q, k)
-    distance  products = -torch.cdist(q, k) ** 2
+    distance  products = torch.cdist(q, k) || -torch.cdist(q, k) || -torch.cdist(q, k) ** 2
 Change sample 1. Should the scores of sample 0 move? Do they?
     across-batch  products = torch.einsum('bld,csd->bls', q, k)
     across-batch  products = torch.tensordot(q, k, dims=([2], [2]))
     across-batch  products = q.flatten(0, 1) @ k.flatten(0, 1).T
 Change the keys of the last sample. Do its scores move?
-    first-sample-only  products = q @ k[:1].mT
-    first-sample-only  products = q[:1] @ k.mT
+    first-sample-only  products = q @ k[:1].mT || q[:1] @ k.mT
     first-sample-only  scores = _[0]
 How many axes has q here, and how many letters do you give it? Which one is missing?
     batch-forgotten  products = torch.einsum('ld,sd->ls', q, k)
@@ -112,8 +101,7 @@ both?
 Should a key that points along the query score high or low?
     sign-flipped  products = -_
 Can a key be worse than one at a right angle to the query? What becomes of negative scores?
-    negative-lost  scores = _.relu()
-    negative-lost  scores = _.abs()
+    negative-lost  scores = _.relu() || _.abs()
 Three axes are asked for: samples, queries, keys. Which one is missing in your result, and what has become
 of its numbers?
     samples-added-up  products = torch.einsum('bld,bsd->ls', q, k)
@@ -124,11 +112,9 @@ Three axes are asked for, even if one of them has size 1. Which line of yours dr
 Nobody asked for a mask. May query 0 meet key 1 here?
     causal  scores = _ + torch.full_like(_, -torch.inf).triu(1)
 Which dtype goes in, and which one comes out?
-    dtype-changed  return = _.float()
-    dtype-changed  return = _.double()
+    dtype-changed  return = _.float() || _.double()
 Of what is the root taken in your code: of D alone? And what is the root of a negative product?
-    root-of-the-product  scores = (products / D).sqrt()
-    root-of-the-product  scores = products.sqrt() / D
+    root-of-the-product  scores = (products / D).sqrt() || products.sqrt() / D
 How many samples go in, and how many come out?
     one-sample  scores = _[:1]
 """)

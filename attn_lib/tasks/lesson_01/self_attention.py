@@ -79,8 +79,7 @@ self_attention.rows("""
 How long are the vectors inside the dot product?
     scale-by-d-model  D = x.shape[-1]
 D need not be a square number. Which type has the root of such a D in your code?
-    scale-int-sqrt  scores = sqrt => isqrt
-    scale-int-sqrt  scores = products / round(math.sqrt(D))
+    scale-int-sqrt  scores = sqrt => isqrt || products / round(math.sqrt(D))
 Change sample 1. Does the output of sample 0 move?
     softmax-over-batch  weights = softmax(-1) => softmax(0)
 How many different layers are there in your module? Does `a = b = nn.Linear(...)` make two?
@@ -88,16 +87,13 @@ How many different layers are there in your module? Does `a = b = nn.Linear(...)
     one-layer-for-all  k = self.q_proj(x) ; v = self.q_proj(x)
     one-layer-for-all  q = self.k_proj(x) ; v = self.k_proj(x)
 Where does `forward` use `v_proj`, and is it a layer of its own?
-    keys-as-values  v = self.k_proj(x)
-    keys-as-values  v = self.q_proj(x)
+    keys-as-values  v = self.k_proj(x) || self.q_proj(x)
 What should be compared with the query, and what be mixed?
     keys-and-values-swapped  k = self.v_proj(x) ; v = self.k_proj(x)
 Where does `forward` use `k_proj`, and is it a layer of its own?
-    queries-as-keys  k = self.q_proj(x)
-    queries-as-keys  k = self.v_proj(x)
+    queries-as-keys  k = self.q_proj(x) || self.v_proj(x)
 Where does `forward` use `q_proj`, and is it a layer of its own?
-    keys-as-queries  q = self.k_proj(x)
-    keys-as-queries  q = self.v_proj(x)
+    keys-as-queries  q = self.k_proj(x) || self.v_proj(x)
 What is mixed: x itself, or what `v_proj` makes of it?
     values-not-projected  v = x
 What is compared: x itself, or what `q_proj` and `k_proj` make of it?
@@ -109,22 +105,19 @@ Where does `forward` use your three projections?
 What is the shape of `nn.Linear(3, 5).weight`? Why not call the layer and let it transpose?
     weights-not-transposed  q = x @ self.q_proj.weight ; k = x @ self.k_proj.weight ; v = x @ self.v_proj.weight
 Do two words get different outputs in your code? What is a word's output a mixture of?
-    mean-of-values  output = v.mean(1, keepdim=True).expand_as(v)
-    mean-of-values  output = v.mean(1, keepdim=True)
+    mean-of-values  output = v.mean(1, keepdim=True).expand_as(v) || v.mean(1, keepdim=True)
 Is it a look-up of one value, or a mixture of all?
     only-the-best-key  weights = nn.functional.one_hot(scores.argmax(-1), x.shape[1]).to(x.dtype)
 What does `forward` promise: one thing, or two?
     weights-returned-too  return = output, weights
 `forward` should return the mixture. Which one do you return?
-    weights-returned  return = weights
-    weights-returned  return = scores
+    weights-returned  return = weights || scores
 Nobody asked to add x here. What shape would it need to have?
     residual-added  output = _ + x
 Nobody asked for a mask. May word 0 see word 1 here?
     causal  scores = _ + torch.full_like(_, -torch.inf).triu(1)
 Call the module twice with the same input. Is the answer the same?
-    dropout-left-in  weights = nn.functional.dropout(_, 0.1)
-    dropout-left-in  weights = nn.functional.dropout(_)
+    dropout-left-in  weights = nn.functional.dropout(_, 0.1) || nn.functional.dropout(_)
     dropout-left-in  output = nn.functional.dropout(_, 0.1)
 Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?
     bias-left-in  q_proj = False => True ; k_proj = False => True ; v_proj = False => True
@@ -138,8 +131,7 @@ of it?
     layer-sizes  v_proj = nn.Linear(head_dim, head_dim, bias=False)
     layer-sizes  v_proj = nn.Linear(d_model, d_model, bias=False)
     layer-sizes  k = self.k_proj(q)
-    layer-sizes  v = self.v_proj(k)
-    layer-sizes  v = self.v_proj(q)
+    layer-sizes  v = self.v_proj(k) || self.v_proj(q)
 Print `list(module.parameters())` before any call. In which method are the layers made, what stands
 before their names, and is each one a layer?
     layers-not-kept  q_proj = [_] ; k_proj = [_] ; v_proj = [_]
@@ -156,15 +148,11 @@ Write down all that happens to x, from the first layer to the output. Which step
     extra-step  v_proj = (_, setattr(self, 'o_proj', nn.Linear(head_dim, d_model, bias=False)))[0] ; output = self.o_proj(_)
     extra-step  v_proj = (_, setattr(self, 'out_proj', nn.Linear(head_dim, head_dim)))[0] ; output = self.out_proj(_)
 What makes a positive number of every score, and what must it be divided by?
-    no-softmax  weights = scores / scores.sum(-1, keepdim=True)
-    no-softmax  weights = scores.exp()
+    no-softmax  weights = scores / scores.sum(-1, keepdim=True) || scores.exp()
 Three axes are asked for: (B, L, D). Which one is missing in your result?
-    axis-lost  output = _.mean(1)
-    axis-lost  output = _.squeeze()
-    axis-lost  output = _[0]
+    axis-lost  output = _.mean(1) || _.squeeze() || _[0]
 Which dtype goes in, and which one comes out?
-    dtype-changed  output = _.float()
-    dtype-changed  output = _.double()
+    dtype-changed  output = _.float() || _.double()
 """)
 
 

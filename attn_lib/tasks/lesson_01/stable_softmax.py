@@ -78,11 +78,9 @@ subtracted your maximum?
     one-maximum-for-all  largest = x.amax()
 Call it with dim=0. Along which axis does your code take the maximum, along which does it add up?
 Where is `dim` used?
-    dim-ignored  axis = -1
-    dim-ignored  axis = 1
+    dim-ignored  axis = -1 || 1
     dim-ignored  largest = axis, => -1,
-    dim-ignored  total = axis, => -1,
-    dim-ignored  total = axis, => 1,
+    dim-ignored  total = axis, => -1, || axis, => 1,
 With dim=-1, which axis should add up to 1: first or last?
     first-axis  axis = 0
     first-axis  total = axis, => 0,
@@ -97,11 +95,9 @@ axes line up? Which argument keeps the axis that was reduced?
     keepdim-forgotten  largest = _.squeeze(axis)
     keepdim-forgotten  total = _.squeeze(axis)
     keepdim-forgotten  largest = _.squeeze(axis)[..., None] ; total = _.squeeze(axis)[..., None]
-    keepdim-forgotten  total = _.squeeze(axis)[..., None]
-    keepdim-forgotten  total = _.squeeze(axis)[:, None]
+    keepdim-forgotten  total = _.squeeze(axis)[..., None] || _.squeeze(axis)[:, None]
 `x.max(dim)` returns two things, the values and where they stand. Which of them do you need?
-    maximum-with-its-index  largest = amax => max
-    maximum-with-its-index  largest = amax => argmax
+    maximum-with-its-index  largest = amax => max || amax => argmax
 Where does a large number overflow: in the exponential, or after it? What must be subtracted before that?
     maximum-too-late  shifted = x ; exponentials = (e := x.exp()) - e.amax(axis, keepdim=True)
 What is exp(-inf), and what is exp(0)? Which of the two should a forbidden word get?
@@ -113,8 +109,7 @@ Do you take the largest number away from the others, or do you add it to them?
     maximum-added  shifted = x + largest
 Let every number be near -30. How large is the sum of the exponentials beside your epsilon? After
 the right shift, how small can that sum get at all?
-    epsilon-in-denominator  shifted = x ; total = _ + 1e-6
-    epsilon-in-denominator  shifted = x ; total = _ + 1e-9
+    epsilon-in-denominator  shifted = x ; total = _ + 1e-6 || _ + 1e-9
     epsilon-in-denominator  total = _ + 1e-3
 After your shift, how large can the largest entry still be? Try the row [1e4, 0, 0].
     mean-subtracted  largest = amax => mean
@@ -122,8 +117,7 @@ After your shift, is the largest exponent 0 or the smallest?
     minimum-subtracted  largest = amax => amin
 What stands above the line of your fraction, and what below? Are both shifted by the same number?
     shifted-only-once  shares = exponentials / x.exp().sum(axis, keepdim=True)
-    shifted-only-once  shares = x.exp() / total
-    shifted-only-once  shares = (x - total.log()).exp()
+    shifted-only-once  shares = x.exp() / total || (x - total.log()).exp()
 Compare the rows [1, 2] and [2, 4]: should they have the same softmax? Which operation leaves the
 softmax as it is, subtracting or dividing?
     divided-by-maximum  shifted = x / largest
@@ -132,12 +126,8 @@ softmax as it is, subtracting or dividing?
     divided-by-maximum  shifted = _ / (largest - x.amin(axis, keepdim=True))
 Two numbers beyond your limit become one and the same. Should they get the same share? Which shift
 keeps their distance?
-    clamped  shifted = x.clamp(max=20.0)
-    clamped  shifted = x.clamp(-10.0, 10.0)
-    clamped  shifted = x.clamp(max=50.0)
-    clamped  shifted = x.clamp(-50.0, 50.0)
-    clamped  shifted = x.clamp(max=88.0)
-    clamped  shifted = x.clamp(-80.0, 80.0)
+    clamped  shifted = x.clamp(max=20.0) || x.clamp(-10.0, 10.0) || x.clamp(max=50.0)
+    clamped  shifted = x.clamp(-50.0, 50.0) || x.clamp(max=88.0) || x.clamp(-80.0, 80.0)
     clamped  shifted = x ; exponentials = _.clamp(max=torch.finfo(x.dtype).max)
 You put a number where nan was. Which shares should stand there, and where does the nan come from?
     nan-replaced  shifted = x ; shares = torch.nan_to_num(_)
@@ -145,31 +135,27 @@ Which entry should get the largest share: the largest?
     sign-flipped  shifted = -_
     sign-flipped  largest = amax => amin ; shifted = -_
 Your numbers are negative. Which function turns logarithms into shares?
-    log-returned  shares = shifted - total.log()
-    log-returned  shares = _.log()
+    log-returned  shares = shifted - total.log() || _.log()
 Is the softmax built on powers of 2, or of e?
     base-two  exponentials = 2.0 ** shifted
 How many numbers does `math.exp` take? Which `exp` takes a whole tensor?
     math-exp  exponentials = math.exp(shifted)
 Your numbers do not come from exponentials. What does exp do to a negative score?
-    no-softmax  exponentials = x
-    no-softmax  exponentials = shifted
+    no-softmax  exponentials = x || shifted
 What stands below the line of your fraction: the sum of the scores, or of their exponentials?
     sum-of-scores  shares = exponentials / x.sum(axis, keepdim=True)
 What do your numbers of one row add up to, and what should they?
     not-divided  shares = exponentials
     not-divided  shifted = x ; shares = exponentials
 What do the numbers of one row add up to in your result? What do you divide by?
-    divided-by-the-mean  total = sum => mean
-    divided-by-the-mean  total = x.shape[axis]
+    divided-by-the-mean  total = sum => mean || x.shape[axis]
     divided-by-the-mean  total = exponentials.norm(dim=axis, keepdim=True)
 Which is larger, one exponential or the sum of all? Which of them stands above the line?
     fraction-upside-down  shares = total / exponentials
 One softmax makes shares of the scores. Does something make shares of your shares?
     softmax-twice  shares = _.softmax(axis)
 Which dtype goes in, and which one comes out?
-    dtype-changed  shares = _.float()
-    dtype-changed  shares = _.double()
+    dtype-changed  shares = _.float() || _.double()
 Your scores are shifted, and that is only the first step. What makes positive numbers of them, and what
 makes shares of these?
     only-shifted  shares = shifted

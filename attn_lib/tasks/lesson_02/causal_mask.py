@@ -55,8 +55,7 @@ def _(rng):
 
 causal_mask.rows("""
 2 new queries and 5 keys: the last query is word number 5. At which key does it stand in yours?
-    top-left  offset = 0
-    top-left  offset = kv_len if q_len == 1 else 0
+    top-left  offset = 0 || kv_len if q_len == 1 else 0
 What does True mean here: may look, or is hidden? What does your first row say of its own key, and
 of the next one?
     inverted  seen = False
@@ -64,8 +63,7 @@ Read your rule aloud: 'query i may see key j if ...'. In row 0 of 3 x 3, how man
 allowed?
     sees-the-future  is_past = <= => >=
 May a word look at itself? What does your first word look at?
-    own-key-hidden  is_past = <= => <
-    own-key-hidden  is_past = j < torch.where(last < 0, last + kv_len, last)
+    own-key-hidden  is_past = <= => < || j < torch.where(last < 0, last + kv_len, last)
 How many keys may the first of three words see? How many does yours see?
     one-key-ahead  last = _ + 1
 2 new queries, 5 keys: the first 3 keys are the past. May the new words see them?
@@ -80,8 +78,7 @@ Is any entry of yours True? `tril` keeps what is there: of a tensor of ones, or 
 2 new queries, 5 keys: on which side of the triangle do the 3 keys of the past stand?
     past-on-the-wrong-side  is_past = torch.cat([torch.ones(q_len, q_len).tril(), torch.ones(q_len, kv_len - q_len)], 1) > 0
 Which end of the text does your first row see: its beginning, or its end?
-    flipped  mask = _.flip(1)
-    flipped  mask = _.flip(0)
+    flipped  mask = _.flip(1) || _.flip(0)
 Each query has a row, each key a column. Is the first size of your shape that of the queries?
     shape-transposed  i = q_len => kv_len ; j = kv_len => q_len
 May word 2 look back at word 0, or only at itself?
@@ -97,15 +94,13 @@ Take 5 queries and 3 keys. Where does the slice of row 0 end in yours? What does
 end below 0?
     negative-slice  last = torch.where(_ < -1, _ + kv_len, _)
 How many bits of a number do you need to say yes or no? Which dtype has two values only?
-    not-boolean  return = _.to(torch.uint8)
-    not-boolean  return = _.to(torch.int8)
+    not-boolean  return = _.to(torch.uint8) || _.to(torch.int8)
 Take 5 queries and 3 keys: by how many columns is the past longer than the triangle? Can a tensor
 have that many?
     past-of-negative-size  is_past = torch.cat([torch.ones(q_len, kv_len - q_len), torch.ones(q_len, q_len).tril()], 1) > 0
 Take 5 queries and 3 keys. Query 0 stands before the first key: which keys may it see? A row with
 nothing to see is the softmax's concern, not the mask's.
-    empty-rows-opened  is_past = _ | ~_.any(-1, keepdim=True)
-    empty-rows-opened  is_past = _ | (j == 0)
+    empty-rows-opened  is_past = _ | ~_.any(-1, keepdim=True) || _ | (j == 0)
     empty-rows-opened  last = _.clamp(min=0)
 `not`, `and`, `or` and `a < b < c` ask whether a whole tensor is true. What turns, or joins, conditions
 entry by entry? It binds tighter than `<`: where do you need parentheses?

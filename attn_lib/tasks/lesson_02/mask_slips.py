@@ -3,12 +3,9 @@
 # What an entry is: the same for every mask.
 ENTRIES = """
 Print the dtype of your result. Which one do `~mask` and `masked_fill` need?
-    not-boolean  return = _.float()
-    not-boolean  return = _.long()
-    not-boolean  return = _.int()
+    not-boolean  return = _.float() || _.long() || _.int()
 You return numbers to be added to the scores. What is asked for: numbers, or True and False?
-    additive  return = torch.where(_, 0.0, -torch.inf)
-    additive  return = torch.where(_, 0.0, -1e9)
+    additive  return = torch.where(_, 0.0, -torch.inf) || torch.where(_, 0.0, -1e9)
 The rows may be right, but it is a list. Which function makes a tensor of it?
     list-returned  return = _.tolist()
 How many of your rows were ever filled? `return` ends a loop: how far is yours indented?
@@ -34,6 +31,5 @@ Each query has a row, each key a column. Which size stands first in your shape?
     shape-transposed  output = _.T
     shape-transposed  i = q_len => kv_len ; j = kv_len => q_len ; offset = q_len - kv_len
 The mask has one axis for queries and one for keys. Who adds B and H, if they are needed?
-    extra-axes  output = _[None, None]
-    extra-axes  output = _[None]
+    extra-axes  output = _[None, None] || _[None]
 """

@@ -137,10 +137,7 @@ side, again and again. Whose mask does the second entry get? Try `expand`.
     mask-repeated-in-the-wrong-order  allowed = _[:, 0].repeat(q.shape[1], 1, 1).unflatten(0, q.shape[:2]) if _.ndim == 4 and _.shape[1] == 1 else _
 Print `q.shape`, and ask of each size what it counts. Which one is the length of the vectors that
 meet in q·k? Which one do you read?
-    scale-by-the-wrong-size  D = q.shape[1]
-    scale-by-the-wrong-size  D = q.shape[2]
-    scale-by-the-wrong-size  D = k.shape[2]
-    scale-by-the-wrong-size  D = v.shape[-1]
+    scale-by-the-wrong-size  D = q.shape[1] || q.shape[2] || k.shape[2] || v.shape[-1]
 Print `k.shape` and `k.T.shape`: `.T` reverses all four axes. Which two should change places?
     all-axes-reversed  products = q @ k.permute(3, 2, 1, 0)
 In lesson 01 the axes 1 and 2 of k changed places. What are they now? Count from the end.
@@ -155,14 +152,11 @@ operand, and which axis do you add up or average?
     heads-mixed  heads = torch.einsum('bhls,bgsd->bhld', kept, v)
     heads-mixed  products = torch.einsum('bhld,bgsd->bhls', q, k)
 How often does a softmax run over your scores? What does the second one make of weights?
-    softmax-twice  scores = _.softmax(-1)
-    softmax-twice  scores = _ if mask is None else (_).softmax(-1)
+    softmax-twice  scores = _.softmax(-1) || _ if mask is None else (_).softmax(-1)
 Where do the weights meet the values in your code? What is a query's output a mixture of?
-    weights-not-used  heads = v
-    weights-not-used  heads = v.mean(2, keepdim=True).expand(*q.shape[:-1], -1)
+    weights-not-used  heads = v || v.mean(2, keepdim=True).expand(*q.shape[:-1], -1)
 The output should be (B, H, L, Dv). How many axes has yours, and in which order?
-    output-in-another-layout  heads = _.transpose(1, 2)
-    output-in-another-layout  heads = _.transpose(1, 2).flatten(2)
+    output-in-another-layout  heads = _.transpose(1, 2) || _.transpose(1, 2).flatten(2)
 Give it float16, then float64: which dtype comes out? If you write the output into a tensor that you
 made yourself, which dtype has that?
     dtype-changed  heads = _.float()
@@ -178,8 +172,7 @@ An allowed score can be exactly 0, too. How do you tell it from a forbidden one?
 the score.
     zero-scores-hidden  allowed = _ & (scores != 0)
 What you return has a number for each pair of query and key. Which step of attention is still missing?
-    values-not-mixed  heads = kept
-    values-not-mixed  heads = weights
+    values-not-mixed  heads = kept || weights
 The mask says which keys, of the S in a row of the scores, a query may see. Has what you mask there an
 axis of keys? Where in your code is one?
     masked-in-the-wrong-place  hidden = scores ; kept = weights ; heads = _ if mask is None else (_).masked_fill(forbidden, 0.0)

@@ -98,15 +98,13 @@ up? Look for `keepdim`.
     axis-lost  kept = weights.masked_fill(~allowed.any(-1), 0.0)
 What should one row of the result add up to? Which line of yours sees to it?
     softmax-missing  weights = hidden ; kept = weights
-    softmax-missing  weights = hidden
-    softmax-missing  weights = hidden.sigmoid()
+    softmax-missing  weights = hidden || hidden.sigmoid()
 Print a row before the softmax, and after it. Which infinity do you fill in, and on which side of the softmax?
 How large is the share of a forbidden key?
     forbidden-shares-not-zero  kept = weights.masked_fill(forbidden, -torch.inf)
     forbidden-shares-not-zero  kept = weights.masked_fill(forbidden, -1000000000.0)
 Give it float16, float32 and float64: which dtype comes out? Which one should?
-    dtype-changed  hidden = scores => scores.float()
-    dtype-changed  hidden = scores => scores.double()
+    dtype-changed  hidden = scores => scores.float() || scores => scores.double()
 Which rows should be zero: those in which any key is forbidden, or those in which every key is?
     rows-with-any-forbidden-key-zeroed  kept = weights.masked_fill(~allowed.all(-1, keepdim=True), 0.0)
 One row may see nothing. How many rows are zero then, and how many in yours? What does `any()` ask?

@@ -71,22 +71,18 @@ Lengths can be int32. Which dtype does your function ask for?
 Does `lengths` hold the ids of words, or numbers of words? How many True does a length of 2 need?
     lengths-taken-for-ids  mask = (lengths != 0)[:, None, None, :]
 How many True does a sentence of length 2 need? How many does yours have?
-    last-word-hidden  ends = _ - 1
-    last-word-hidden  ends = torch.where(_ == 0, max_len, _) - 1
+    last-word-hidden  ends = _ - 1 || torch.where(_ == 0, max_len, _) - 1
 A full sentence has 0 pads. What does `x[-0:]` select: nothing, or everything?
     negative-slice  ends = _ % max_len
 A sentence of length 0 has no word. How many True does its row need, and how many has yours? An
 empty row is the softmax's concern, not the mask's.
-    empty-sentence-opened  is_real = _ | (position == 0)
-    empty-sentence-opened  is_real = _ | ~_.any(-1, keepdim=True)
+    empty-sentence-opened  is_real = _ | (position == 0) || _ | ~_.any(-1, keepdim=True)
 Which position has the first word, 0 or 1? Is it True in yours?
     first-word-hidden  is_real = _ & (position > 0)
 Line your shape up with (B, H, L, S), from the right. Which axis of the scores would your B meet?
-    axes-missing  mask = real
-    axes-missing  mask = real[:, None]
+    axes-missing  mask = real || real[:, None]
 Which axis of (B, 1, 1, S) should hold the sentences, and which the positions? Where are yours?
-    axes-in-the-wrong-place  mask = real[None, None]
-    axes-in-the-wrong-place  mask = real[None, :, None]
+    axes-in-the-wrong-place  mask = real[None, None] || real[None, :, None]
     axes-in-the-wrong-place  mask = real[:, :, None, None]
 Your positions stand on the third axis, that of the queries. Whom should nobody look at: a pad as a
 query, or a pad as a key?
@@ -103,8 +99,7 @@ Sentences of 5 and 3 words, padded to 7: how many keys are there? Where do you u
 Change the length of the second sentence only. Does its row change in yours?
     one-length-for-all  ends = lengths.max().expand(len(lengths), 1)
 How many sentences are there, and how many rows does your result have?
-    one-length-for-all  ends = lengths[:1, None]
-    one-length-for-all  ends = lengths.max()[None, None]
+    one-length-for-all  ends = lengths[:1, None] || lengths.max()[None, None]
 All queries of a sentence share one row. Must the mask hold it more than once, if it can be
 broadcast?
     expanded-to-queries  mask = _.expand(-1, -1, max_len, -1)
@@ -123,8 +118,7 @@ May a word look at a later one? Is that the concern of this mask? Which shape is
 With a single sentence, how many axes has your comparison? What does `squeeze` take away?
     squeezed  mask = real.squeeze()[..., None, None, :]
 How many bits of a number do you need to say yes or no? Which dtype has two values only?
-    not-boolean  return = _.to(torch.uint8)
-    not-boolean  return = _.to(torch.int8)
+    not-boolean  return = _.to(torch.uint8) || _.to(torch.int8)
 Is any entry of yours False? Where are the lengths used?
     everything-allowed  is_real = torch.ones(len(lengths), max_len, dtype=torch.bool)
 `lengths` is (B,), the positions are (S,). Line them up from the right: what meets what? Which axis
@@ -134,8 +128,7 @@ do the lengths lack?
     lengths-not-a-column  ends = lengths
 `not`, `and`, `or` and `a < b < c` ask whether a whole tensor is true. What turns, or joins, conditions
 entry by entry? It binds tighter than `<`: where do you need parentheses?
-    whole-tensor-as-truth-value  is_real = not position >= ends
-    whole-tensor-as-truth-value  is_real = 0 <= position < ends
+    whole-tensor-as-truth-value  is_real = not position >= ends || 0 <= position < ends
 Is any entry of yours True? Which line should fill your tensor of zeros?
     nothing-allowed  is_real = torch.zeros(len(lengths), max_len, dtype=torch.bool)
 """)

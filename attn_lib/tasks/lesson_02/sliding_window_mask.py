@@ -73,8 +73,7 @@ How far ahead may a query look in a causal window? Has your distance a sign?
     both-sides  steps = _.abs()
     both-sides  steps = _.abs() ; is_near = < => <=
 Does your window lie around the query, or end at it? May it look ahead?
-    centered  steps = _.abs() ; is_near = steps <= window // 2
-    centered  steps = _.abs() ; is_near = steps < window / 2
+    centered  steps = _.abs() ; is_near = steps <= window // 2 || steps < window / 2
 You cut the future off, but what is left of the window? With W = 2, how many keys does the last
 query see?
     centered  is_near = steps <= window // 2
@@ -121,8 +120,7 @@ Which W keys does the last query see: the first ones of the text, or the ones ju
 Your window lies at the end of the text for every query. Where should that of query 0 end?
     one-window-for-all  is_near = j >= kv_len - window
 Does `window` say in yours how far back a key may be, or how far it must be?
-    far-instead-of-near  is_near = < => >=
-    far-instead-of-near  is_near = < => >
+    far-instead-of-near  is_near = < => >= || < => >
 Where does the other edge of your band lie: among the keys before the query, or among those after
 it?
     edge-on-the-other-side  is_near = steps <= 1 - window
@@ -130,8 +128,7 @@ Is any entry of yours True? If you began with zeros: which line fills them? If y
 edge of your band before the query, or after it?
     nothing-allowed  is_near = steps <= -window
 How many bits of a number do you need to say yes or no? Which dtype has two values only?
-    not-boolean  return = _.to(torch.uint8)
-    not-boolean  return = _.to(torch.int8)
+    not-boolean  return = _.to(torch.uint8) || _.to(torch.int8)
 A window of 3 holds three keys. Which ones, beside the farthest?
     only-the-far-edge  is_near = steps == window - 1
 Take 5 queries and 3 keys. Query 0 stands before the first key: which keys may it see? A row with
@@ -143,8 +140,7 @@ entry by entry? It binds tighter than `<`: where do you need parentheses?
     whole-tensor-as-truth-value  both = is_past and is_near
 `&` binds tighter than `<`, and minus tighter than both. What does yours join, and with what does it compare
 that? Where do you need parentheses?
-    parentheses-missing  both = is_past & steps < window
-    parentheses-missing  both = is_near & j <= last
+    parentheses-missing  both = is_past & steps < window || is_near & j <= last
     parentheses-missing  both = j <= last & is_near
 """)
 sliding_window_mask.rows(PLACES)

@@ -108,9 +108,7 @@ What is the shape of `nn.Linear(3, 5).weight`? Does PyTorch store its own the ot
     weights-transposed  matrices = [m.T for m in _]
     weights-transposed  matrix = _.T
 How many heads has `mha`, and how many has yours? `head_dim` is the width of one head.
-    num-heads-wrong  H = mha.head_dim
-    num-heads-wrong  H = 1
-    num-heads-wrong  H = E
+    num-heads-wrong  H = mha.head_dim || 1 || E
 In which order does your `MultiHeadAttention` take its two sizes: the width first, or the number of
 heads?
     sizes-swapped  module = attn_lib.MultiHeadAttention(H, H)
@@ -138,8 +136,7 @@ the two receives the numbers? And what do `eval()`, `double()`, `requires_grad_(
     mha-changed  E = mha.eval().embed_dim
 Does your module compute attention itself, or does it ask PyTorch's to do so? Into a module of which
 class should the weights be carried over?
-    mha-returned  return = mha
-    mha-returned  return = nn.ModuleDict(dict(mha=mha))
+    mha-returned  return = mha || nn.ModuleDict(dict(mha=mha))
 A class is a plan. Which call makes a module from it, and with which two numbers?
     class-returned  return = attn_lib.MultiHeadAttention
 Your module divides by the square root of D already. Does PyTorch store its queries' weights
@@ -181,23 +178,18 @@ your `q_proj` get?
     matrix-rows-interleaved  matrices = .chunk(3) => .unflatten(0, (E, 3)).transpose(0, 1)
 Your `k_proj` has a bias, too. No output shows it: it adds one number to all scores of a query, and the softmax
 does not notice. Where is it in `mha`?
-    bias-of-keys-forgotten  k_bias = None
-    bias-of-keys-forgotten  k_bias = _.zero_()
+    bias-of-keys-forgotten  k_bias = None || _.zero_()
 Four layers need new numbers, eight in all with their biases. Which line of yours should write into the three
 weights? What stands left of `=` there: a parameter, or a new name?
     weights-forgotten  q_weight, k_weight, v_weight = None
     weights-forgotten  q_weight, k_weight, v_weight, o_weight = None
 Print `mha`, and the names of its parameters. Under which of them does it hold what you look for?
     names-of-mine  q_weight = module.q_proj.weight.copy_(mha.q_proj.weight)
-    names-of-mine  matrix = mha.o_proj.weight
-    names-of-mine  matrix = mha.out_proj_weight
+    names-of-mine  matrix = mha.o_proj.weight || mha.out_proj_weight
 Two of your layers get the same numbers of `mha`. Write down where each third begins, and where it ends.
-    same-rows-twice  matrices = [_[0], _[1], _[1]]
-    same-rows-twice  matrices = [_[0], _[0], _[2]]
-    same-rows-twice  matrices, biases = [_[0], _[1], _[1]]
-    same-rows-twice  matrices, biases = [_[0], _[0], _[2]]
-    same-rows-twice  biases = [_[0], _[1], _[1]]
-    same-rows-twice  biases = [_[0], _[0], _[2]]
+    same-rows-twice  matrices = [_[0], _[1], _[1]] || [_[0], _[0], _[2]]
+    same-rows-twice  matrices, biases = [_[0], _[1], _[1]] || [_[0], _[0], _[2]]
+    same-rows-twice  biases = [_[0], _[1], _[1]] || [_[0], _[0], _[2]]
 """)
 for order in ("(1, 0, 2)", "(2, 1, 0)", "(0, 2, 1)", "(1, 2, 0)", "(2, 0, 1)"):
     from_torch.rows(f"""

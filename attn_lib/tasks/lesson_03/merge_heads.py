@@ -69,13 +69,10 @@ tokens?
     wrong-axes-transposed  turned = x.transpose(2, 3)
     wrong-axes-transposed  return = _.mT
     wrong-axes-transposed  turned = x.transpose(2, 3) ; merged = turned.flatten(2)
-    wrong-axes-transposed  turned = x.transpose(0, 1)
-    wrong-axes-transposed  turned = x.transpose(1, 3)
+    wrong-axes-transposed  turned = x.transpose(0, 1) || x.transpose(1, 3)
 Heads and tokens have changed places. At which numbers, counted from 0, do H and D stand now, and
 which two axes do you join?
-    wrong-axes-joined  merged = turned.flatten(1, 2)
-    wrong-axes-joined  merged = turned.flatten(1)
-    wrong-axes-joined  merged = x.flatten(1)
+    wrong-axes-joined  merged = turned.flatten(1, 2) || turned.flatten(1) || x.flatten(1)
 Heads and tokens have changed places. How many axes should the result have, and how many has yours?
     flatten-forgotten  merged = turned
 `view` never moves a number, and after a transpose the numbers of a token are not side by side in
@@ -100,8 +97,7 @@ How wide is the result: D, or H times D? How many numbers go in, and how many fi
     as-wide-as-one-head  merged = turned.reshape(x.shape[0], L, x.shape[3])
     as-wide-as-one-head  merged = turned.reshape(x.shape[0], L, x.shape[1])
 How wide is the result: D, or H times D? Could you get the single heads back out of their mean?
-    heads-averaged  merged = turned.mean(2)
-    heads-averaged  merged = turned.amax(2)
+    heads-averaged  merged = turned.mean(2) || turned.amax(2)
 Change a number in the last head. Should the result change?
     only-the-first-head  merged = turned[:, :, 0]
 What do you put side by side: the heads of a token, or the samples? Which axis of x counts heads?
@@ -111,11 +107,9 @@ Three axes are asked for: (B, L, H*D). Which two of them have you folded into on
 What should the first axis of the result count: samples or tokens?
     sequence-first  return = _.transpose(0, 1)
 How many samples go in, and how many come out?
-    first-sample-only  return = _[:1]
-    first-sample-only  return = _[0]
+    first-sample-only  return = _[:1] || _[0]
 In which order do the sizes of x stand: (B, H, L, D) or (B, L, H, D)? Which one do you call L?
-    axes-misnamed  L = x.shape[1]
-    axes-misnamed  L = x.shape[3]
+    axes-misnamed  L = x.shape[1] || x.shape[3]
 Your result has one row for each place within a head. Which axis should survive besides B?
     head-dim-before-heads  merged = x.permute(0, 3, 1, 2).flatten(2)
 Which head's channels should come first in the result?

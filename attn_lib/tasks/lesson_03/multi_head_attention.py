@@ -167,8 +167,7 @@ Print the number that you divide by. Is its square D, or has something been cut 
     scale-int-sqrt  scores = products / math.isqrt(D)
 `context` and `mask` may be None, or a tensor of many numbers, which is neither true nor false.
 Which question tells these two apart?
-    none-not-asked  source = context
-    none-not-asked  source = context or x
+    none-not-asked  source = context || context or x
 One head's scores are (B, L, S), a mask may be (B, H, L, S). Which part of it belongs to head h, and
 what if its heads axis has size 1?
     mask-not-cut-for-its-head  merged = torch.cat([(q[:, h] @ k[:, h].mT / math.sqrt(D)).masked_fill(~allowed, -torch.inf).softmax(-1).masked_fill(~allowed, 0.0) @ v[:, h] for h in range(H)], -1)
@@ -178,8 +177,7 @@ of the allowed keys are low too?
     fill-not-low-enough  hidden = -torch.inf => -100.0 ; kept = weights * allowed.any(-1, keepdim=True)
     fill-not-low-enough  hidden = -torch.inf => -100.0
 With three heads, how many sets of weights should a query have? How many has it in your code?
-    one-head-only  products = _.sum(1, keepdim=True)
-    one-head-only  products = _.mean(1, keepdim=True)
+    one-head-only  products = _.sum(1, keepdim=True) || _.mean(1, keepdim=True)
     one-head-only  kept = _.mean(1, keepdim=True)
 You call `o_proj`, or add its bias, how many times? What does its bias count for then?
     bias-of-o-proj-for-every-head  output = _ + (H - 1) * self.o_proj.bias

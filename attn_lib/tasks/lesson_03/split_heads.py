@@ -87,8 +87,7 @@ Your last two axes are D and L. Which one do q·k and the softmax expect last?
 Which axis comes first: the sample or the head?
     heads-before-batch  heads = _.transpose(0, 1)
 Which two of the four axes does your transpose exchange? Count from 0.
-    wrong-axes-transposed  heads = cut.transpose(0, 1)
-    wrong-axes-transposed  heads = cut.transpose(2, 3)
+    wrong-axes-transposed  heads = cut.transpose(0, 1) || cut.transpose(2, 3)
     wrong-axes-transposed  heads = cut.transpose(1, 3)
 What does the first axis of x count here: samples or tokens? The task says (B, L, H*D).
     sequence-first  heads = _.transpose(0, 2)
@@ -109,8 +108,7 @@ How wide should one head be? Yours are as wide as x. Is that a split?
     every-head-gets-everything  D = x.shape[2]
 Change the last channel of x. Which head should notice?
     first-head-repeated  heads = x[:, None, :, :D].repeat(1, num_heads, 1, 1)
-    first-head-repeated  return = _[:, 0]
-    first-head-repeated  return = _[:, :1]
+    first-head-repeated  return = _[:, 0] || _[:, :1]
 Should the first channels of x be in head 0, or in the last head?
     heads-reversed  cut = _.flip(2)
 Within a head, do the channels stand in the order they had in x?
@@ -118,14 +116,11 @@ Within a head, do the channels stand in the order they had in x?
 In which order do the three sizes of x stand? What do you call `x.shape[0]`?
     axes-misnamed  B = x.shape[1] ; L = x.shape[0]
 The channels of a token are dealt out to the heads. Which size of x do you divide?
-    width-from-another-axis  D = x.shape[1] // num_heads
-    width-from-another-axis  D = x.shape[0] // num_heads
+    width-from-another-axis  D = x.shape[1] // num_heads || x.shape[0] // num_heads
 How many samples go in, and how many come out?
-    first-sample-only  return = _[:1]
-    first-sample-only  return = _[0]
+    first-sample-only  return = _[:1] || _[0]
 Where does your function cut anything? Each head should have its own piece of the channels.
-    nothing-cut  heads = x
-    nothing-cut  heads = x[:, None]
+    nothing-cut  heads = x || x[:, None]
 A slice stops before its end: how many channels has `x[..., 0:3]`, and how many has a head?
     last-channel-lost  heads = _[..., :-1]
 At which channel does head 1 begin in your code: at 1, or at D?
@@ -144,8 +139,7 @@ make? Moving numbers needs neither.
 Four axes are asked for, even if one of them has size 1. Which line of yours drops it?
     axes-of-size-1-lost  return = _.squeeze()
 Does your result change when `num_heads` does?
-    num-heads-ignored  cut = x.unflatten(-1, (2, -1))
-    num-heads-ignored  cut = x.unflatten(-1, (-1, 4))
+    num-heads-ignored  cut = x.unflatten(-1, (2, -1)) || x.unflatten(-1, (-1, 4))
 `view` moves nothing, so it cannot join axes whose numbers are apart in memory. Only the last axis
 needs a cut: why join the others first?
     view-needs-one-piece  cut = x.view(-1, D).view(B, L, num_heads, D)

@@ -114,19 +114,14 @@ May a token see itself? For which keys have your scores a column: for those of t
 know of it?
     cache-in-a-condition  past = (None, None) if not cache else cache ; following = torch.stack([k, v])
 Print the first key in your cache after each call. Does it stay the same?
-    cached-keys-change  following = (k / math.sqrt(D), v)
-    cached-keys-change  following = (k * math.sqrt(D), v)
+    cached-keys-change  following = (k / math.sqrt(D), v) || (k * math.sqrt(D), v)
 Who needs the queries of old tokens? Their outputs were returned long ago: how many does this call ask
 for?
     queries-cached-too  past = _[:2] ; asked = q if cache is None else torch.cat([cache[2], q], dim=2) ; following = (k, v, asked)
 What is `cache` in the very first call? What does your first line do with it?
-    cache-is-none  past = cache
-    cache-is-none  past = (cache[0], cache[1])
+    cache-is-none  past = cache || (cache[0], cache[1])
 Two things are asked for: the output, and what the next call gets as `cache`. What are yours?
-    cache-not-returned  return = output, None
-    cache-not-returned  return = output
-    cache-not-returned  return = output, k, v
-    cache-not-returned  return = following, output
+    cache-not-returned  return = output, None || output || output, k, v || following, output
 Compare the lengths of the two parts of your cache after three calls. Do both grow?
     values-not-cached  v = v
     values-not-cached  v = v ; output = torch.einsum('bhls,bhsd->bhld', weights, v)
@@ -135,15 +130,13 @@ Compare the lengths of the two parts of your cache after three calls. Do both gr
     values-not-cached  following = (k[:, :, -L:], v)
 Let two new tokens meet six in the cache. Which shape should the mask have, and which rows of the full 8 x 8
 mask are its rows?
-    mask-top-left  allowed = S - L => 0
-    mask-top-left  allowed = S - L => 0 if L > 1 else S
+    mask-top-left  allowed = S - L => 0 || S - L => 0 if L > 1 else S
     mask-top-left  allowed = torch.ones(L, L, dtype=torch.bool).tril()
 By how much does your triangle move to the right? Print that beside the number of tokens in the cache.
     mask-moved-too-far  allowed = S - L => 0 if cache is None else past_k.shape[1]
     mask-moved-too-far  allowed = S - L => 0 if cache is None else past_k.shape[0]
     mask-moved-too-far  allowed = S - L => 0 if cache is None else len(cache)
-    mask-moved-too-far  allowed = S - L => L - S
-    mask-moved-too-far  allowed = S - L => L
+    mask-moved-too-far  allowed = S - L => L - S || S - L => L
 Beside itself, which keys of its chunk does a token see in your code: those before it, or those after?
     mask-looks-forward  allowed = tril => triu
     mask-looks-forward  allowed = torch.ones(L, S, dtype=torch.bool).triu(S - L + 1) ; hidden = -torch.inf => -1000000000.0
@@ -155,8 +148,7 @@ What do the weights of one token add up to after you have hidden some?
     mask-after-the-softmax  hidden = scores ; weights = _ * allowed
 A chunk, the first or a later one, has two tokens. May the first see the second? Change the last
 token: do earlier outputs move?
-    chunk-looks-ahead  hidden = scores
-    chunk-looks-ahead  hidden = _ if cache is None else scores
+    chunk-looks-ahead  hidden = scores || _ if cache is None else scores
     chunk-looks-ahead  hidden = scores if cache is None else _
 Which is the last key that the first query of a chunk may see: itself, or another one?
     mask-one-off  allowed = S - L => S - L + 1
@@ -169,8 +161,7 @@ A token may always see itself. Print the scores of the first token after you hav
 of them still finite? If not, which step of yours took it away?
     mask-inverted  allowed = ~_
 What dtype has your cache, and what dtype have k and v?
-    cache-in-half-precision  k, v = _.half().to(q.dtype)
-    cache-in-half-precision  k, v = _.bfloat16().to(q.dtype)
+    cache-in-half-precision  k, v = _.half().to(q.dtype) || _.bfloat16().to(q.dtype)
 Let scores be hundreds apart, and print what you divide, and by what: is a number there infinite, or
 are all of them 0?
     exp-overflows  hidden = scores ; weights = _ * allowed / (_ * allowed).sum(-1, keepdim=True)
@@ -178,22 +169,18 @@ are all of them 0?
 A chunk of three tokens: how many outputs should come back?
     only-the-last-token  output = _[:, :, -1:]
 The output has the shape of q. Which of your steps moves or joins axes that it should not?
-    output-in-another-layout  output = _.transpose(1, 2)
-    output-in-another-layout  output = _.transpose(1, 2).flatten(2)
+    output-in-another-layout  output = _.transpose(1, 2) || _.transpose(1, 2).flatten(2)
 What should come back first: the weights, or what they make of the values?
     weights-returned  output = weights
 How many tokens are in your cache after one call with one token, and how many after four?
     cache-of-another-length  following = (k[:, :, -L:], v[:, :, -L:])
     cache-of-another-length  following = (k[:, :, :S - L + 1], v[:, :, :S - L + 1])
     cache-of-another-length  following = (k[:, :, :-1], v[:, :, :-1])
-    cache-of-another-length  following = (k[:, :, 1:], v[:, :, 1:])
-    cache-of-another-length  following = cache or _
+    cache-of-another-length  following = (k[:, :, 1:], v[:, :, 1:]) || cache or _
     cache-of-another-length  following = _ if cache is None else [torch.cat([x, x[:, :, -L:]], 2) for x in _]
     cache-of-another-length  k = torch.cat([k if cache is None else past_k, k], dim=2) ; v = torch.cat([v if cache is None else past_v, v], dim=2)
 Which axis should be longer after each call? Which axis does your `cat` join along?
-    joined-along-another-axis  k, v = dim=2 => dim=0
-    joined-along-another-axis  k, v = dim=2 => dim=1
-    joined-along-another-axis  k, v = dim=2 => dim=-1
+    joined-along-another-axis  k, v = dim=2 => dim=0 || dim=2 => dim=1 || dim=2 => dim=-1
     joined-along-another-axis  k, v = torch.cat => torch.stack
     joined-along-another-axis  k = torch.cat([past_k, k], dim=2) => past_k + k ; v = torch.cat([past_v, v], dim=2) => past_v + v
     joined-along-another-axis  following = (k.mT, v)

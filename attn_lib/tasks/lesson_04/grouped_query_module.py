@@ -128,8 +128,7 @@ grouped_query_module.rows("""
 Lined up from the right with (B, H, L, L), what does the first of three axes of a mask count?
     heads-of-the-mask-for-sentences  allowed = _ if mask is None or _.ndim != 3 else _[:, None]
 How many heads does `k_proj` make, and how many channels has each of them?
-    kv-width  kv_width = d_model
-    kv-width  kv_width = num_kv_heads
+    kv-width  kv_width = d_model || num_kv_heads
 Into how many heads is d_model cut: into num_heads, or into num_kv_heads? How wide is a head?
     head-dim-from-kv-heads  kv_width = d_model // num_kv_heads
 Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?
@@ -143,14 +142,11 @@ Where should channel 0 of head 1 land in the merged vector: at 1, or at head_dim
 How many matrices stand between the merged heads and the result?
     o-proj-twice  output = self.o_proj(_)
 How long are the vectors inside one head's dot product?
-    scale-by-d-model  D = x.shape[-1]
-    scale-by-d-model  D = keys.shape[-1]
-    scale-by-d-model  D = x.shape[-1] // self.num_kv_heads
+    scale-by-d-model  D = x.shape[-1] || keys.shape[-1] || x.shape[-1] // self.num_kv_heads
 Change the weight of each of your four layers in turn. Does the result notice every one?
     another-layer-called  values = self.k_proj(x)
     another-layer-called  keys = self.v_proj(x)
-    another-layer-called  output = self.q_proj(merged)
-    another-layer-called  output = self.o_proj(x)
+    another-layer-called  output = self.q_proj(merged) || self.o_proj(x)
 Neighboring channels belong to one head. In which order do you give `view` its two sizes?
     head-as-the-fast-axis  q = (H, -1)).transpose(1, 2) => (-1, H)).permute(0, 3, 1, 2)
     head-as-the-fast-axis  few_k, few_v = (self.num_kv_heads, -1)).transpose(1, 2) => (-1, self.num_kv_heads)).permute(0, 3, 1, 2)

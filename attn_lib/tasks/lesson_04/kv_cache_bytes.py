@@ -80,8 +80,7 @@ for it?
 How many bits are there in a byte?
     bits-not-bytes  size = _ * 8
 How many bytes does a float32 take, and a float16? Where do you use `dtype`?
-    always-as-many-bytes  size = 4
-    always-as-many-bytes  size = 2
+    always-as-many-bytes  size = 4 || 2
 float32 and float16 are not the only dtypes. What does `torch.int8` take, and `torch.float64`?
     two-or-four-bytes  size = 2 if dtype in (torch.float16, torch.bfloat16) else 4
     two-or-four-bytes  size = 4 if dtype == torch.float32 else 2
@@ -122,8 +121,7 @@ Two layers with three heads each: how many heads are that, and how do you count 
     sizes-added  a_layer = * => +
     sizes-added  a_token = * => +
     sizes-added  a_sentence = * => +
-    sizes-added  numbers = * => +
-    sizes-added  numbers = _ // vectors + vectors
+    sizes-added  numbers = * => + || _ // vectors + vectors
     sizes-added  numbers = vectors * (batch_size + seq_len + num_layers + num_kv_heads + head_dim)
 A key and a value: is that two times as many numbers, or their square?
     squared  numbers = (_ // vectors) ** 2
@@ -133,16 +131,10 @@ Print `type(...)` of your result. Which operator gives a float even if it divide
 Beyond 2**53 a float no longer holds every whole number. Which operator of yours makes one?
     float-inside  output = int(_ * 8 / 8)
 `torch.finfo` knows floats only, and `torch.iinfo` knows integers only. What else tells the size of any dtype?
-    finfo-of-an-integer  size = torch.finfo(dtype).bits // 8
-    finfo-of-an-integer  size = torch.iinfo(dtype).bits // 8
+    finfo-of-an-integer  size = torch.finfo(dtype).bits // 8 || torch.iinfo(dtype).bits // 8
 Is your result in bytes, or in something larger?
-    in-mebibytes  output = _ / 2**20
-    in-mebibytes  output = _ // 2**20
-    in-mebibytes  output = _ / 2**30
-    in-mebibytes  output = _ / 1e9
-    in-mebibytes  output = _ / 1e6
-    in-mebibytes  output = _ / 2**10
-    in-mebibytes  output = _ // 2**10
+    in-mebibytes  output = _ / 2**20 || _ // 2**20 || _ / 2**30 || _ / 1e9 || _ / 1e6
+    in-mebibytes  output = _ / 2**10 || _ // 2**10
 float32 and float16 are not the only dtypes. What does `torch.int8` take, and `torch.float64`?
     two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.int8: 1}.get(dtype, 4)
     two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.int8: 1}[dtype]

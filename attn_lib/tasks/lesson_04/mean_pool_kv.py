@@ -101,20 +101,14 @@ How many heads has the weight that you are given? By which number of heads do yo
 If all heads of a group are equal, what should come out? What does yours give?
     summed  pooled = _ * group
 How many heads are added up for one K/V head: H, Hkv or H / Hkv? By how many do you divide?
-    divided-by-another-number  pooled = _ * group / num_heads
-    divided-by-another-number  pooled = _ * group / num_kv_heads
-    divided-by-another-number  pooled = _ * group / 2
-    divided-by-another-number  pooled = _ * math.sqrt(group)
+    divided-by-another-number  pooled = _ * group / num_heads || _ * group / num_kv_heads
+    divided-by-another-number  pooled = _ * group / 2 || _ * math.sqrt(group)
 Change each head of a group in turn. Which of them does your result notice?
-    first-head-of-each-group  means = groups[:, 0]
-    first-head-of-each-group  means = groups[:, -1]
-    first-head-of-each-group  means = groups[:, :2].mean(1)
+    first-head-of-each-group  means = groups[:, 0] || groups[:, -1] || groups[:, :2].mean(1)
 What has become of the last heads? How many heads of the old weight does your result see?
     first-heads-kept  output = weight[:D * num_kv_heads]
 Is it the mean of the group that you take?
-    maximum  means = .mean(1) => .amax(1)
-    maximum  means = .mean(1) => .median(1).values
-    maximum  means = .mean => .max
+    maximum  means = .mean(1) => .amax(1) || .mean(1) => .median(1).values || .mean => .max
 Where does the size of a group come from? Try 8 heads and 2 K/V heads.
     groups-of-two  group = 2
     groups-of-two  groups = rows.reshape(-1, 2, D, E)
@@ -125,8 +119,7 @@ yours see?
 A weight has two axes. Which of yours make the rows together?
     rows-not-merged  output = pooled
     rows-not-merged  means = (1) => (1, keepdim=True) ; output = pooled
-    rows-not-merged  output = pooled.flatten(1)
-    rows-not-merged  output = pooled.transpose(0, 1).flatten(1)
+    rows-not-merged  output = pooled.flatten(1) || pooled.transpose(0, 1).flatten(1)
 How many rows should be left? Does the averaged axis still stand there, or was it repeated?
     group-axis-kept  output = _.repeat(group, 1)
     group-axis-kept  means = _.repeat_interleave(group, 0)

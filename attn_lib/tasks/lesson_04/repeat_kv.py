@@ -71,8 +71,7 @@ Which axes can `expand` make longer: all, or those of size 1?
     several-heads-expanded  output = x.expand(-1, num_heads, -1, -1)
     several-heads-expanded  output = x.expand(len(x), num_heads, *x.shape[2:])
 How often should each K/V head stand in the result altogether, the original among its copies?
-    one-copy-off  group = _ - 1
-    one-copy-off  group = _ + 1
+    one-copy-off  group = _ - 1 || _ + 1
 How many query heads share one K/V head: Hkv, or H / Hkv? By which of the two do you divide i?
     divided-by-num-kv-heads  output = x[:, [i // Hkv for i in range(num_heads)]]
     divided-by-num-kv-heads  output = x[:, [min(i // Hkv, Hkv - 1) for i in range(num_heads)]]
@@ -82,14 +81,11 @@ Change the last K/V head. Which of your output heads notice? What is floor(i / H
 Every K/V head should serve equally many query heads. How many does your head 0 serve?
     last-head-fills-up  output = x[:, [min(i, Hkv - 1) for i in range(num_heads)]]
 Your heads are as many as before, but the sentence got longer. Which axis is 1, which is 2?
-    tokens-repeated  output = dim=1 => dim=2
-    tokens-repeated  output = x.repeat(1, 1, group, 1)
+    tokens-repeated  output = dim=1 => dim=2 || x.repeat(1, 1, group, 1)
 Should the vectors get longer, or the heads more numerous?
-    channels-repeated  output = dim=1 => dim=-1
-    channels-repeated  output = x.repeat(1, 1, 1, group)
+    channels-repeated  output = dim=1 => dim=-1 || x.repeat(1, 1, 1, group)
 Are there more sentences after the call, or more heads? Which axis counts heads?
-    batch-repeated  output = dim=1 => dim=0
-    batch-repeated  output = torch.cat([x] * group)
+    batch-repeated  output = dim=1 => dim=0 || torch.cat([x] * group)
 What does `repeat_interleave` do with the axes if it is not told along which one to repeat?
     dim-missing  output = , dim=1 =>
 Your result has five axes. Which two of them together count the H heads, and in which order?
@@ -103,13 +99,9 @@ How many copies does your division give? Which of the two numbers of heads is la
 stands below?
     ratio-upside-down  group = Hkv // num_heads
 Where does the number of copies come from? Does it change with `num_heads`, and with x?
-    ratio-fixed-at-2  group = 2
-    ratio-fixed-at-2  group = 4
-    ratio-fixed-at-2  group = num_heads - Hkv
+    ratio-fixed-at-2  group = 2 || 4 || num_heads - Hkv
 By which size do you divide `num_heads`: by the number of K/V heads, or by another size?
-    ratio-from-another-axis  Hkv = x.shape[2]
-    ratio-from-another-axis  Hkv = x.shape[0]
-    ratio-from-another-axis  Hkv = x.shape[3]
+    ratio-from-another-axis  Hkv = x.shape[2] || x.shape[0] || x.shape[3]
 How many heads come out if each head of x is copied `num_heads` times? How many should there be?
     repeated-h-times  group = num_heads
 How many heads come out if each of Hkv heads is copied Hkv times? How many should there be?
@@ -117,8 +109,7 @@ How many heads come out if each of Hkv heads is copied Hkv times? How many shoul
 How many heads come out of your function, and how many should?
     nothing-repeated  output = x
 How many sentences go in, and how many come out? Which axis does your index cut?
-    first-sentence-only  return = _[:1]
-    first-sentence-only  return = _[0]
+    first-sentence-only  return = _[:1] || _[0]
 Which dtype goes in, and which one comes out?
     dtype-changed  return = _.float()
 The shape is right, the cells are not. In your tensor before the reshape, does the copy axis stand

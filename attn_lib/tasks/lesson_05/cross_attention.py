@@ -157,16 +157,14 @@ see nothing, what is left of what you add? Can the mask replace a score instead?
 Nobody asked to add x here. Does the formula add it?
     residual-added  output = x + _
 How long is one query inside ONE head? Is what you divide by exactly the root of that?
-    scale-by-d-model  D = x.shape[-1]
-    scale-by-d-model  D = context.shape[-1]
+    scale-by-d-model  D = x.shape[-1] || context.shape[-1]
     scale-by-d-model  scores = math.sqrt => math.isqrt
 With three heads, how many sets of weights should a query have? How many has it in your code?
     one-head-only  H = 1
     one-head-only  kept = _.mean(1, keepdim=True)
     one-head-only  products = _.sum(1, keepdim=True)
 `context_mask` may be None, or have many entries. What does your line make of either?
-    none-not-handled  mask = context_mask
-    none-not-handled  mask = ~~context_mask
+    none-not-handled  mask = context_mask || ~~context_mask
 Python's `if`, `not`, `and`, `or` ask if the whole mask is true. What asks if there is one?
     mask-as-truth-value  mask = _ if not context_mask else context_mask
 What does True promise here: 'may look' or 'hide'? Which cells does `masked_fill` change?
@@ -180,8 +178,7 @@ How many pads has a sentence, and where do they stand? Put one in front: which t
 Each head gives zero where all is padding. What does `o_proj` make of zeros?
     bias-of-o-proj-hidden-too  output = _.masked_fill(~mask.any(-1)[:, None, None], 0)
 Line your mask up from the right with the scores, (B, H, L, S). Which axis does its B meet?
-    mask-axes-missing  allowed = mask[:, None, :]
-    mask-axes-missing  allowed = mask
+    mask-axes-missing  allowed = mask[:, None, :] || mask
 B sentences and H heads in one axis: which of the two comes first in `repeat`?
     mask-repeated-in-the-wrong-order  allowed = mask.repeat(H, 1).view(-1, H, 1, mask.shape[1])
 Whose words does `context_mask` describe? Which axis of (B, H, L, S) counts those?
@@ -215,11 +212,9 @@ The message names the way out: which operator turns True into False in a boolean
     boolean-subtracted  forbidden = 1 - allowed
     boolean-subtracted  forbidden = _ if context_mask is None else 1 - allowed
 What are the shapes of q and k? Which two axes of k must change places, so that D meets D?
-    keys-not-transposed  products = q @ k
-    keys-not-transposed  products = q @ k.transpose(1, 2)
+    keys-not-transposed  products = q @ k || q @ k.transpose(1, 2)
 You return how much each query looks where. Of what is it a mixture, and which layer comes last?
-    weights-returned  output = kept
-    weights-returned  output = weights
+    weights-returned  output = kept || weights
 Each query hands out a total of 1 among its keys. Which axis of your scores holds the keys?
     softmax-over-queries  weights = softmax(-1) => softmax(-2)
     softmax-over-queries  hidden = (_).masked_fill(~allowed.any(-1, keepdim=True), 0.0) ; weights = softmax(-1) => softmax(-2) ; kept = weights.masked_fill(~allowed.any(-1, keepdim=True), 0.0)

@@ -74,8 +74,7 @@ def _(rng):
 
 encoder_decoder_masks.rows("""
 In which order are the three masks asked for?
-    results-out-of-order  order = decoder, encoder, cross
-    results-out-of-order  order = encoder, cross, decoder
+    results-out-of-order  order = decoder, encoder, cross || encoder, cross, decoder
 Which id stands for a pad? Is it 0 in every vocabulary?
     pad-id-is-always-0  src_real = pad_id => 0
     pad-id-is-always-0  tgt_real = pad_id => 0
@@ -97,8 +96,7 @@ A key in the future that is no pad: may it be seen? Must one rule allow it, or b
 `and`, `or` and `not` ask whether a whole tensor is true. Which signs work entry by entry?
     whole-tensor-as-truth-value  decoder = & => and
 Row 0 of your decoder mask: does it see what comes first, or last?
-    causal-upside-down  causal = tril => triu
-    causal-upside-down  causal = ~_
+    causal-upside-down  causal = tril => triu || ~_
 May a word see itself? What does row 0 see in your decoder mask?
     does-not-see-itself  causal = tril() => tril(-1)
 What may row 0 see besides itself? Which diagonal is the last one?
@@ -117,10 +115,7 @@ Change the pads of the second sentence. Do your masks change?
 The decoder reads the input too. Whose pads does it meet there?
     cross-pads-seen  cross = torch.ones_like(_)
 In cross-attention, which sequence gives the keys? Whose pads must be hidden, then?
-    cross-hides-pads-of-the-output  cross = tgt
-    cross-hides-pads-of-the-output  cross = tgt.mT
-    cross-hides-pads-of-the-output  cross = src & tgt
-    cross-hides-pads-of-the-output  cross = decoder
+    cross-hides-pads-of-the-output  cross = tgt || tgt.mT || src & tgt || decoder
 How much of the input is there when the first word of the output is written? How much of it may
 that word see in your cross mask?
     cross-causal  cross = _ & attn_lib.causal_mask(L, src_ids.shape[1])
@@ -137,8 +132,7 @@ Should a pad not ask, or should it not be read? Is the last axis of a mask queri
     hides-queries-instead-of-keys  decoder = tgt => tgt.mT
     hides-queries-instead-of-keys  encoder = src.mT
 Are all other ids larger than `pad_id`, or all smaller? Which comparison asks for 'another id'?
-    compares-by-size  src_real, tgt_real = != => >
-    compares-by-size  src_real, tgt_real = != => <
+    compares-by-size  src_real, tgt_real = != => > || != => <
 A count says how many tokens are real. Does it say which, if a pad stands in front?
     assumes-pads-at-the-end  src_real = torch.arange(src_ids.shape[1]) < _.sum(1, keepdim=True) ; tgt_real = torch.arange(L) < _.sum(1, keepdim=True)
 Where all is padding, a row may see nothing. Is that up to the mask, or to your attention?
@@ -150,8 +144,7 @@ Where all is padding, a row may see nothing. Is that up to the mask, or to your 
 A mask of this course is made of True and False. Print the dtype of all that yours are made from.
     not-boolean  masks = tuple(mask.float() for mask in _)
     not-boolean  masks = tuple(mask.long() for mask in _)
-    not-boolean  decoder = causal => causal.float()
-    not-boolean  decoder = tgt * causal.float()
+    not-boolean  decoder = causal => causal.float() || tgt * causal.float()
 Write the shape of your masks below (B, H, L, S), lined up from the right. What stands below B?
     head-axis-missing  masks = tuple(mask[:, 0] for mask in _)
     head-axis-missing  src = src_real[:, None]
@@ -163,8 +156,7 @@ In the decoder's own attention, which sequence gives the queries, and which the 
     decoder-mask-as-long-as-the-input  L = tgt_ids => src_ids
     decoder-mask-as-long-as-the-input  decoder = tgt => src
 Nobody asked you to shift the output. How many columns has tgt_ids, and how many your mask?
-    last-target-dropped  decoder = _[..., :-1, :-1]
-    last-target-dropped  decoder = _[..., 1:, 1:]
+    last-target-dropped  decoder = _[..., :-1, :-1] || _[..., 1:, 1:]
 The decoder attends twice: once to what is written, and then to what? Which mask belongs to that?
     cross-mask-missing  order = encoder, decoder
 Rows are queries, columns are keys. In cross-attention, whose words ask, and whose are read?

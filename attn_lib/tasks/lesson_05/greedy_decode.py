@@ -106,40 +106,30 @@ The model reads everything that was written so far. What do you give to `step` i
     only-the-last-token-shown  shown = start ; done = False
 Before anything is written, what does the model read? With which id does every row begin?
     bos-forgotten  start = torch.empty(batch_size, 0, dtype=torch.long)
-    bos-forgotten  start = torch.zeros(batch_size, 1, dtype=torch.long)
-    bos-forgotten  start = bos_id => eos_id
+    bos-forgotten  start = torch.zeros(batch_size, 1, dtype=torch.long) || bos_id => eos_id
 Which dtype and which shape have your first ids: how many rows, how many columns?
-    start-of-another-kind  start = batch_size => 1
-    start-of-another-kind  start = torch.full((batch_size,), bos_id)
+    start-of-another-kind  start = batch_size => 1 || torch.full((batch_size,), bos_id)
     start-of-another-kind  start = torch.ones(batch_size, 1) * bos_id
 The axes of the logits are (B, L, V). Which of all logits say what follows the newest token, and
 which do you take?
-    another-position  last = logits[:, 0]
-    another-position  last = logits[-1]
-    another-position  last = logits.mean(1)
-    another-position  last = logits.amax(1)
+    another-position  last = logits[:, 0] || logits[-1] || logits.mean(1) || logits.amax(1)
 A token is one of V, for each row. Along which axis of the logits, (B, L, V), does your argmax look?
     argmax-over-another-axis  chosen = logits.argmax(1)[:, -1]
     argmax-over-another-axis  column = logits.argmax(1)
     argmax-over-another-axis  column = logits.argmax(1) ; done = False
-    argmax-over-another-axis  chosen = last.argmax(0)
-    argmax-over-another-axis  chosen = last.argmax().expand(batch_size)
+    argmax-over-another-axis  chosen = last.argmax(0) || last.argmax().expand(batch_size)
 Which of the V tokens does greedy mean? Call it twice with the same model: which ones do you get?
-    not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0]
-    not-the-likeliest  chosen = last.argmin(-1)
+    not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0] || last.argmin(-1)
 What do you append: the largest logit, or the place where it stands?
     logit-instead-of-its-place  chosen = last.amax(-1)
 Which shape has what you append to the ids, (B, length)? Along which axis do they grow, by how much?
     another-column-appended  grown = dim=1 => dim=0
     another-column-appended  grown = dim=1 => dim=0 ; done = False
-    another-column-appended  column = newest
-    another-column-appended  column = logits.argmax(-1)
+    another-column-appended  column = newest || logits.argmax(-1)
     another-column-appended  column = logits.argmax(-1) ; done = False
     another-column-appended  column = logits.argmax(-1) ; done = False ; written = ids
 Which column of your ids holds bos_id, and which was written last? Which ones do you return?
-    other-columns-returned  written = ids[:, -1:]
-    other-columns-returned  written = ids[:, :-1]
-    other-columns-returned  written = ids[:, 1:-1]
+    other-columns-returned  written = ids[:, -1:] || ids[:, :-1] || ids[:, 1:-1]
 What does the model say about a row that has ended? Who remembers that, and stops the row?
     ended-rows-go-on  newest = chosen
     ended-rows-go-on  newest = chosen ; done = (newest == eos_id).all()
@@ -153,9 +143,7 @@ How often does your code call `step`? Is there a loop, and what ends it so soon?
     one-step-only  rounds = 1
     one-step-only  over = ended | (ids[:, -1] == bos_id)
 Which id ends a row, and with which one do you compare?
-    ends-at-another-id  over = eos_id => bos_id
-    ends-at-another-id  over = eos_id => 0
-    ends-at-another-id  over = _ | (newest == bos_id)
+    ends-at-another-id  over = eos_id => bos_id || eos_id => 0 || _ | (newest == bos_id)
 A row that ended three steps ago: how often does eos_id stand in it? And what do you count before you
 stop?
     eos-counted-again  done = (grown == eos_id).sum() >= batch_size
@@ -169,9 +157,7 @@ Two tokens after its eos, does your loop still know that this row has ended?
 A row writes its eos. What does your loop append in the very next step?
     ended-one-step-late  over = ended | (ids[:, -1] == eos_id)
 What stands after the end of a row in your result, and what should?
-    filled-with-zeros  filler = 0
-    filled-with-zeros  filler = bos_id
-    filled-with-zeros  filler = -1
+    filled-with-zeros  filler = 0 || bos_id || -1
     filled-with-zeros  written = _.masked_fill((_ == eos_id).cumsum(1) > 1, 0)
     filled-with-zeros  written = F.pad(_.masked_fill((_ == eos_id).cumsum(1) > 1, 0), (0, max_len - _.shape[1]))
     filled-with-zeros  written = F.pad(_, (0, max_len - _.shape[1]))
@@ -182,9 +168,7 @@ A row ends with an eos_id. How many of your rows have one?
     eos-itself-replaced  written = _.masked_fill(_ == eos_id, bos_id)
     eos-itself-replaced  written = _.masked_fill(_ == eos_id, -1)
 One row has ended. Have the others? Which of them does your loop ask before it stops?
-    stops-when-any-row-ends  done = over.any()
-    stops-when-any-row-ends  done = over[0]
-    stops-when-any-row-ends  done = over[-1]
+    stops-when-any-row-ends  done = over.any() || over[0] || over[-1]
 `if`, `or` and `not` ask for one yes or no. How many rows does your tensor answer for? Which method
 makes one answer of them, and which operator keeps one for each?
     many-rows-in-one-condition  done = newest == eos_id
@@ -199,14 +183,9 @@ The column of bos_id counts. How many columns do you return: max_len, or one mor
     bos-makes-it-too-long  written = ids
     bos-makes-it-too-long  newest = chosen ; done = False ; written = ids
 How many tokens has your loop written when max_len is 1?
-    one-token-off  rounds = max_len + 1
-    one-token-off  rounds = max_len - 1
+    one-token-off  rounds = max_len + 1 || max_len - 1
 What do you return: one tensor of integers, with a row for each sentence?
-    other-than-ids  written = _.tolist()
-    other-than-ids  written = _.float()
-    other-than-ids  written = _.flatten()
-    other-than-ids  written = _.T
-    other-than-ids  written = (_, over)
+    other-than-ids  written = _.tolist() || _.float() || _.flatten() || _.T || (_, over)
 The first ids are a column: a row for each sentence. How many rows have yours?
     start-lies-down  start = torch.full((1, batch_size), bos_id)
 What you append is a column, (B, 1), and who has ended is (B,). Which shape comes out where the two meet?

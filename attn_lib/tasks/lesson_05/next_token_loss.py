@@ -112,8 +112,7 @@ Nobody wants the model to write pads. Who counts them in yours: in the sum, in t
     divided-by-all-places  count = torch.tensor(real.numel())
     divided-by-all-places  loss = counted.mean()
 Three tokens make how many guesses? Which token is nobody's target, and do you divide by it?
-    first-token-counted  count = (ids != pad_id).sum()
-    first-token-counted  count = torch.tensor(ids.numel())
+    first-token-counted  count = (ids != pad_id).sum() || torch.tensor(ids.numel())
 A place has two tokens: the one that is read, and the one that is guessed. Which of them must be real?
     pad-of-the-input  real = ids[:, :-1] != pad_id
     pad-of-the-input  real = (ids[:, :-1] != pad_id) & (targets != pad_id)
@@ -121,9 +120,7 @@ What does `real` say of a place in yours: that it counts, or that it does not?
     inverted  counted = ~real => real
     inverted  real = targets == pad_id
 Which id is a pad? It is an argument, and any number may be handed over.
-    pad-id-fixed  real = targets != 0
-    pad-id-fixed  real = targets > pad_id
-    pad-id-fixed  real = targets < pad_id
+    pad-id-fixed  real = targets != 0 || targets > pad_id || targets < pad_id
 Where may pads stand: only at the end? Does your mask look at each token, or count how many are real?
     ends-at-the-first-pad  real = (targets != pad_id).cumprod(1).bool()
     ends-at-the-first-pad  real = (ids != pad_id).cumprod(1).bool()[:, 1:]
@@ -138,11 +135,8 @@ first, divide once.
     mean-of-means  loss = counted.sum(1).mean() / real.sum(1).float().mean().clamp(min=1)
 A batch twice as large: should the loss double? By what do you divide the sum?
     sum-not-mean  loss = total
-    sum-not-mean  divisor = len(ids)
-    sum-not-mean  divisor = ids.shape[1]
-    sum-not-mean  divisor = targets.shape[1]
-    sum-not-mean  loss = counted.sum(1).max() / divisor
-    sum-not-mean  loss = counted.amax()
+    sum-not-mean  divisor = len(ids) || ids.shape[1] || targets.shape[1]
+    sum-not-mean  loss = counted.sum(1).max() / divisor || counted.amax()
 By how many do you divide, if there are two real targets? A guard against 0 must not change other batches.
     count-off-by-one  divisor = count + 1
 The first token of a sentence is never a target. Where no target is real, what is 0 / 0?
@@ -156,11 +150,9 @@ Where no target is real, your loss is a number of its own. Which dtype has it, a
 Among how many tokens does the softmax share out? Who takes the pad away from it?
     pad-taken-out-of-the-softmax  guesses = _.masked_fill(torch.arange(logits.shape[-1]) == pad_id, -torch.inf)
 How often does a softmax run over the logits? `F.cross_entropy` has one of its own.
-    softmax-before  guesses = logits[:, :-1].softmax(-1)
-    softmax-before  guesses = logits[:, :-1].sigmoid()
+    softmax-before  guesses = logits[:, :-1].softmax(-1) || logits[:, :-1].sigmoid()
 What makes probabilities of logits? `F.nll_loss` and `gather` take what they are given.
-    softmax-missing  log_probs = guesses
-    softmax-missing  log_probs = guesses.log()
+    softmax-missing  log_probs = guesses || guesses.log()
 What is the loss of a guess that is sure and right: 0, or -1? Where is the logarithm?
     logarithm-missing  log_probs = guesses.softmax(-1)
     logarithm-missing  losses = 1 - chosen[..., 0].exp()
@@ -185,14 +177,10 @@ and L in one axis.
     tokens-in-the-wrong-axis  losses = F.cross_entropy(guesses, targets, reduction="none")
     tokens-in-the-wrong-axis  guesses = _.reshape(len(ids), logits.shape[2], ids.shape[1] - 1).mT
 Of which shape is a loss: how many numbers can `backward()` start from?
-    not-one-number  loss = losses
-    not-one-number  loss = counted
-    not-one-number  loss = counted.sum(1) / real.sum(1).clamp(min=1)
-    not-one-number  loss = losses[real]
-    not-one-number  loss = _[None]
+    not-one-number  loss = losses || counted || counted.sum(1) / real.sum(1).clamp(min=1)
+    not-one-number  loss = losses[real] || _[None]
 A Python number has no way back to the logits. What must a loss be, so that `backward()` can start?
-    a-number-without-gradients  loss = _.item()
-    a-number-without-gradients  loss = torch.tensor(_.item())
+    a-number-without-gradients  loss = _.item() || torch.tensor(_.item())
 Change the second sentence: does your loss move?
     only-the-first-sentence  guesses = logits[:1, :-1] ; targets = ids[:1, 1:]
 The mean of some logarithms, or the logarithm of a mean: which of them does the loop compute?

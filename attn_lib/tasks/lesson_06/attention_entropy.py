@@ -83,9 +83,7 @@ float16 can hold, and what becomes of yours there?
     epsilon-lost-in-float16  seen = given + 1e-9
 Your tiny number moves the logarithm of every weight, not only that of 0. With many keys, most
 weights are small: how much does it change the sum? A much smaller one does not.
-    epsilon-too-large  seen = given + 1e-3
-    epsilon-too-large  seen = given + 1e-4
-    epsilon-too-large  seen = given + 1e-5
+    epsilon-too-large  seen = given + 1e-3 || given + 1e-4 || given + 1e-5
     epsilon-too-large  seen = given + 1e-3 ; terms = seen * surprise
     epsilon-too-large  seen = given + 1e-2
 The logarithm of a weight below 1 is negative. Should an entropy be negative?
@@ -115,8 +113,7 @@ mean? Which comes first, the entropy or the mean?
     entropy-of-the-mean  given = weights.mean(2, keepdim=True)
     entropy-of-the-mean  given = weights.mean(0, keepdim=True)
 Change one sample after the other. Does your result change each time?
-    only-the-first-sample  given = _[:1]
-    only-the-first-sample  given = _[-1:]
+    only-the-first-sample  given = _[:1] || _[-1:]
 Two heads that look at different places: can one number tell them apart?
     one-number-for-all-heads  per_head = per_query.mean()
     one-number-for-all-heads  given = weights.mean(1, keepdim=True)
@@ -130,8 +127,7 @@ over that axis.
     over-the-heads  per_query = terms.sum(1)
 The weights of a row add up to 1 already. Over its keys, do you add up, or is something divided by
 their number?
-    mean-over-keys  per_query = terms.mean(-1)
-    mean-over-keys  per_query = _ / given.count_nonzero(-1).clamp_min(1)
+    mean-over-keys  per_query = terms.mean(-1) || _ / given.count_nonzero(-1).clamp_min(1)
 After a zero in a row, can there be weights that are not 0? What does your loop do with them?
     ends-at-the-first-zero  given = weights * (weights != 0).cumprod(-1)
 You make each row add up to 1. What does that do to a row of zeros, of a query that may see nothing?
@@ -155,8 +151,7 @@ You look at the largest weight only. Which part do the other weights have in an 
 Every key counts the same in yours. With which share should the -log w of a key of weight w count?
     surprise-not-weighted  seen = given ; terms = surprise.nan_to_num(0.0)
 Two heads that look at different places: can one number tell them apart?
-    one-number-for-all-heads  per_head = per_query.sum()
-    one-number-for-all-heads  per_head = per_query.mean((0, 2)).sum()
+    one-number-for-all-heads  per_head = per_query.sum() || per_query.mean((0, 2)).sum()
 The weights of a row add up to 1 already. Over its keys, do you add up, or is something divided by
 their number?
     mean-over-keys  seen = given ; per_head = terms.nanmean((0, 2, 3))

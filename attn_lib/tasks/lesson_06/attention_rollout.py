@@ -71,9 +71,7 @@ Beside what it gathers, each token keeps itself: the residual connection. Where 
 The residual connection is a part of the layer. Where do you take it away again?
     residual-taken-away  output = _ - identity
 Which of the two is halved in yours: A, I, both, or neither? What do the rows of one layer add up to?
-    not-halved  step = added
-    not-halved  step = together / 2 + identity
-    not-halved  step = together + identity / 2
+    not-halved  step = added || together / 2 + identity || together + identity / 2
 A layer is half the mean of its heads, half the identity. Which share has the identity in yours?
     another-share-than-half  step = (weights.sum(1) + identity) / (weights.shape[1] + 1)
     another-share-than-half  step = (2 * together + identity) / 3
@@ -110,8 +108,7 @@ You keep the largest of the heads. Which number does the task make of them?
     largest-head  together = weights.amax(1) / weights.amax(1).sum(-1, keepdim=True)
     largest-head  together = weights.amax(1) ; step = added / added.sum(-1, keepdim=True)
 Change one head of a layer after the other. Does your result change each time?
-    first-head-only  together = weights[:, 0]
-    first-head-only  together = weights[:, -1]
+    first-head-only  together = weights[:, 0] || weights[:, -1]
 The rows of a layer's map add up to 1 already. What does a softmax make of its zeros?
     softmax-once-more  step = added.softmax(-1)
     softmax-once-more  together = _.softmax(-1)
@@ -125,10 +122,7 @@ where does it end?
     layer-left-out  path = layers[1:] ; start = identity.expand(len(layers[0]), -1, -1)
     layer-left-out  path = layers[:-1]
     layer-left-out  path = layers[:-1] ; start = identity.expand(len(layers[0]), -1, -1)
-    layer-left-out  path = layers[-1:]
-    layer-left-out  path = layers[:1]
-    layer-left-out  path = layers[:2]
-    layer-left-out  path = layers[-2:]
+    layer-left-out  path = layers[-1:] || layers[:1] || layers[:2] || layers[-2:]
 Any number of layers must do. Which layer does yours name by its number, and how many has this list?
     two-layers-only  path = [layers[0], layers[1]]
 `layers` is a list. What does it hold, which shape has one of them, and how do you come to each?
@@ -137,8 +131,7 @@ Any number of layers must do. Which layer does yours name by its number, and how
 How many tokens are there, and how many heads? Which of these is the size of your identity?
     identity-of-the-heads  identity = torch.eye(layers[0].shape[1]).to(layers[0])
 Which layers does your loop multiply: each one once, or the same one again and again?
-    the-same-layer-again  path = [layers[-1]] * len(layers)
-    the-same-layer-again  path = [layers[0]] * len(layers)
+    the-same-layer-again  path = [layers[-1]] * len(layers) || [layers[0]] * len(layers)
     the-same-layer-again  path = [sum(layers) / len(layers)] * len(layers)
 Your product begins with the first layer. Does the loop after it begin with the first or with the
 second one?
@@ -154,16 +147,13 @@ You average over the samples as well. The result holds a map for each of them: w
 mean name?
     wrong-axis-averaged  together = weights.mean((0, 1))
 Which axis of (B, H, L, L) is that of the heads? Axes are counted from 0.
-    wrong-axis-averaged  together = weights.mean(2)
-    wrong-axis-averaged  together = weights.mean(-1)
+    wrong-axis-averaged  together = weights.mean(2) || weights.mean(-1)
 The result holds a map for each sentence. Which axis of (B, L, L) have you taken away?
-    an-axis-lost  output = _.mean(0)
-    an-axis-lost  output = _[:, -1]
+    an-axis-lost  output = _.mean(0) || _[:, -1]
 Change the second sample. Does your result change?
     first-sample-only  together = _[0]
 You return the result after every layer. Which of them is asked for?
-    every-step-returned  output = reached[1:]
-    every-step-returned  output = torch.stack(reached[1:])
+    every-step-returned  output = reached[1:] || torch.stack(reached[1:])
 Give it float16 and float64. Which dtype does your identity have, and what is made of it?
     dtype-of-the-identity  identity = torch.eye(layers[0].shape[-1])
     dtype-of-the-identity  start = torch.eye(layers[0].shape[-1])
@@ -171,12 +161,10 @@ Give it float16 and float64. Which dtype does your identity have, and what is ma
 Give it float16, then float64: which dtype comes out, and which one should?
     dtype-changed  path = [weights.float() for weights in layers] ; identity = _.float()
     dtype-changed  path = [weights.double() for weights in layers] ; identity = _.double()
-    dtype-changed  together, identity = _.float()
-    dtype-changed  together, identity = _.double()
+    dtype-changed  together, identity = _.float() || _.double()
 Before the first layer, each token is itself, and nothing of the others. Which matrix says that? Print
 the one that you begin with.
-    wrong-start  start = torch.zeros_like(identity)
-    wrong-start  start = torch.ones_like(identity)
+    wrong-start  start = torch.zeros_like(identity) || torch.ones_like(identity)
 How often is something halved in yours, and how many layers are there? What do the rows add up to
 after two of them?
     halved-once  step = added ; output = _ / 2

@@ -61,8 +61,7 @@ def _(rng):
 mean_attention_distance.rows("""
 A query that looks one token back and one that looks one token ahead: does their sum become 0 in
 yours? Is a distance ever negative?
-    signed  distance = difference
-    signed  distance = -difference
+    signed  distance = difference || -difference
 One step back and one step ahead cancel in yours. Which comes first: the absolute value, or adding up?
     sign-dropped-too-late  distance = difference ; per_query = _.abs()
     sign-dropped-too-late  distance = difference ; per_head = _.abs()
@@ -72,18 +71,15 @@ Keys after the query count 0 in yours. How far away is the next token?
 Keys before the query count 0 in yours. How far away is the token before?
     only-what-comes-after  distance = (-difference).clamp_min(0)
 How far is a token from itself, and from the one next to it? What does yours say?
-    off-by-one  distance = _ + 1
-    off-by-one  distance = (_ - 1).clamp_min(0)
-    off-by-one  difference = _ + 1
-    off-by-one  difference = _ - 1
+    off-by-one  distance = _ + 1 || (_ - 1).clamp_min(0)
+    off-by-one  difference = _ + 1 || _ - 1
 Two tokens away is a distance of 2. Is it 4 in yours, or is a root taken too late?
     squared  distance = _.square()
     squared  distance = _.square() ; per_query = _.sqrt()
     squared  distance = _.square() ; per_head = _.sqrt()
 Each weight has a distance, at the same place of the table. Which product takes each number times the
 one at its place, and which one takes rows times columns?
-    matrix-product  terms = given @ distance
-    matrix-product  terms = given @ distance.to(given.dtype)
+    matrix-product  terms = given @ distance || given @ distance.to(given.dtype)
 You ask only for the key that each query looks at most. Move the rest of its weight further away:
 does your result change?
     only-the-largest-weight  per_query = (given.argmax(-1) - positions).abs().to(given.dtype)
@@ -93,8 +89,7 @@ You keep the largest product of each row. Which part do the other keys have in a
     the-largest-distance  per_query = (distance * (given > 0)).amax(-1).to(given.dtype)
 The weights of a row add up to 1 already. Over its keys, do you add up, or is something divided by
 their number?
-    mean-over-keys  per_query = terms.mean(-1)
-    mean-over-keys  per_query = _ / given.count_nonzero(-1).clamp_min(1)
+    mean-over-keys  per_query = terms.mean(-1) || _ / given.count_nonzero(-1).clamp_min(1)
 A token that looks at itself looks 0 tokens far, and that counts. By what do you divide?
     itself-left-out  per_query = _ / (1 - given.diagonal(dim1=-2, dim2=-1))
 You return where a head looks, counted from the first token. From where should you count?
@@ -105,14 +100,12 @@ The task asks for tokens, not for a share of the length. What does a head that l
 give in yours?
     divided-by-the-length  per_head = _ / (weights.shape[-1] - 1)
 Print the shape of your positions. Do they count the tokens, or something else?
-    positions-of-the-wrong-axis  L = weights.shape[1]
-    positions-of-the-wrong-axis  L = weights.shape[0]
+    positions-of-the-wrong-axis  L = weights.shape[1] || weights.shape[0]
 Print your table of distances. It should be (L, L): subtract the positions of the keys, along one
 axis, from those of the queries, along another. Which of them needs a `[:, None]`?
     positions-on-one-axis  difference = positions - positions
 Give it float16, then float64: which dtype comes out, and which one should?
-    dtype-changed  given = weights.float()
-    dtype-changed  given = weights.double()
+    dtype-changed  given = weights.float() || weights.double()
     dtype-changed  distance = _.float()
     dtype-changed  per_head = _.float()
 How far is the first token from the last one? In yours the sentence closes to a ring.

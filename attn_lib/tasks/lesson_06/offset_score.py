@@ -99,8 +99,7 @@ A query without such a key gets the nearest one in yours. Which queries have suc
 How many steps is it from query i to key i + offset? Yours takes one more, or one less.
     off-by-one  steps = (offset + 1) if offset + 1 < weights.shape[-1] else (offset - 1)
     off-by-one  steps = (offset - 1) if offset - 1 > -weights.shape[-1] else (offset + 1)
-    off-by-one  steps = offset + 1
-    off-by-one  steps = offset - 1
+    off-by-one  steps = offset + 1 || offset - 1
 Is the key before the query the same as the key after it? What does your code make of the sign of the
 offset?
     always-ahead  steps = abs(offset)
@@ -109,8 +108,7 @@ You count both directions, i + offset and i - offset. Only one of them is asked 
     both-directions  per_query = given.diagonal(steps, dim1=-2, dim2=-1) + given.diagonal(-steps, dim1=-2, dim2=-1)
     both-directions  per_query = (given.diagonal(steps, dim1=-2, dim2=-1) + given.diagonal(-steps, dim1=-2, dim2=-1)) / 2
 Where do you use the offset? Call it with -1 and with 2: is it the same?
-    offset-ignored  steps = 0
-    offset-ignored  steps = 1 if weights.shape[-1] > 1 else 0
+    offset-ignored  steps = 0 || 1 if weights.shape[-1] > 1 else 0
     offset-ignored  steps = -1 if weights.shape[-1] > 1 else 0
 The first query that has such a key counts too. Where does your range begin?
     first-query-left-out  per_query = _[..., 1:]
@@ -135,8 +133,7 @@ the pairs of a query and its key?
     block-for-pairs  picked = given[:, :, queries][..., keys].flatten(2)
     block-for-pairs  picked = given[:, :, queries][..., keys].sum(-1)
 You take one key for all queries. Which key belongs to query 1, and which to query 2?
-    one-key-for-all  per_query = given[..., steps]
-    one-key-for-all  per_query = given[:, :, steps]
+    one-key-for-all  per_query = given[..., steps] || given[:, :, steps]
 Which two axes does `diagonal` take if you do not name them? Which two hold queries and keys?
     axes-of-the-diagonal  per_query = given.diagonal(steps)
     axes-of-the-diagonal  per_query = given.diagonal(steps) ; per_head = per_query.mean((0, 1))
@@ -146,8 +143,7 @@ themselves.
     hits-counted  per_query = (_ > 0.5).to(given.dtype)
     hits-counted  picked = (given.argmax(-1)[:, :, queries] == keys).to(given.dtype)
 Which function keeps one diagonal, and which keeps all that is above or below it?
-    whole-triangle  per_query = given.tril(steps).sum(-1)
-    whole-triangle  per_query = given.triu(steps).sum(-1)
+    whole-triangle  per_query = given.tril(steps).sum(-1) || given.triu(steps).sum(-1)
     whole-triangle  per_query = given.tril(steps).sum(-1)[..., max(0, -offset):weights.shape[-1] - max(0, offset)]
     whole-triangle  per_query = given.triu(steps).sum(-1)[..., max(0, -offset):weights.shape[-1] - max(0, offset)]
 You take the mean over the whole square, of which all but one line is 0. How many numbers should be in

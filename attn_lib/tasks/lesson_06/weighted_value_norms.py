@@ -81,8 +81,7 @@ def _(rng):
 
 weighted_value_norms.rows("""
 Halve a weight: should what its key adds become shorter? Where do you use the weights?
-    weight-forgotten  result = per_key.expand_as(given)
-    weight-forgotten  result = lengths
+    weight-forgotten  result = per_key.expand_as(given) || lengths
     weight-forgotten  result = vectors.norm(dim=-1).expand_as(given)
 Change a value: does your result move? Where do you use v?
     value-forgotten  result = given
@@ -99,18 +98,15 @@ How long is the vector [3, 4]: 5, or 7? Do you add up squares, and is the root t
     absolute-values-added  squares = vectors.abs() ; lengths = summed
     absolute-values-added  norms = weighted.abs().sum(-1)
 What do 3 and -3 give together in yours? A length does not know the sign of a channel.
-    channels-added-up  squares = vectors ; lengths = summed
-    channels-added-up  squares = vectors ; lengths = summed.abs()
-    channels-added-up  norms = weighted.sum(-1)
-    channels-added-up  norms = weighted.sum(-1).abs()
+    channels-added-up  squares = vectors ; lengths = summed || summed.abs()
+    channels-added-up  norms = weighted.sum(-1) || weighted.sum(-1).abs()
 How long is the vector [3, 4]: 5, or 4? You keep its largest channel.
     largest-channel  summed = squares.amax(-1)
     largest-channel  norms = weighted.abs().amax(-1)
 A length adds up its squares. What does a mean over the channels make of [3, 4]?
     mean-over-channels  summed = squares.mean(-1)
     mean-over-channels  lengths = _ / v.shape[-1]
-    mean-over-channels  norms = weighted.mean(-1)
-    mean-over-channels  norms = weighted.abs().mean(-1)
+    mean-over-channels  norms = weighted.mean(-1) || weighted.abs().mean(-1)
 Each key has one length. Over which axis of v are the squares added up: over the channels, or over the
 keys?
     norm-over-the-keys  summed = squares.sum(-2)
@@ -121,8 +117,7 @@ Each head has values of its own. Over which axis of v are the squares added up?
     norm-over-the-wrong-axis  summed = squares.sum(1) ; per_key = lengths
 Your vectors are (B, H, L, S, D). Which of these axes holds the channels of one vector, and along which
 one do you measure?
-    norm-over-the-wrong-axis  norms = weighted.norm(dim=2)
-    norm-over-the-wrong-axis  norms = weighted.norm(dim=1)
+    norm-over-the-wrong-axis  norms = weighted.norm(dim=2) || weighted.norm(dim=1)
 For how many vectors is your length? `norm()` without an axis takes all numbers together.
     one-length-for-all  lengths = summed.sum().sqrt()[None, None, None]
     one-length-for-all  result = given * v.norm()
@@ -134,8 +129,7 @@ it meet the keys of the weights in yours, or the queries?
     lengths-at-the-queries  lined_up = v[:, :, :, None]
 Print the shapes of the two that you multiply, and line them up from the right. Does B meet B, and H
 meet H?
-    lengths-not-lined-up  per_key = lengths
-    lengths-not-lined-up  per_key = lengths[:, None]
+    lengths-not-lined-up  per_key = lengths || lengths[:, None]
     lengths-not-lined-up  lined_up = v
 Row i of the weights belongs to query i. To whom does it belong in yours?
     transposed-weights  given = weights.mT
@@ -147,8 +141,7 @@ What is the length of a sum, and what are the lengths of its parts? One number f
     length-of-the-output  norms = weighted.sum(-2).norm(dim=-1, keepdim=True).expand_as(given)
 `@` adds up over the keys. A number for each pair of query and key is asked for: which product adds
 up nothing?
-    keys-added-up  result = given @ lengths
-    keys-added-up  result = given @ lengths[..., None]
+    keys-added-up  result = given @ lengths || given @ lengths[..., None]
 You return the vectors themselves. How long is each of them?
     vectors-returned  norms = weighted
     vectors-returned  result = given @ vectors
@@ -160,19 +153,15 @@ Each value has length 1 in yours. What tells a large value from a small one then
     values-of-length-one  vectors = F.normalize(v, dim=-1)
     values-of-length-one  vectors = v / v.norm(dim=-1, keepdim=True)
 Do you subtract something from the values first? The length of the value itself is asked for.
-    values-centered  vectors = v - v.mean(-1, keepdim=True)
-    values-centered  vectors = v - v.mean(-2, keepdim=True)
+    values-centered  vectors = v - v.mean(-1, keepdim=True) || v - v.mean(-2, keepdim=True)
 Two heads with different weights: can one map tell them apart? Which axis did you lose?
     heads-averaged  result = _.mean(1)
     heads-averaged  given = weights.mean(1, keepdim=True)
     heads-averaged  vectors = v.mean(1, keepdim=True)
 You add up, or average, over queries. A number for each pair of query and key is asked for.
-    queries-averaged  result = _.mean(2)
-    queries-averaged  result = _.sum(2)
-    queries-averaged  result = _.mean((0, 2))
+    queries-averaged  result = _.mean(2) || _.sum(2) || _.mean((0, 2))
 You add up over keys. A number for each pair of query and key is asked for.
-    keys-added-up  result = _.sum(-1)
-    keys-added-up  result = _.mean(-1)
+    keys-added-up  result = _.sum(-1) || _.mean(-1)
 Change the weights of the second sample. Do the other samples' results change, or its own?
     only-the-first-sample  given = weights[:1]
     only-the-first-sample  vectors = v[:1]
@@ -182,8 +171,7 @@ Each head has values of its own. Whose lengths do all your heads use?
 Give it float16, then float64: which dtype comes out, and which one should?
     dtype-changed  given = weights.float()
     dtype-changed  vectors = v.float()
-    dtype-changed  result = _.float()
-    dtype-changed  result = _.double()
+    dtype-changed  result = _.float() || _.double()
     dtype-changed  lengths = _.float()
 What stands first in the brackets of `norm` is the kind of length, 2 by default, and not the axis. By
 which name is the axis given?
@@ -208,8 +196,7 @@ meet H?
     lengths-not-lined-up  weighted = torch.stack([torch.stack([given[:, :, i, j] * v[:, :, j] for j in range(v.shape[2])], 2) for i in range(given.shape[2])], 2)
 Before the length is taken, each pair of query and key has a vector: (B, H, L, S, D). Which of these axes
 do the weights lack, which do the values lack, and where does a size of 1 stand for it in yours?
-    pairs-not-lined-up  shares = given[:, :, :, None]
-    pairs-not-lined-up  shares = given[:, :, None]
+    pairs-not-lined-up  shares = given[:, :, :, None] || given[:, :, None]
 What do 3 and -3 give together in yours? A length does not know the sign of a channel.
     channels-added-up  squares = vectors
 How long is the vector [3, 4]: 5, or 7? Do you add up squares, and is the root taken after that?

@@ -91,59 +91,43 @@ By which number do you divide, and how many similarities did you add up? Count t
     divided-by-another-number  mean = pairs.sum() / similarity.numel()
     divided-by-another-number  mean = similarity.triu(1).mean()
     divided-by-another-number  mean = pairs.sum() / (similarity.shape[0] * similarity.shape[1])
-    divided-by-another-number  mean = pairs.sum() / similarity[0].numel()
-    divided-by-another-number  mean = pairs.sum()
+    divided-by-another-number  mean = pairs.sum() / similarity[0].numel() || pairs.sum()
     divided-by-another-number  mean = pairs.sum() / len(similarity)
-    divided-by-another-number  mean = similarity.triu(1).sum()
-    divided-by-another-number  mean = _ * len(similarity)
-    divided-by-another-number  mean = _ * 2
-    divided-by-another-number  mean = _ / 2
+    divided-by-another-number  mean = similarity.triu(1).sum() || _ * len(similarity)
+    divided-by-another-number  mean = _ * 2 || _ / 2
 How many numbers come out of your function? What can `backward()` start from?
-    not-one-number  mean = pairs.mean(-1)
-    not-one-number  mean = similarity.masked_fill(~different, 0).mean(0)
-    not-one-number  mean = similarity
-    not-one-number  mean = pairs
+    not-one-number  mean = pairs.mean(-1) || similarity.masked_fill(~different, 0).mean(0)
+    not-one-number  mean = similarity || pairs
 An optimizer makes the loss smaller. What becomes of the heads if it makes yours smaller: are they
 more different, or more alike?
-    sign-turned  mean = -_
-    sign-turned  mean = 1 - _
+    sign-turned  mean = -_ || 1 - _
     sign-turned  similarity = 1 - _
 What do squares make of a cosine of 0.6? And what is the mean of the similarities themselves?
     squared  pairs = _.square()
-    squared  mean = pairs.norm(dim=-1).mean()
-    squared  mean = pairs.square().sum(-1).mean()
+    squared  mean = pairs.norm(dim=-1).mean() || pairs.square().sum(-1).mean()
 Which pairs of heads have a part in your result? Write them down for H = 4: there are six.
-    not-every-pair  mean = pairs.amax(-1).mean()
-    not-every-pair  mean = pairs.max()
+    not-every-pair  mean = pairs.amax(-1).mean() || pairs.max()
     not-every-pair  pairs = similarity.diagonal(offset=1, dim1=-2, dim2=-1)
     not-every-pair  pairs = similarity.roll(1, 1).diagonal(dim1=-2, dim2=-1)
     not-every-pair  pairs = similarity[:, 0, 1:]
     not-every-pair  pairs = F.cosine_similarity(maps, maps.mean(1, keepdim=True), dim=-1)
 What is the similarity of a head with itself in your code? A cosine gives 1, for sharp heads and for
 flat ones.
-    not-normalized  unit = maps
-    not-normalized  unit = maps / maps.shape[-1] ** 0.5
+    not-normalized  unit = maps || maps / maps.shape[-1] ** 0.5
     not-normalized  length = maps.sum(-1, keepdim=True)
-    not-normalized  length = maps.square().sum(-1, keepdim=True)
-    not-normalized  length = maps.norm()
+    not-normalized  length = maps.square().sum(-1, keepdim=True) || maps.norm()
 Along which axis do `F.normalize` and `F.cosine_similarity` work if they are not told? Which axis
 counts the L * S numbers of a map?
     cosine-along-another-axis  length = dim=-1 => dim=1
     cosine-along-another-axis  pairs = F.cosine_similarity(*maps[:, torch.triu_indices(*different.shape, 1)].unbind(1))
 Here a head is one vector, its whole map in a sentence. Which numbers do your vectors hold?
-    not-the-whole-map  maps = given.transpose(1, 2)
-    not-the-whole-map  maps = given.permute(0, 3, 1, 2)
+    not-the-whole-map  maps = given.transpose(1, 2) || given.permute(0, 3, 1, 2)
     not-the-whole-map  maps = given.permute(0, 3, 1, 2) ; divisor = length
     not-the-whole-map  pairs = F.cosine_similarity(*given[:, torch.triu_indices(*different.shape, 1)].unbind(1), dim=2)
-    not-the-whole-map  maps = given
-    not-the-whole-map  maps = given.mean(2)
-    not-the-whole-map  maps = given[:, :, 0]
-    not-the-whole-map  maps = given[:, :, -1]
+    not-the-whole-map  maps = given || given.mean(2) || given[:, :, 0] || given[:, :, -1]
     not-the-whole-map  unit = F.normalize(given, dim=-1).flatten(2)
 Which two things should be different: two heads in one sentence, or two sentences?
-    sentences-compared  maps = _.transpose(0, 1)
-    sentences-compared  maps = given.flatten(1)
-    sentences-compared  maps = _.flatten(0, 1)
+    sentences-compared  maps = _.transpose(0, 1) || given.flatten(1) || _.flatten(0, 1)
     sentences-compared  maps = given.flatten(1) ; mean = pairs.sum() / (given.shape[1] * (given.shape[1] - 1))
     sentences-compared  pairs = torch.stack([F.cosine_similarity(maps[g].flatten(), maps[h].flatten(), dim=0) for h in range(given.shape[1]) for g in range(h)])
 How many axes has your matrix of similarities, and what does its first one count? What does your
@@ -152,8 +136,7 @@ code take it for?
     batch-forgotten  similarity = unit @ unit.T
 Two heads are compared in each sentence, and then comes the mean. Which of your lines puts numbers of
 two sentences together?
-    sentences-mixed  maps = given.transpose(0, 1).flatten(1)
-    sentences-mixed  maps = _.mean(0)
+    sentences-mixed  maps = given.transpose(0, 1).flatten(1) || _.mean(0)
     sentences-mixed  maps = given.reshape(given.shape[1], -1)
 A cosine compares vectors as they are. What do you subtract before?
     correlation  maps = _ - _.mean(-1, keepdim=True)

@@ -81,11 +81,8 @@ controlled.add_mistakes(gated_heads, "w_gate")
 gated_heads.rows(f"""
 Write the shape of the gates above that of the heads, lined up from the right. Which axis of one
 counts tokens, which counts heads, and do they meet?
-    gate-on-the-wrong-axis  factor = gate[..., None]
-    gate-on-the-wrong-axis  factor = gate.reshape(*heads.shape[:3], 1)
-    gate-on-the-wrong-axis  factor = gate[:, None]
-    gate-on-the-wrong-axis  factor = gate.transpose(1, 2)[:, None]
-    gate-on-the-wrong-axis  factor = gate
+    gate-on-the-wrong-axis  factor = gate[..., None] || gate.reshape(*heads.shape[:3], 1)
+    gate-on-the-wrong-axis  factor = gate[:, None] || gate.transpose(1, 2)[:, None] || gate
     gate-on-the-wrong-axis  factor = gate.transpose(1, 2)
     gate-on-the-wrong-axis  scaled = heads ; merged = _ * gate
 In the merged vector, which channels belong to head 0? Which gates do its D channels get from you?
@@ -95,31 +92,23 @@ Can two tokens of one sentence open the same head differently in your code?
     one-gate-for-the-sentence  reads = x.mean(1, keepdim=True)
     one-gate-for-the-sentence  gate = _.mean(1, keepdim=True)
     one-gate-for-the-sentence  gate = _.mean((0, 1), keepdim=True)
-    one-gate-for-the-sentence  reads = x[:, :1]
-    one-gate-for-the-sentence  reads = x[:, -1:]
+    one-gate-for-the-sentence  reads = x[:, :1] || x[:, -1:]
 How many gates has each token in your code: one, or one for each head?
     one-gate-for-all-heads  gate = _.mean(-1, keepdim=True)
 Can two sentences open the same head differently in your code?
-    one-gate-for-all-sentences  gate = _.mean(0, keepdim=True)
-    one-gate-for-all-sentences  gate = _[:1]
+    one-gate-for-all-sentences  gate = _.mean(0, keepdim=True) || _[:1]
 Do you multiply the values, or what the head says? Whose gate closes: the asking token's, or the read one's?
     gate-of-the-token-that-is-read  scaled = weights @ (v * factor)
 A gate lies between closed, 0, and open, 1. Between which numbers does yours lie?
     sigmoid-missing  gate = logits
 What do your gates add up to, and along which axis? Can all of them be open at the same time?
-    softmax-of-gates  gate = logits.softmax(-1)
-    softmax-of-gates  gate = logits.softmax(1)
+    softmax-of-gates  gate = logits.softmax(-1) || logits.softmax(1)
 Which function takes 0 to 1/2, large numbers almost to 1, and very negative ones almost to 0?
-    another-function-than-sigmoid  gate = logits.tanh()
-    another-function-than-sigmoid  gate = logits.relu()
-    another-function-than-sigmoid  gate = F.silu(logits)
-    another-function-than-sigmoid  gate = F.logsigmoid(logits)
-    another-function-than-sigmoid  gate = F.hardsigmoid(logits)
-    another-function-than-sigmoid  gate = _.sigmoid()
-    another-function-than-sigmoid  gate = 2 * _
+    another-function-than-sigmoid  gate = logits.tanh() || logits.relu() || F.silu(logits)
+    another-function-than-sigmoid  gate = F.logsigmoid(logits) || F.hardsigmoid(logits)
+    another-function-than-sigmoid  gate = _.sigmoid() || 2 * _
 A gate that is learned can be half open: what is the gradient of a comparison, or of `round`?
-    open-or-closed  gate = (_ > 0.5).to(x.dtype)
-    open-or-closed  gate = _.round()
+    open-or-closed  gate = (_ > 0.5).to(x.dtype) || _.round()
 Which gate lets a head through: 0 or 1? What is yours for a large positive dot product?
     upside-down  gate = 1 - _
 w_gate is (H, E), one row for each head. Which of its axes must meet the E numbers of a token?
@@ -133,12 +122,9 @@ What should a closed gate leave of a head: nothing, or something else in its pla
 The gate is computed from x, the input. From what do you compute it?
     gate-from-something-else  reads = heads.transpose(1, 2).flatten(2)
     gate-from-something-else  reads = attn.o_proj(heads.transpose(1, 2).flatten(2))
-    gate-from-something-else  reads = queries
-    gate-from-something-else  reads = keys
-    gate-from-something-else  reads = values
+    gate-from-something-else  reads = queries || keys || values
 The gate is the sigmoid of the dot product. By what do you divide it? Nothing is said of that here.
-    logits-divided  logits = _ / math.sqrt(x.shape[-1])
-    logits-divided  logits = _ / math.sqrt(D)
+    logits-divided  logits = _ / math.sqrt(x.shape[-1]) || _ / math.sqrt(D)
     logits-divided  logits = _ / x.shape[-1]
 What is exp(1000) in float32? And what is that number divided by itself plus 1? Which function of
 PyTorch has thought of it?

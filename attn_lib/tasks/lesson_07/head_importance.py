@@ -90,9 +90,7 @@ def _(rng):
 head_importance.rows("""
 One head makes the loss smaller when it is turned up, another one makes it larger. Does only one of
 them matter? Which sign can an importance have?
-    sign-matters  importance = gradient
-    sign-matters  importance = -gradient
-    sign-matters  importance = gradient.relu()
+    sign-matters  importance = gradient || -gradient || gradient.relu()
     sign-matters  importance = (-gradient).relu()
 Of what do you take the absolute value: of the loss, or of how it changes?
     absolute-loss  loss = _.abs() ; importance = gradient
@@ -101,14 +99,11 @@ For a loss of 2 m0 - 3 m1, what comes out: 2 and 3, or 4 and 9?
     squared  importance = _.square()
 The question is what the heads do in the model as it is. With which factors does every head work as
 usual? At which factors do you take the gradient?
-    gradient-elsewhere  start = torch.zeros(num_heads)
-    gradient-elsewhere  start = torch.full((num_heads,), 0.5)
+    gradient-elsewhere  start = torch.zeros(num_heads) || torch.full((num_heads,), 0.5)
     gradient-elsewhere  start = torch.full((num_heads,), 1 / num_heads)
-    gradient-elsewhere  start = torch.full((num_heads,), 2.0)
-    gradient-elsewhere  start = torch.rand(num_heads)
+    gradient-elsewhere  start = torch.full((num_heads,), 2.0) || torch.rand(num_heads)
     gradient-elsewhere  start = torch.randn(num_heads)
-    gradient-elsewhere  factors = head_mask.sigmoid()
-    gradient-elsewhere  factors = head_mask.softmax(0)
+    gradient-elsewhere  factors = head_mask.sigmoid() || head_mask.softmax(0)
 How often does your function call loss_fn? One gradient holds the derivatives by all H numbers.
     more-than-one-call  loss = [loss_fn(factors) for h in range(num_heads)][0]
     more-than-one-call  importance = torch.stack([(loss_fn(1 - one) - loss).abs() for one in torch.eye(num_heads)])
@@ -135,32 +130,21 @@ Which dtype do the model's numbers have, and which one have your factors?
     factors-of-another-dtype  start = torch.ones(num_heads, dtype=torch.float16)
     factors-of-another-dtype  factors = head_mask.double()
 One factor for each head: which shape has head_mask then, and which has yours?
-    mask-of-another-shape  start = torch.ones(1, num_heads)
-    mask-of-another-shape  start = torch.ones(num_heads, 1)
+    mask-of-another-shape  start = torch.ones(1, num_heads) || torch.ones(num_heads, 1)
     mask-of-another-shape  start = torch.ones(num_heads, 1, 1)
-    mask-of-another-shape  start = torch.ones(num_heads, num_heads)
-    mask-of-another-shape  start = torch.tensor(1.0)
+    mask-of-another-shape  start = torch.ones(num_heads, num_heads) || torch.tensor(1.0)
 loss_fn calculates with its factors. Can a list of numbers be multiplied?
     mask-is-a-list  head_mask = [1.0] * num_heads
 For a loss of 2 m0 - 3 m1 the importances are 2 and 3. By what do you divide them? Should they add
 up to something?
-    normalized  importance = _ / _.sum()
-    normalized  importance = _ / _.max()
-    normalized  importance = _ / _.norm()
-    normalized  importance = _ / num_heads
-    normalized  importance = _.softmax(0)
-    normalized  importance = (_ - _.min()) / (_.max() - _.min())
-    normalized  importance = _ / loss
+    normalized  importance = _ / _.sum() || _ / _.max() || _ / _.norm() || _ / num_heads
+    normalized  importance = _.softmax(0) || (_ - _.min()) / (_.max() - _.min()) || _ / loss
 Entry h of the result belongs to head h. Which head does your first entry belong to?
-    sorted  importance = _.sort(descending=True).values
-    sorted  importance = _.sort().values
+    sorted  importance = _.sort(descending=True).values || _.sort().values
 The result should say how important each head is. Does yours say so, or which head comes first?
     order-of-heads-returned  importance = _.argsort(descending=True)
 How many numbers come out of your function for H heads?
-    one-number-for-all-heads  importance = _.sum()
-    one-number-for-all-heads  importance = _.mean()
-    one-number-for-all-heads  importance = _.max()
-    one-number-for-all-heads  importance = _.norm()
+    one-number-for-all-heads  importance = _.sum() || _.mean() || _.max() || _.norm()
 You return a list. What makes one tensor of its numbers?
     a-list-of-numbers  importance = _.tolist()
 `torch.autograd.grad` returns a tuple, one gradient for each tensor. Which do you need?

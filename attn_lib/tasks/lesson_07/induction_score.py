@@ -67,9 +67,7 @@ You look two places after the earlier copy. Where is the token that came right a
     one-further  offset = 2 - period
 Which keys come before query i, those below the main diagonal or those above it? Which sign has an
 offset that leads there?
-    keys-ahead  offset = period - 1
-    keys-ahead  offset = period
-    keys-ahead  offset = period + 1
+    keys-ahead  offset = period - 1 || period || period + 1
 You score a head that looks one token back. Where do you use the period?
     the-token-before  offset = -1
 You score a head that looks at itself. Where do you use the period?
@@ -80,8 +78,7 @@ The task counts it.
 Which is the last query, L - 1 or L - 2? Where does your range end?
     last-query-left-out  per_query = _[..., :-1]
 The sequence may have three copies or more. Where does your range end?
-    second-copy-only  per_query = _[..., :period + 1]
-    second-copy-only  per_query = _[..., 1:period + 1]
+    second-copy-only  per_query = _[..., :period + 1] || _[..., 1:period + 1]
     second-copy-only  per_query = _[..., :period]
 Which queries have a part in your result? From one of them to the next, how far do you step?
     one-query-of-each-copy  per_query = _[..., ::period]

@@ -91,8 +91,7 @@ v_proj has a weight and a bias. With factor 0, what is left of the values in you
     value-bias-still-flows  values = x @ attn.v_proj.weight.T * head_mask.repeat_interleave(x.shape[-1] // H) + attn.v_proj.bias ; scaled = heads
 Print the shape of what you multiply, and below it that of head_mask, lined up from the right. Which
 axis does the H of head_mask meet?
-    factor-on-the-wrong-axis  factor = head_mask
-    factor-on-the-wrong-axis  factor = head_mask[:, None]
+    factor-on-the-wrong-axis  factor = head_mask || head_mask[:, None]
     factor-on-the-wrong-axis  factor = head_mask[:, None, None, None]
     factor-on-the-wrong-axis  scaled = heads ; merged = _ * head_mask
 In the merged vector, which channels belong to head 0? Which factors do the first D channels get
@@ -103,22 +102,17 @@ out? Zeros keep a place, too.
     heads-left-out  scaled = torch.cat([_[:, head_mask != 0], _[:, head_mask == 0]], 1)
     heads-left-out  scaled = _[:, head_mask != 0]
 A factor may be any number. What does your code make of 0.3, of 2, and of -1?
-    not-any-number  factor = (_ != 0).to(x.dtype)
-    not-any-number  factor = (_ > 0).to(x.dtype)
-    not-any-number  factor = (_ > 0.5).to(x.dtype)
-    not-any-number  factor = _.clamp(0, 1)
-    not-any-number  factor = _.clamp(min=0)
+    not-any-number  factor = (_ != 0).to(x.dtype) || (_ > 0).to(x.dtype)
+    not-any-number  factor = (_ > 0.5).to(x.dtype) || _.clamp(0, 1) || _.clamp(min=0)
 Which factor silences a head: 0 or 1? What does yours do with a head whose factor is 1?
     upside-down  factor = 1 - _
 Each head is multiplied by its own number. Does your number for head 0 depend on that of head 1?
-    factors-normalized  factor = _.softmax(0)
-    factors-normalized  factor = _ * H / _.sum()
+    factors-normalized  factor = _.softmax(0) || _ * H / _.sum()
 Which line of yours uses head_mask? What changes if it is all zero?
     head-mask-ignored  scaled = heads
 {controlled.AFTER_O_PROJ}
     scaled-after-o-proj  scaled = heads ; output = _ * head_mask.repeat_interleave(v.shape[-1])
-    scaled-after-o-proj  scaled = heads ; output = _ * head_mask
-    scaled-after-o-proj  scaled = heads ; output = _ * head_mask[:, None]
+    scaled-after-o-proj  scaled = heads ; output = _ * head_mask || _ * head_mask[:, None]
     scaled-after-o-proj  scaled = heads ; output = merged @ attn.o_proj.weight.T * head_mask.repeat_interleave(v.shape[-1]) + attn.o_proj.bias
 {controlled.SCORES}
     scores-scaled  scaled = scores.masked_fill(factor == 0, -1e9).softmax(-1) @ v
