@@ -27,23 +27,11 @@ def test_attention(implementation):
     seen.append(output(implementation))
     assert is_near(seen[0], seen[-1])
 """,
-    "like the fifth one": """
-def test_attention(implementation):
-    seen.append(output(implementation))
-    assert len(seen) > 4
-    assert is_near(seen[4], seen[-1])
-""",
     "seen before": """
 def test_attention(implementation):
     got = output(implementation)
     seen.append(got)
     assert sum(is_near(got, other) for other in seen) > 1
-""",
-    "seen three times": """
-def test_attention(implementation):
-    got = output(implementation)
-    seen.append(got)
-    assert sum(is_near(got, other) for other in seen) > 3
 """,
     "seen before, not to the bit": """
 def test_attention(implementation):
@@ -70,11 +58,6 @@ def test_attention(implementation):
     seen.append(len(others))
     place.write_bytes(pickle.dumps([*others, got]))
     assert any(is_near(got, other) for other in others)
-""",
-    "every second one": """
-def test_attention(implementation):
-    seen.append(0)
-    assert len(seen) % 2
 """,
     "the last ones are right": """
 def test_attention(implementation):

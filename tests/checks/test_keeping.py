@@ -11,20 +11,24 @@ import pytest
 import torch
 from filelock import FileLock
 
-from attn_lib.checks import check, judge, mine, progress, store
+from attn_lib.checks import check, commands, judge, mine, progress, store
 from attn_lib.checks.source import load_source, standalone_source
 
 CELLS = '''
 import math
+import numpy as np
 import torch
 import torch.nn.functional as F
+from math import sqrt as root
 from safetensors import safe_open  # compiled: it says that it is one of builtins
 from torch import einsum, nn
-ROOT = 0.5
-NEVER = -math.inf
+HALF = 0.5
+SIZES = (2, 3.0)
+LOW = [-math.inf, None]
 DTYPE = torch.float32
-alias = math.sqrt
+nothing = None
 
+@torch.no_grad()
 def even(n):
     return True if n == 0 else odd(n - 1)
 
@@ -32,12 +36,14 @@ def odd(n):
     return False if n == 0 else even(n - 1)
 
 def helper(q, k):
-    assert even(2) and NEVER < 0 and DTYPE.is_floating_point and safe_open
+    def inner():
+        return even(2) and LOW[0] < np.pi and DTYPE.is_floating_point and safe_open
+    assert inner()
     return einsum("bld,bsd->bls", q, k)
 
 def attention_scores(q, k):
-    """With a helper, a constant and an alias."""
-    return helper(q, k) / alias(q.shape[-1]) ** (2 * ROOT)
+    """With a helper, a constant and a name of its own for a function."""
+    return helper(q, k) / root(q.shape[-1]) ** (2 * HALF)
 
 unused = 1; stable_softmax = lambda x, dim=-1: F.softmax(x, dim)
 
@@ -52,7 +58,10 @@ class Base(nn.Module):
         self.q_proj, self.k_proj, self.v_proj = made
 
 class SelfAttention(Base):
+    """Reads its own name."""
+    sizes = SIZES
     def forward(self, x):
+        assert isinstance(self, SelfAttention)
         return attention(self.q_proj(x), self.k_proj(x), self.v_proj(x))[0]
 '''
 NAMES = ("attention_scores", "stable_softmax", "attention", "SelfAttention")
@@ -74,37 +83,19 @@ def in_notebook(*cells, home):
     """
     home.mkdir(exist_ok=True)
     folders = {"ATTN_HOME": str(home), "IPYTHONDIR": str(home / "ipython")}
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True, text=True, env=os.environ | folders, timeout=120,
-    )  # fmt: skip
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    env = os.environ | folders
+    run = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout
 
 
-@pytest.mark.slow
-def test_answers_written_in_cells_come_back_in_a_later_notebook(learner_home):
-    checks = "from attn_lib.checks import check\n"
-    checks += "\n".join(f"check({name!r}, {name})" for name in NAMES)
-    out = in_notebook(CELLS, checks, home=learner_home)
-    assert out.count("✓ Passed") == len(NAMES)
-    assert "Not kept" not in out
-    out = in_notebook(LATER, home=learner_home)
-    assert "torch.Size([1, 3, 2]) your_SelfAttention" in out
-    assert "library's version" not in out
-
-
 USING = """
-from torch import nn
+import attn_lib
 from attn_lib.checks import check, judge, mine
 attend = mine("attention")
 
-class SelfAttention(nn.Module):
-    def __init__(self, d_model, head_dim):
-        super().__init__()
-        for name in "qkv":
-            setattr(self, name + "_proj", nn.Linear(d_model, head_dim, bias=False))
-
+class SelfAttention(attn_lib.SelfAttention):
     def forward(self, x):
         return attend(self.q_proj(x), self.k_proj(x), self.v_proj(x))[0]
 
@@ -119,17 +110,21 @@ def test_an_answer_that_uses_another_is_kept_and_leaves_the_tasks_alone(own, lea
     """The other one is the learner's own, from an earlier notebook, or the library's."""
     using = USING
     if own:
-        checks = "from attn_lib.checks import check\ncheck('attention', attention);"
-        in_notebook(CELLS, checks, home=learner_home)
+        checks = "from attn_lib.checks import check\n"
+        checks += "\n".join(f"check({name!r}, {name})" for name in NAMES)
+        out = in_notebook(CELLS, checks, home=learner_home)
+        assert out.count("✓ Passed") == len(NAMES)
+        assert "Not kept" not in out
         using = USING.replace("attend", "attention")
-    out = in_notebook(using, home=learner_home)
+    out = in_notebook(LATER, using, home=learner_home)
     assert ("library's version" in out) != own
+    assert ("your_SelfAttention" in out) == own
     assert "✓ Passed" in out
     assert "Not kept" not in out
     assert "wrong" in out
-    assert "torch.Size([1, 3, 2]) your_SelfAttention" in in_notebook(
-        LATER, home=learner_home
-    )
+    out = in_notebook(LATER, home=learner_home)
+    assert "torch.Size([1, 3, 2]) your_SelfAttention" in out
+    assert "library's version" not in out
 
 
 def test_an_answer_that_cannot_stand_alone_passes_and_says_so(capsys):
@@ -170,13 +165,10 @@ def scores(q, k):
 
 
 def test_a_passed_task_stays_passed_after_a_later_mistake():
-    verdict = check("attention_scores", lambda q, k: q @ k.mT / q.shape[-1] ** 0.5)
-    assert "not defined at the top level" in verdict.note
+    check("attention_scores", scores)
     check("attention_scores", lambda q, k: q @ k.mT)
-    kept, _ = store.load()
-    assert kept["attention_scores"]["passed"]
-    assert kept["attention_scores"]["attempts"] == 2
-    assert kept["attention_scores"]["status"] == "wrong"
+    kept = store.load()[0]["attention_scores"]
+    assert (kept["passed"], kept["attempts"], kept["status"]) == (True, 2, "wrong")
 
 
 def test_an_answer_that_cannot_be_kept_leaves_the_kept_one():
@@ -184,21 +176,15 @@ def test_an_answer_that_cannot_be_kept_leaves_the_kept_one():
     before = store.load()[0]["attention_scores"]["source"]
     assert before
     verdict = check("attention_scores", lambda q, k: scores(q, k))
-    assert "Not kept" in verdict.note
+    assert "not defined at the top level" in verdict.note
     assert store.load()[0]["attention_scores"]["source"] == before
 
 
 FROM_ELSEWHERE = """
 import attn_lib
-from torch import nn
 
-class SelfAttention(nn.Module):
+class SelfAttention(attn_lib.SelfAttention):
     attend = staticmethod(attn_lib.einsum_attention)  # its source says nothing of this class
-
-    def __init__(self, d_model, head_dim):
-        super().__init__()
-        for name in "qkv":
-            setattr(self, f"{name}_proj", nn.Linear(d_model, head_dim, bias=False))
 
     def forward(self, x):
         return self.attend(self.q_proj(x), self.k_proj(x), self.v_proj(x))[0]
@@ -211,65 +197,34 @@ def test_a_class_whose_first_member_is_from_elsewhere_is_kept():
     assert "class SelfAttention" in store.load()[0]["SelfAttention"]["source"]
 
 
-USES_MUCH = '''
-import math
+IMPORTS = """
 import numpy as np
 import torch
 import torch.nn.functional as F
+import torch.nn as nn
 from math import sqrt as root
 from safetensors import safe_open
-SIZES = (2, 3.0)
-LOW = [-math.inf, None]
-DTYPE = torch.float32
-unused = 1; double = lambda x: 2 * x
-nothing = None
-
-def even(n):
-    return True if n == 0 else odd(n - 1)
-
-def odd(n):
-    return False if n == 0 else even(n - 1)
-
-@torch.no_grad()
-def helper(x):
-    return [double(y) for y in x if even(y)]
-
-class Base:
-    def low(self):
-        return LOW
-
-class Answer(Base):
-    """Reads all of them, and its own name."""
-    sizes = SIZES
-    def much(self):
-        def inner():
-            return root(4), DTYPE, safe_open, F.relu, np.pi, math.e, len(helper([2, 3]))
-        return inner(), Answer
-'''
-IMPORTS = {
-    "import math",
-    "import numpy as np",
-    "import torch",
-    "import torch.nn.functional as F",
-    "from math import sqrt as root",
-    "from safetensors import safe_open",
+from torch.functional import einsum
+"""
+CONSTANTS = {
+    "HALF = 0.5",
+    "SIZES = (2, 3.0)",
+    "from math import inf, nan\nLOW = [-inf, None]",
+    "import torch\nDTYPE = torch.float32",
 }
 
 
 def test_all_that_an_answer_uses_is_written_above_it_and_nothing_else():
-    text = standalone_source(load_source(USES_MUCH, "Answer"), "mine")
+    text = standalone_source(load_source(CELLS, "SelfAttention"), "mine")
     *above, own, alias = text.strip().split("\n\n")
-    definitions = set(USES_MUCH.split("\n\n")[1:-1])
-    constants = {"SIZES = (2, 3.0)", "import torch\nDTYPE = torch.float32"}
-    constants |= {"from math import inf, nan\nLOW = [-inf, None]"}
-    constants |= {"unused = 1; double = lambda x: 2 * x"}
+    _, *definitions, last = CELLS.split("\n\n")
     assert len(above) == len(set(above))
-    assert set(above) == IMPORTS | definitions | constants
-    assert own + "\n" == USES_MUCH.split("\n\n")[-1]
-    assert alias == "mine = Answer"
-    answer = load_source(text, "mine")
-    assert answer().low() == [-torch.inf, None]
-    assert answer().much()[0][-1] == 1
+    assert set(above) == {*IMPORTS.strip().splitlines(), *definitions, *CONSTANTS}
+    assert own + "\n" == last
+    assert alias == "mine = SelfAttention"
+    made = load_source(text, "mine")(4, 2)
+    assert made.sizes == (2, 3.0)
+    assert made(torch.zeros(1, 3, 4)).shape == (1, 3, 2)
 
 
 @pytest.mark.parametrize(
@@ -341,6 +296,9 @@ def test_a_damaged_file_is_set_aside_not_lost(damage, learner_home, capsys):
     assert aside.read_bytes() == damage
     check("attention_scores", scores)
     assert store.load()[0]["attention_scores"]["passed"]
+    store.path().write_text("{")
+    assert "progress.damaged-2.json" in store.load()[1]
+    assert aside.read_bytes() == damage
 
 
 def test_a_damaged_file_that_cannot_be_set_aside_is_not_said_to_be(
@@ -354,15 +312,6 @@ def test_a_damaged_file_that_cannot_be_set_aside_is_not_said_to_be(
     assert "is damaged and cannot be set aside: in use" in said
     assert "not lost" not in said
     assert store.path().read_bytes() == b"{"
-
-
-def test_two_damaged_files_are_set_aside_under_two_names(learner_home):
-    learner_home.mkdir()
-    for damage in ("{", "["):
-        store.path().write_text(damage)
-        assert "progress.damaged-" in store.load()[1]
-    aside = {path.name: path.read_text() for path in learner_home.iterdir()}
-    assert aside == {"progress.damaged-1.json": "{", "progress.damaged-2.json": "["}
 
 
 def test_a_file_that_an_editor_has_saved_with_a_mark_is_read(learner_home):
@@ -386,13 +335,6 @@ def test_what_is_kept_is_json_that_a_person_can_read(monkeypatch, tmp_path):
     data = {"version": 1, "tasks": {"attention": entry}}
     text = json.dumps(data, indent=1, ensure_ascii=False)
     assert store.path().read_text(encoding="utf-8") == text
-
-
-def test_all_of_it_is_on_the_disk_before_it_takes_the_place_of_the_old(monkeypatch):
-    sizes = []
-    monkeypatch.setattr(os, "fsync", lambda file: sizes.append(os.fstat(file).st_size))
-    store.update("attention", lambda entry: None)
-    assert sizes == [store.path().stat().st_size]
 
 
 def test_who_waits_for_another_notebook_too_long_is_told_so(learner_home, monkeypatch):
@@ -459,8 +401,6 @@ def mixes(weights, values):
 
 def test_a_kept_answer_is_judged_once_in_a_session(monkeypatch):
     """An answer may ask for another one at each call; judged again each time, that took minutes."""
-    from attn_lib.checks import commands
-
     check("mixture", mixes)
     assert store.load()[0]["mixture"]["source"]
     counting = Mock(wraps=judge)
