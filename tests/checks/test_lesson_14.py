@@ -105,14 +105,6 @@ def test_as_many_calls_as_tokens_and_one_more_are_allowed(model):
     assert caches[0].length == 7
 
 
-def test_another_error_of_a_call_stays_what_it_is():
-    with (
-        calls(lambda given, gradient: ("", "ValueError: other"), is_ours=True) as (call,),
-        pytest.raises(RuntimeError, match="ValueError: other"),
-    ):
-        Model(2, call).new_caches(1, 1)
-
-
 def test_every_run_has_a_model_that_remembers_no_other():
     serves = elsewhere(3)
     case = Case("", (Layers(2), PROMPT, 3), generated, serves=serves)
@@ -120,17 +112,6 @@ def test_every_run_has_a_model_that_remembers_no_other():
     assert first.error is second.error is None
     assert torch.equal(first.values[0], second.values[0])
     assert serves.texts == []
-
-
-def test_an_error_of_what_serves_ends_the_call():
-    def serves(given, gradient):
-        raise KeyError("nobody is there")
-
-    with (
-        calls(serves, is_ours=False) as (call,),
-        pytest.raises(RuntimeError, match="nobody is there"),
-    ):
-        Model(2, call).new_caches(1, 1)
 
 
 @pytest.mark.slow
