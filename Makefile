@@ -66,7 +66,7 @@ exercises:  ## generate the exercises from the solutions
 	$(call set_up,test)
 	$(VENV) scripts/make_exercises.py
 
-slips:  ## write the table of slips from the rows of the checks
+slips:  ## write the table of mistakes from the rows of the checks
 	$(call set_up,test)
 	$(VENV) -m scripts.make_slips
 

@@ -1,7 +1,5 @@
-"""Write the table of slips, site/slips.md and site/slips/, from the rows of the checks: `make slips`."""
+"""Write the table of mistakes, site/slips.md and site/slips/, from the rows of the checks: `make slips`."""
 
-import argparse
-import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -16,14 +14,14 @@ ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "site"
 
 INTRODUCTION = """\
-# The table of slips
+# The table of mistakes
 
 Everybody who writes attention makes the same mistakes, and most of them are one line of a right answer
-written otherwise. The checks of this course know {ids} of them, in {ways} ways of writing. These pages are
-made from the rows that the checks use. So they cannot be out of date, and each row was run: it gives
-wrong numbers, or an error, on inputs that the checks try.
+written otherwise. The checks of this course know {ids} of them, in {rows} rows: a row is one way of writing
+a mistake. These pages are made from the rows that the checks use. So they cannot be out of date, and each row was
+run: it gives wrong numbers, or an error, on inputs that the checks try.
 
-Look here when something is wrong and you do not see what. Each slip has a name, and the question that a
+Look here when something is wrong and you do not see what. Each mistake has a name, and the question that a
 check asks about it. Below stand, after a minus, what people write, and after a plus, the right line. That gives
 answers away, so do the [exercises](index.md) first.
 
@@ -37,21 +35,18 @@ answers away, so do the [exercises](index.md) first.
 
 ## In many tasks
 
-These slips are recognized in every task whose answer has such a line. `q`, `k`, `v` are (B, H, L, D) or
+These mistakes are recognized in every task whose answer has such a line. `q`, `k`, `v` are (B, H, L, D) or
 (B, L, D). `products` are q·k, and `scores` the same, divided. `allowed` is the mask, True = may attend;
 `hidden` are the scores under it; `kept` are the `weights`, with zeros in rows that may see nothing.
 """
 
 
-def main() -> int:
-    """Do what the command line asks for; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.parse_args()
+def main() -> None:
+    """Write every page."""
     for path, text in pages().items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
-    return 0
 
 
 def pages() -> dict[Path, str]:
@@ -60,7 +55,7 @@ def pages() -> dict[Path, str]:
     own = [(t.name, m) for t in tasks() if not t.repairs for m in t.mistakes]
     introduction = INTRODUCTION.format(
         ids=len({(name, m.id) for name, m in own}) + len({m.id for m in SHARED}),
-        ways=len(own) + len(SHARED),
+        rows=len(own) + len(SHARED),
         links="\n".join(
             f"- [Lesson {n:02}](slips/{n:02}.md): " + ", ".join(f"`{t.name}`" for t in of)
             for n, of in lessons.items()
@@ -69,7 +64,7 @@ def pages() -> dict[Path, str]:
     )
     found = {SITE / "slips.md": introduction + "\n" + "\n".join(shared())}
     for n, of in lessons.items():
-        parts = [f"# Slips of lesson {n:02}\n"]
+        parts = [f"# Mistakes of lesson {n:02}\n"]
         for task in of:
             parts += [f"## {task.name}\n", f"`{task.signature}`\n", *of_task(task)]
         found[SITE / "slips" / f"{n:02}.md"] = "\n".join(parts)
@@ -91,7 +86,7 @@ def of_task(task: Task) -> Iterator[str]:
     """Yield a task's own mistakes."""
     if task.repairs:
         lesson = f"{find_task(task.repairs).lesson:02}"
-        yield f"A broken answer to `{task.repairs}`, and so its slips are in [lesson {lesson}]({lesson}.md).\n"
+        yield f"A broken answer to `{task.repairs}`, and so its mistakes are in [lesson {lesson}]({lesson}.md).\n"
         return
     lines = _lines(task)
     for (id, question), rows in groupby(task.mistakes, key=lambda m: (m.id, m.question)):
@@ -114,10 +109,10 @@ def _lines(task: Task) -> dict[str, str]:
 
 def _mended(mistake: Mistake, lines: dict[str, str]) -> str:
     """Return the lines of a mistake, and those that mend it, as a diff; "" for a whole wrong answer."""
-    edits = expanded(mistake.lines, lines)
-    wrong = [f"- {name} = {filled(text, lines[name])}" for name, text in edits.items()]
-    return "\n".join([*wrong, *(f"+ {name} = {lines[name]}" for name in edits)])
+    written = expanded(mistake.lines, lines)
+    wrong = [f"- {name} = {filled(text, lines[name])}" for name, text in written.items()]
+    return "\n".join([*wrong, *(f"+ {name} = {lines[name]}" for name in written)])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,4 +1,4 @@
-"""The table of slips is what the rows of the checks make."""
+"""The table of mistakes is what the rows of the checks make."""
 
 from attn_lib.checks import tasks
 from attn_lib.checks.mistakes import known

@@ -147,7 +147,7 @@ def recognized(task: Task, failure: Failure, found: Recognized) -> Verdict:
     """Make the verdict on an answer of which a mistake was recognized, or two."""
     question = found.mistake.question
     if not found.is_sure:
-        question = f"On this input, yours looks like a common slip. {question}"
+        question = f"On this input, yours looks like a common mistake. {question}"
     elif found.second is not None or not found.is_all:
         question += " (A second thing waits behind this one.)"
     verdict = failed(task, failure, (found.mistake.id, question))
