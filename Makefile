@@ -81,7 +81,7 @@ bench:  ## measure how quick the library, the checks and the language model are
 
 bench-grading:  ## measure how quick grading is, beside nbgrader alone
 	$(call set_up,test)
-	$(ISOLATED) $(VENV) scripts/bench_grading.py
+	$(ISOLATED) $(VENV) -m scripts.bench_grading
 
 class:  ## grade a simulated class of 200, hostile learners among them, and compare every result
 	$(call set_up,test)

@@ -9,87 +9,56 @@ import csv
 import json
 import os
 import platform
-import re
-import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import torch
+from nbformat import v4
 
-ROOT = Path(__file__).resolve().parents[1]
-LESSON = "01_single_head"
-SEED = "20"
+from tests.grading import documented
+from tests.grading.documented import LESSON
+from tests.grading.test_nbgrader import answered
+
 PLAIN = """
 for name in ("exporter_class", "autograde_preprocessors"):
     del c.Autograde[name]
 """
 
 
-def learners_notebook(number: int) -> dict:
-    """Return the solution as a learner would hand it in: without hidden tests, with a word of their own."""
-    path = ROOT / "solutions" / LESSON / f"{LESSON}.ipynb"
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    for cell in notebook["cells"]:
-        text = "".join(cell["source"])
-        text = re.sub(r"\n### BEGIN HIDDEN.*?### END HIDDEN TESTS", "", text, flags=re.S)
-        text = re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", text, flags=re.M)
-        if cell["cell_type"] == "code":
-            text, cell["outputs"] = f"# learner {number}\n{text}", []
-        cell["source"] = text
-    return notebook
-
-
 def make_class(folder: Path, learners: int) -> None:
     """Write a course folder for nbgrader, with a submission of each learner."""
-    for name in ("solutions", "attn_lib"):
-        chosen = LESSON if name == "solutions" else ""
-        shutil.copytree(ROOT / name / chosen, folder / name / chosen)
-    config = (ROOT / "nbgrader_config.py").read_text(encoding="utf-8")
-    (folder / "nbgrader_config.py").write_text(config + PLAIN, encoding="utf-8")
+    documented.copy_course(folder)
+    with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as config:
+        config.write(PLAIN)
     for number in range(learners):
         place = folder / "grading" / "submitted" / f"learner{number:03}" / LESSON
         place.mkdir(parents=True)
-        notebook = json.dumps(learners_notebook(number))
-        (place / f"{LESSON}.ipynb").write_text(notebook, encoding="utf-8")
+        notebook = answered()
+        notebook["cells"].append(v4.new_code_cell(f"# learner {number}"))
+        (place / f"{LESSON}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
 
 
-def timed(folder: Path, *command: str) -> float:
+def timed(folder: Path, command: str) -> float:
     """Run a command in the folder; return its seconds."""
-    programs = Path(sys.executable).parent  # nbgrader calls alembic by its name
-    environment = os.environ | {
-        "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}",
-        "PYTHONPATH": str(folder),
-        "ATTN_HOME": str(folder / "progress"),
-        "JUPYTER_CONFIG_DIR": str(folder / "jupyter"),
-        "OMP_NUM_THREADS": "1",
-    }
     start = time.perf_counter()
-    program = [sys.executable, "-m", *command]
-    done = subprocess.run(
-        program, cwd=folder, env=environment, capture_output=True, text=True
-    )
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    documented.run_all([command], folder, {})
     return time.perf_counter() - start
 
 
 def plain(folder: Path) -> float:
     """Grade with nbgrader alone; return the seconds."""
-    timed(folder, "nbgrader", "generate_assignment", LESSON)
-    seconds = timed(folder, "nbgrader", "autograde", LESSON)
-    timed(folder, "nbgrader", "export", "--to", "plain.csv")
+    timed(folder, f"nbgrader generate_assignment {LESSON} --force")
+    seconds = timed(folder, f"nbgrader autograde {LESSON}")
+    timed(folder, "nbgrader export --to plain.csv")
     expect_full_marks(folder / "plain.csv", "score", "max_score")
     return seconds
 
 
 def ours(folder: Path, jobs: int) -> float:
     """Grade with our judge; return the seconds."""
-    command = ["attn_lib.grading", "grade", "grading/submitted", "--out", "ours"]
-    command += ["--lesson", "1", "--seed", SEED, "--jobs", str(jobs)]
-    seconds = timed(folder, *command)
+    grade = "python -m attn_lib.grading grade grading/submitted --out ours --lesson 1"
+    seconds = timed(folder, f"{grade} --seed 20 --jobs {jobs}")
     expect_full_marks(folder / "ours" / "grades.csv", "total", "max")
     return seconds
 

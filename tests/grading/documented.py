@@ -2,18 +2,16 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-COURSE = (
-    "attn_lib",
-    "exercises/01_single_head",
-    "solutions/01_single_head",
-    "nbgrader_config.py",
-)
+PROGRAMS = Path(sys.executable).parent  # nbgrader calls alembic by its name
+LESSON = "01_single_head"
+COURSE = "attn_lib", f"exercises/{LESSON}", f"solutions/{LESSON}", "nbgrader_config.py"
 
 
 def blocks(heading: str) -> list[list[str]]:
@@ -38,27 +36,37 @@ def copy_course(folder: Path) -> None:
             shutil.copy(source, place)
 
 
-def run(
-    lines: list[str], folder: Path, environment: dict[str, str]
-) -> list[subprocess.CompletedProcess]:
-    """Run commands one by one, as if typed there; `export` changes the environment, nothing is installed."""
-    done = []
-    programs = str(Path(sys.executable).parent)
-    paths = {
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+def run(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess:
+    """Run a command in a folder that has the course in it."""
+    variables = {
+        "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(folder),
         "HOME": str(folder),
         "OMP_NUM_THREADS": "1",
     }
+    return subprocess.run(
+        shlex.split(line),
+        cwd=folder,
+        env=variables | environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+
+
+def run_all(lines: list[str], folder: Path, environment: dict[str, str]) -> list[str]:
+    """Run commands as if typed; `export` changes the environment, and nothing is installed.
+
+    Returns:
+        What each wrote.
+    """
+    said = []
     for line in lines:
         if line.startswith("export "):
             name, _, value = line.removeprefix("export ").partition("=")
             environment[name] = value
         elif not line.startswith("pip install "):
-            ran = subprocess.run(
-                ["bash", "-c", line],
-                cwd=folder, env=paths | environment, capture_output=True, text=True, timeout=300,
-            )  # fmt: skip
-            assert ran.returncode == 0, ran.stdout + ran.stderr
-            done.append(ran)
-    return done
+            ran = run(line, folder, **environment)
+            said.append(ran.stdout + ran.stderr)
+            assert ran.returncode == 0, said[-1]
+    return said

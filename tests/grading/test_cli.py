@@ -17,14 +17,14 @@ from filelock import FileLock
 from attn_lib.grading import __main__ as command
 from attn_lib.grading import doctor
 from attn_lib.grading.__main__ import main
-from attn_lib.grading.arguments import SEED, parser
-from attn_lib.grading.batch import grade_class
+from attn_lib.grading.arguments import SEED
+from attn_lib.grading.grade import Report, grade_submission
 from attn_lib.grading.release import CannotRelease, release
 from attn_lib.grading.sandbox import NoSandbox, keeps_fork_server
 from attn_lib.grading.workers import Done
 from tests.grading import documented
 from tests.grading.fakes import full_marks
-from tests.grading.test_batch import EXERCISE, SOLUTION, class_of, notebook
+from tests.grading.test_batch import EXERCISE, SOLUTION, class_of, notebook, told
 from tests.grading.test_roster import CANVAS, MOODLE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,62 +62,63 @@ def lines_of(out):
 
 @pytest.mark.parametrize("arguments", [[], ["grade"], ["release"], ["doctor"]], ids=str)
 def test_help_explains_itself(arguments, capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit, match="0"):
         main([*arguments, "--help"])
-    assert ended.value.code == 0
     said = capsys.readouterr().out
     assert "python -m attn_lib.grading" in said
     assert arguments or "\n3 done, but something failed" in said
 
 
-def test_an_option_that_is_not_given_changes_nothing():
-    asked = vars(parser().parse_args(["grade", "class", "--out", "out"]))
-    assert asked == {
-        "command": "grade", "folder": Path("class"), "out": Path("out"), "lesson": None, "roster": None,
-        "deadline": None, "late_penalty": 0.0, "strict": False, "seed": None, "jobs": 0, "dask": "",
-        "unsafe": False,
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "strict", "where"),
+    [
+        ("", False, {"processes": 3}),
+        ("--strict --jobs 2", True, {"processes": 2}),
+        ("--jobs 9 --unsafe", False, {"processes": 4}),
+        ("--strict --unsafe --dask tcp://x:1", True, {"address": "tcp://x:1"}),
+    ],
+)
+def test_what_is_asked_for_reaches_the_workers(tmp_path, monkeypatch, asked, strict, where):
+    given = []
 
+    def outcomes(todo, read, **options):
+        given.append(options | {"strict": options.pop("grade") != grade_submission})
+        return (Done(job, full_marks(read(job), job.lesson, seed=7)) for job in todo)
 
-def test_what_is_asked_for_reaches_what_grades(tmp_path, monkeypatch):
-    given = {}
-
-    def grade_class(folder, out, **options):
-        given.update(options, folder=folder, out=out)
-        return []
-
-    monkeypatch.setattr(command, "grade_class", grade_class)
-    monkeypatch.setattr(command, "_refused", lambda options: "")
-    (tmp_path / "roster.csv").write_text("id,name\n1,Ada\n")
-    line = f"--lesson 1 --roster {tmp_path}/roster.csv --strict --jobs 5 --dask tcp://x:1 --unsafe --seed 7"
-    assert main(["grade", str(tmp_path), "--out", f"{tmp_path}/out", *line.split()]) == 1
-    assert given.pop("roster").people[0].name == "Ada"
-    assert given == {
-        "folder": tmp_path, "out": tmp_path / "out", "seed": 7, "lesson": 1, "jobs": 5,
-        "dask": "tcp://x:1", "unsafe": True, "strict": True,
-    }  # fmt: skip
+    for name in ("on_this_machine", "on_cluster"):
+        monkeypatch.setattr(f"attn_lib.grading.batch.{name}", outcomes)
+    monkeypatch.setattr("attn_lib.grading.batch.cores", lambda: 3)
+    monkeypatch.setattr(command, "check_sandbox", lambda: None)
+    monkeypatch.setitem(sys.modules, "distributed", None if "dask" not in asked else sys)
+    folder, out = told(tmp_path / "class", 4), tmp_path / "out"
+    line = ["grade", str(folder), "--out", str(out), "--seed", "7"]
+    assert main([*line, *asked.split()]) == 0
+    assert main([*line, *asked.split()]) == 0  # all is kept
+    where |= {"folder": out / ".work"} if "processes" in where else {}
+    assert given == [where | {"seed": 7, "unsafe": "unsafe" in asked, "strict": strict}]
+    assert main([*line, *([] if strict else ["--strict"])]) == 0
+    assert len(given) == 2  # with and without --strict are kept apart
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["grade", "x"], "--out"),
-        (["grade", "x", "--out", "y", "--lesson", "99"], "no such lesson"),
-        (["grade", "x", "--out", "y", "--lesson", "x"], "no such lesson"),
-        (["grade", "x", "--out", "y", "--seed", "-1"], "whole number"),
-        (["grade", "x", "--out", "y", "--seed", str(2**63)], "whole number"),
-        (["grade", "x", "--out", "y", "--late-penalty", "101"], "from 0 to 100"),
-        (["grade", "x", "--out", "y", "--late-penalty", "x"], "from 0 to 100"),
-        (["grade", "x", "--out", "y", "--deadline", "soon"], "write a time"),
-        (["grade", "x", "--out", "y", "--jobs", "x"], "from 1 on"),
-        (["grade", "x", "--out", "y", "--jobs", "0"], "from 1 on"),
-        ([], "COMMAND"),
+        ("", "COMMAND"),
+        ("grade x", "--out"),
+        ("grade x --out y --lesson 99", "no such lesson"),
+        ("grade x --out y --lesson x", "no such lesson"),
+        ("grade x --out y --seed -1", "whole number"),
+        (f"grade x --out y --seed {2**63}", "whole number"),
+        ("grade x --out y --late-penalty 101", "from 0 to 100"),
+        ("grade x --out y --late-penalty x", "from 0 to 100"),
+        ("grade x --out y --deadline soon", "write a time"),
+        ("grade x --out y --jobs x", "from 1 on"),
+        ("grade x --out y --jobs 0", "from 1 on"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, said, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments.split())
     assert said in capsys.readouterr().err
 
 
@@ -167,16 +168,6 @@ def test_the_seed_is_drawn_once_and_kept(grade, tmp_path, capsys, monkeypatch):
     assert (tmp_path / "out").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.usefixtures("graded_without_running")
-def test_results_inside_of_the_class_are_no_submission(tmp_path):
-    folder = class_of(tmp_path, ONE)
-    for out in ("results", "results/../results"):
-        assert main(["grade", str(folder), "--out", f"{folder}/{out}"]) == 0
-    assert (
-        len((folder / "results/grades.csv").read_text(encoding="utf-8").splitlines()) == 2
-    )
-
-
 def test_a_run_that_has_to_wait_leaves_the_seed_of_the_other_alone(grade, tmp_path, capsys):
     assert grade("--seed", "11") == 0
     with FileLock(tmp_path / "out/.lock"):
@@ -188,24 +179,13 @@ def test_a_run_that_has_to_wait_leaves_the_seed_of_the_other_alone(grade, tmp_pa
 @pytest.mark.usefixtures("graded_without_running")
 def test_the_results_do_not_go_among_the_submissions(tmp_path, capsys):
     folder = class_of(tmp_path, ONE)
-    assert main(["grade", str(folder), "--out", f"{folder}/ada/.."]) == 1
-    assert "choose another" in capsys.readouterr().err
-    assert main(["grade", f"{folder}/ada/..", "--out", str(folder)]) == 1
+    for submitted, out in ((folder, f"{folder}/ada/.."), (f"{folder}/ada/..", folder)):
+        assert main(["grade", str(submitted), "--out", str(out)]) == 1
+        assert "choose another" in capsys.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["ada"]
-
-
-@pytest.mark.usefixtures("graded_without_running")
-def test_loose_files_that_are_no_notebooks_are_named(tmp_path, capsys):
-    folder = class_of(tmp_path / "class", {"bob.zip": b"PK"})
-    arguments = ["grade", str(folder), "--out", str(tmp_path / "out")]
-    assert main(arguments) == 1
-    assert "bob.zip" in capsys.readouterr().err
-    class_of(folder, ONE)
-    assert main(arguments) == 0
-    said, errors = capsys.readouterr()
-    assert "WARNING" not in errors
-    assert "! Passed over, being neither notebooks nor folders: bob.zip." in said
-    assert "Notebooks: 1, learners: 1" in said
+    for out in ("results", "results/../results"):
+        assert main(["grade", str(folder), "--out", f"{folder}/{out}"]) == 0
+    assert len(lines_of(folder / "results")) == 1
 
 
 @pytest.mark.usefixtures("graded_without_running")
@@ -247,31 +227,21 @@ def test_what_does_not_fit_together_is_refused(grade, tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("graded_without_running")
-def test_strict_reaches_the_judge(tmp_path, monkeypatch):
-    given = []
-
-    def graded(data, lesson, *, seed, unsafe=False, strict=False):
-        given.append(strict)
-        return full_marks(data, lesson, seed=seed)
-
-    def here(jobs, read, *, grade, **options):
-        return (Done(job, grade(read(job), job.lesson, seed=1)) for job in jobs)
-
-    monkeypatch.setattr("attn_lib.grading.batch.on_this_machine", here)
-    folder = class_of(tmp_path / "class", ONE)
-    for strict in (True, False, True):
-        grade_class(folder, tmp_path / "out", seed=1, strict=strict, grade=graded)
-    assert given == [True, False]  # and the two are kept apart
-
-
-@pytest.mark.usefixtures("graded_without_running")
-def test_nothing_to_grade_is_an_error(tmp_path, capsys):
-    (tmp_path / "empty").mkdir()
-    assert main(["grade", str(tmp_path / "none"), "--out", str(tmp_path / "out")]) == 1
-    assert main(["grade", str(tmp_path / "empty"), "--out", str(tmp_path / "out")]) == 1
+def test_nothing_to_grade_is_an_error_and_what_is_passed_over_is_named(tmp_path, capsys):
+    folder = tmp_path / "class"
+    arguments = ["grade", str(folder), "--out", str(tmp_path / "out")]
+    assert main(arguments) == 1
+    assert "There is no folder" in capsys.readouterr().err
+    class_of(folder, {"bob.zip": b"PK"})
+    assert main(arguments) == 1
     said = capsys.readouterr().err
-    assert "There is no folder" in said
     assert "Nothing was handed in" in said
+    assert "bob.zip" in said
+    class_of(folder, ONE)
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    assert "! Passed over, being neither notebooks nor folders: bob.zip." in said
+    assert "Notebooks: 1, learners: 1" in said
 
 
 def test_what_fails_here_has_an_exit_status_of_its_own(grade, monkeypatch, capsys):
@@ -310,9 +280,9 @@ def test_the_command_itself_grades_a_class(tmp_path):
     documented.copy_course(tmp_path)
     class_of(tmp_path / "grading/submitted", files)
     [line] = [x for b in documented.blocks("Without nbgrader") for x in b if " grade " in x]
-    [run] = documented.run([line], tmp_path, {})
-    assert "100%" in run.stderr
-    assert "cut, lesson 1: It is not valid JSON" in run.stdout
+    [said] = documented.run_all([line], tmp_path, {})
+    assert "100%" in said
+    assert "cut, lesson 1: It is not valid JSON" in said
     out = tmp_path / "grading/results"
     assert [(line["learner"], line["total"]) for line in lines_of(out)] == [
         ("'=x", "0"), ("ada", "10"), ("bob", "0"), ("cut", "0"),
@@ -335,20 +305,14 @@ def test_a_release_holds_what_a_learner_needs_and_no_answers(tmp_path, capsys):
     ]
     assert f"{path}: " in about
     with zipfile.ZipFile(path) as archive:
-        names = {
-            name.removeprefix("attention-from-scratch/") for name in archive.namelist()
-        }
+        names = [n.removeprefix("attention-from-scratch/") for n in archive.namelist()]
         archive.extractall(tmp_path / "there")
-    notebooks = {name for name in names if name.endswith(".ipynb")}
-    assert notebooks == {
-        "notebooks/00_start_here.ipynb",
-        "notebooks/01_single_head.ipynb",
-        "exercises/01_single_head/01_single_head.ipynb",
-    }
-    assert {"README.md", "Makefile", "requirements.txt", "scripts/set_up.py"} <= names
+    assert [name for name in names if name.endswith(".ipynb")] == listed
+    assert {"README.md", "Makefile", "requirements.txt", "scripts/set_up.py"} <= {*names}
     for part in ("solutions", "tests", ".git", "attn_lib/grading", "nbgrader_config"):
-        assert not [name for name in names if name.startswith(part)]
-    assert not [name for name in names if "__pycache__" in name]
+        assert not [
+            name for name in names if name.startswith(part) or "__pycache__" in name
+        ]
     code = "from attn_lib.checks import check; import attn_lib.plotting; check('attention')"
     ran = subprocess.run(
         [sys.executable, "-c", code],
@@ -366,10 +330,10 @@ def test_the_same_course_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         entries = archive.infolist()
-    assert {(e.date_time, e.create_system, e.external_attr, e.compress_type) for e in entries} == {
-        ((1980, 1, 1, 0, 0, 0), 3, 0o100644 << 16, zipfile.ZIP_DEFLATED)
-    }  # fmt: skip
-    made = {e.filename for e in entries if "/exercises/" in e.filename}
+    for entry in entries:  # of no time, and of no system
+        assert entry.date_time == (1980, 1, 1, 0, 0, 0)
+        assert (entry.create_system, entry.external_attr) == (3, 0o100644 << 16)
+    made = [e for e in entries if "/exercises/" in e.filename]
     assert len(made) == len(list(ROOT.glob("exercises/[0-9]*/[0-9][0-9]_*[a-z].ipynb")))
 
 
@@ -386,18 +350,15 @@ def test_an_exercise_with_an_answer_in_it_is_not_handed_out(tmp_path):
     skip = shutil.ignore_patterns("__pycache__", "*.bak-*")
     for name in ("exercises", "notebooks"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=skip)
-    exercise = tmp_path / "exercises/01_single_head/01_single_head.ipynb"
-    content = json.loads(SOLUTION)
-    exercise.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(CannotRelease, match="holds an answer"):
-        release(tmp_path / "a.zip", root=tmp_path)
-    answered = EXERCISE.decode().replace('  raise NotImplementedError"', '  return x"', 1)
-    exercise.write_text(answered, encoding="utf-8")
-    with pytest.raises(CannotRelease, match="in the cell stable_softmax"):
-        release(tmp_path / "a.zip", root=tmp_path)
-    exercise.write_bytes(EXERCISE)
-    with pytest.raises(CannotRelease, match="Makefile is missing"):
-        release(tmp_path / "a.zip", root=tmp_path)
+    answered = EXERCISE.replace(b'  raise NotImplementedError"', b'  return x"', 1)
+    for exercise, why in (
+        (SOLUTION, "holds an answer"),
+        (answered, "in the cell stable_softmax"),
+        (EXERCISE, "Makefile is missing"),
+    ):
+        (tmp_path / "exercises/01_single_head/01_single_head.ipynb").write_bytes(exercise)
+        with pytest.raises(CannotRelease, match=why):
+            release(tmp_path / "a.zip", root=tmp_path)
     with pytest.raises(CannotRelease, match="no notebooks"):
         release(tmp_path / "a.zip", root=tmp_path / "notebooks")
 
@@ -417,54 +378,50 @@ def test_the_doctor_finds_nothing_wrong(capsys):
     assert "Grading works here." in said
 
 
-@pytest.mark.parametrize(
-    ("version", "fits"),
-    [((3, 10, 9), False), ((3, 11, 0), True), ((3, 13, 9), True), ((3, 14, 0), False), ((2, 12), False)],
-)  # fmt: skip
-def test_the_doctor_knows_which_python_fits(version, fits, monkeypatch):
-    monkeypatch.setattr(sys, "version_info", version)
-    fine, text = next(doctor.examine())
-    assert (fine, text.endswith("is needed")) == (fits, not fits)
-
-
-@pytest.mark.parametrize(
-    ("pins", "said"),
-    [
+def test_the_doctor_knows_which_python_and_torch_fit(monkeypatch):
+    for version, fits in (((3, 10, 9), False), ((3, 11, 0), True), ((3, 14, 0), False)):
+        monkeypatch.setattr(sys, "version_info", version)
+        fine, text = next(doctor.examine())
+        assert (fine, text.endswith("is needed")) == (fits, not fits)
+    monkeypatch.setattr("torch.__version__", "2.0.1+cpu")
+    for pins, said in (
         (["numpy", "torch==2.0.1"], (True, "torch 2.0.1")),
         (["torch==2.0.2"], (False, "torch 2.0.1: the course needs 2.0.2")),
         (None, (True, "torch 2.0.1")),
-    ],
-)
-def test_the_doctor_knows_which_torch_fits(pins, said, monkeypatch):
-    monkeypatch.setattr("torch.__version__", "2.0.1+cpu")
-    monkeypatch.setattr("importlib.metadata.requires", lambda name: pins)
-    assert doctor._torch() == said
+    ):
+        monkeypatch.setattr("importlib.metadata.requires", lambda name, pins=pins: pins)
+        assert doctor._torch() == said
 
 
 @pytest.mark.parametrize(
-    ("kind", "points", "problem", "fine", "said"),
+    ("solved", "untouched", "problem", "said"),
     [
-        ("solutions", 10, "", True, "gets 10 of 10 points"),
-        ("solutions", 8, "", False, "gets 8 of 10 points, not 10. stable_softmax: why"),
-        ("solutions", 10, "a flaw", False, "not 10. a flaw"),
-        ("exercises", 0, "", True, "gets 0 of 10 points"),
+        (10, 0, "", "gets 0 of 10 points"),
+        (8, 0, "", "the solution gets 8 of 10 points, not 10. stable_softmax: why"),
+        (10, 0, "a flaw", "the solution gets 10 of 10 points, not 10. a flaw"),
+        (10, 10, "", "the untouched exercise gets 10 of 10 points, not 0"),
     ],
 )
 def test_the_doctor_says_what_our_own_notebooks_got(
-    kind, points, problem, fine, said, monkeypatch
+    solved, untouched, problem, said, monkeypatch, capsys
 ):
     def graded(data, lesson, *, seed, unsafe):
-        assert unsafe
-        report = full_marks(data, lesson, seed=seed)
-        softmax, *others = report.tasks
-        lost = {0: [replace(t, points=0) for t in others], 8: others, 10: others}[points]
-        softmax = replace(softmax, points=2 * (points == 10), message="why")
-        return replace(report, tasks=(*lost, softmax), problem=problem)
+        left = solved if data == SOLUTION else untouched
+        tasks = []
+        for task in reversed(full_marks(data, lesson, seed=seed).tasks):
+            tasks.insert(0, replace(task, points=min(left, task.points), message="why"))
+            left -= tasks[0].points
+        return Report(lesson, seed, problem, tuple(tasks))
 
     monkeypatch.setattr(doctor, "grade_submission", graded)
-    found = doctor._graded(kind, 1, True)
-    assert found[0] is fine
-    assert found[1].endswith(said)
+    fine = (solved, untouched, problem) == (10, 0, "")
+    assert main(["doctor", "--lesson", "1", "--unsafe"]) == 1 - fine
+    found = capsys.readouterr()
+    assert f"{'✓' if fine else '✗'} lesson 01: " in found.out
+    assert said in found.out
+    assert "✓ bubblewrap is not asked for (--unsafe)" in found.out
+    assert "submission" not in found.out  # how they start in it is not said
+    assert found.err.startswith("WARNING")
 
 
 def test_the_doctor_says_what_is_missing(monkeypatch, capsys):
@@ -474,16 +431,3 @@ def test_the_doctor_says_what_is_missing(monkeypatch, capsys):
     assert "✗ Grading runs what learners hand in, and needs bubblewrap" in said
     assert "✗ the solutions were not graded, for want of a sandbox" in said
     assert said.endswith("Grading does not work here yet: see ✗.\n")
-
-
-def test_the_doctor_finds_an_exercise_with_answers_in_it(monkeypatch, capsys):
-    def all_right(data, lesson, *, seed, unsafe):
-        return full_marks(data, lesson, seed=seed)
-
-    monkeypatch.setattr("attn_lib.grading.doctor.grade_submission", all_right)
-    assert main(["doctor", "--lesson", "1", "--unsafe"]) == 1
-    said = capsys.readouterr()
-    assert "✗ lesson 01: the untouched exercise gets 10 of 10 points, not 0" in said.out
-    assert "✓ bubblewrap is not asked for (--unsafe)" in said.out
-    assert "submission" not in said.out  # how they start in it is not said
-    assert said.err.startswith("WARNING")
