@@ -20,7 +20,6 @@ from attn_lib.plotting.figure import (
     Point,
     Scale,
     Text,
-    always,
     expect,
 )
 from attn_lib.plotting.picture import Picture
@@ -35,15 +34,18 @@ def sketch(
     size: tuple[float, float],
     alt: str,
     start: Point = (0, 0),
-    **more,
+    *,
+    down: bool = False,
+    raster: int = 0,
 ) -> Picture:
     """Return a picture without axes; the marks' places are inches from a corner `start`."""
     x = Scale(low=start[0], high=start[0] + size[0])
-    y = Scale(low=start[1], high=start[1] + size[1])
-    if more.pop("down", False):
-        y = Scale(low=y.high, high=y.low)
+    low, high = start[1], start[1] + size[1]
+    y = Scale(low=high, high=low) if down else Scale(low=low, high=high)
     panel = Panel(marks, x=x, y=y, on=False)
-    return Figure([panel], size, alt, closing="", box=(0, 0, *size), **more).picture()
+    return Figure(
+        [panel], size, alt, closing="", box=(0, 0, *size), raster=raster
+    ).picture()
 
 
 # --- The parts of attention, with shapes ----------------------------------------------------------
@@ -62,10 +64,14 @@ def data_flow(*, batch: int, length: int, num_heads: int, head_dim: int) -> Pict
         head_dim: D; the width E is H * D.
     """
     width = num_heads * head_dim
-    sizes = dict(
-        zip("BLSHDE", (batch, length, length, num_heads, head_dim, width), strict=True)
-    )
-    expect(min(sizes.values()) >= 1, "sizes of at least 1", sizes)
+    sizes = {
+        "B": batch,
+        "L": length,
+        "S": length,
+        "H": num_heads,
+        "D": head_dim,
+        "E": width,
+    }
     columns = dict(zip("qkv", (1.0, 2.9, 4.8), strict=True))
     height, step = 0.44, 1.04  # of a box; from one row of boxes to the next
     fills = {"given": "#eeeeee", "learned": PALE[0], "moved": PALE[2], "computed": PALE[1]}
@@ -97,28 +103,20 @@ def data_flow(*, batch: int, length: int, num_heads: int, head_dim: int) -> Pict
     ]
     marks: list[Mark] = []
     for x, row, words, kind, wide in boxes:
-        look, bold = (
-            {"fc": fills[kind], "ec": INK},
-            {"weight": "bold"} if kind == "learned" else {},
-        )
+        look = {"fc": fills[kind], "ec": INK}
+        bold = {"weight": "bold" if kind == "learned" else "normal"}
         marks.append(Box(x, row * step, wide, height, words, look, bold))
     said = []
     for name, x, start, end, shape in arrows:
         names = f"({', '.join(shape.split())})"
         numbers = f"({', '.join(str(sizes[letter]) for letter in shape.split())})"
         said.append(f"{name} gives {names} = {numbers}")
-        at, beside = (start + 0.5) * step, {"ha": "left", "fontsize": 9.5}
         ends = (x, start * step + height / 2), (x, end * step - height / 2)
-        marks += [
-            Arrow(ends, {"color": INK, "lw": 1.2}),
-            Text(x + 0.09, at - 0.02, names, look=beside | {"va": "bottom"}),
-            Text(
-                x + 0.09,
-                at + 0.02,
-                numbers,
-                look=beside | {"va": "top", "color": COLORS[0]},
-            ),
-        ]
+        marks.append(Arrow(ends, {"color": INK, "lw": 1.2}))
+        at, above = (start + 0.5) * step, {"ha": "left", "fontsize": 9.5, "va": "bottom"}
+        below = above | {"va": "top", "color": COLORS[0]}
+        marks.append(Text(x + 0.09, at - 0.02, names, look=above))
+        marks.append(Text(x + 0.09, at + 0.02, numbers, look=below))
     alt = f"Data flow from top to bottom. {'; '.join(said)}."
     return sketch(marks, (6.0, 8 * step + 0.6), alt, (0, -0.28), down=True)
 
@@ -161,30 +159,16 @@ def head_links(
         for y, places in ((1, above), (0, below)):
             marks += [Text(x, y, str(n), look=look) for n, x in enumerate(places)]
         if number % columns == 0:
-            left = {"ha": "right", "fontsize": 8}
-            marks += [
-                Text(-0.3, y, f"{name}\nheads", look=left)
-                for y, name in ((1, "query"), (0, "K/V"))
-            ]
+            for y, name in ((1, "query\nheads"), (0, "K/V\nheads")):
+                marks.append(Text(-0.3, y, name, look={"ha": "right", "fontsize": 8}))
+        scales = Scale(low=-0.1, high=width + 0.1), Scale(low=-0.35, high=1.35)
         said = f"{', '.join(map(str, links))} of {count}"
-        return Panel(
-            marks,
-            title,
-            Scale(low=-0.1, high=width + 0.1),
-            Scale(low=-0.35, high=1.35),
-            on=False,
-            title_look={"fontsize": 10},
-            says=always(said),
-        )
+        small = {"fontsize": 10}
+        return Panel(marks, title, *scales, on=False, title_look=small, says=said)
 
-    panels = [
-        panel(number, title, links, count)
-        for number, ((title, links), count) in enumerate(
-            zip(reads.items(), counts, strict=True)
-        )
-    ]
+    each = zip(range(len(reads)), reads, reads.values(), counts, strict=True)
     return Figure(
-        panels,
+        [panel(*one) for one in each],
         (0.5 + 1.95 * columns, 1.2 * -(-len(reads) // columns)),
         "The K/V head that each query head reads. ",
         "; ",
@@ -231,15 +215,10 @@ def latent_cache(num_heads: int, num_kv_heads: int) -> Picture:
             ],
         ),
     }
+    start, up = box(0.3, 0.5, "x", plain), Scale(low=-0.12, high=1.0)
     return Figure(
         [
-            Panel(
-                [box(0.3, 0.5, "x", plain), *marks],
-                title,
-                Scale(low=0, high=width),
-                Scale(low=-0.12, high=1.0),
-                on=False,
-            )
+            Panel([start, *marks], title, Scale(low=0, high=width), up, on=False)
             for title, (width, marks) in panels.items()
         ],
         (5.4, 2.2),
@@ -263,9 +242,8 @@ def shaded_words(
         title: above all texts.
     """
     expect(bool(texts), "at least one text", "none")
-    shades = LinearSegmentedColormap.from_list(
-        "shades", ["white", "#f0a15e"]
-    )  # black is readable
+    # Black can be read on all of these.
+    shades = LinearSegmentedColormap.from_list("shades", ["white", "#f0a15e"])
     high, wide, letter = 0.27, 6.2, 0.083  # inches: a line, the page, a letter on average
     marks: list[Mark] = []
     line, said = 0.0, []
@@ -328,8 +306,7 @@ def outlines() -> Picture:
         "Both: an encoder reads the question; each block of the decoder has cross-attention between its "
         "self-attention and its feed-forward, which reads what comes out of the encoder.",
         (0, -0.3),
-        colors=160,
-        vector=False,  # half the size
+        raster=160,
     )
 
 
@@ -356,8 +333,7 @@ def encoder_decoder(read: str, written: str, following: str) -> Picture:
         "cross-attention come from below, in the decoder, its keys and values from the encoder's end. "
         f"What comes out is the next word, {following!r}.",
         (0, -0.3),
-        colors=160,
-        vector=False,
+        raster=160,
     )
 
 
@@ -425,12 +401,8 @@ def _past(x: float, y: float) -> list[Mark]:
 def _across(left: float, right: float, top: float, cross: float, words: str) -> list[Mark]:
     """Return the way from the encoder's end to the cross-attention of every block."""
     middle = (left + right) / 2 + 0.02
-    way = [
-        (left + WIDE / 2, top),
-        (middle, top),
-        (middle, cross),
-        (right - WIDE / 2, cross),
-    ]
+    start, end = (left + WIDE / 2, top), (right - WIDE / 2, cross)
+    way = [start, (middle, top), (middle, cross), end]
     look = {**SMALL, "va": "baseline", "color": GREEN}
     return [
         Arrow(way, {"color": COLORS[2], "lw": 2}),
@@ -492,9 +464,9 @@ def you_are_here(lesson: str) -> Picture:
     kinds = {part: kind(about) for part, (*_, about) in PARTS.items()}
     boxes: list[Mark] = []
     for part, (x, y, width, _) in PARTS.items():
-        words: dict[str, Any] = {"fontsize": 8.5}
-        words |= {"weight": "bold"} if kinds[part] == "this lesson" else {}
-        boxes.append(Box(x, y, width, HIGH, part.strip(), LOOKS[kinds[part]], words))
+        weight = "bold" if kinds[part] == "this lesson" else "normal"
+        words = (part.strip(), LOOKS[kinds[part]], {"fontsize": 8.5, "weight": weight})
+        boxes.append(Box(x, y, width, HIGH, *words))
 
     def listed(kind: str) -> str:
         parts = dict.fromkeys(part.strip() for part in PARTS if kinds[part] == kind)
@@ -505,8 +477,7 @@ def you_are_here(lesson: str) -> Picture:
         (8.3, 3.5),
         f"A map of a language model. The parts of lesson {lesson}: {listed('this lesson')}. "
         f"Built before: {listed('built before')}. To come: {listed('to come')}.",
-        colors=32,  # with fewer, the pale blue of a small box is lost
-        vector=False,  # half the size
+        raster=32,  # with fewer, the pale blue of a small box is lost
     )
 
 

@@ -7,6 +7,7 @@ ValueError says what was expected and what was given.
 import math
 from collections.abc import Mapping, Sequence
 
+from attn_lib.plotting.bar_charts import rows_scale
 from attn_lib.plotting.figure import (
     Figure,
     Line,
@@ -16,7 +17,6 @@ from attn_lib.plotting.figure import (
     Scale,
     Shade,
     Text,
-    always,
     expect,
     expect_few,
 )
@@ -24,12 +24,6 @@ from attn_lib.plotting.picture import Picture
 from attn_lib.plotting.style import COLORS, INK, styled
 
 Pairs = Sequence[tuple[float, float]]
-
-
-def rows_scale(names: Sequence[str], low: float = 0.5, high: float = 0.5) -> Scale:
-    """Return a vertical scale with one name for each row, the first on top."""
-    places = range(len(names))
-    return Scale(low=len(names) - low, high=-high, ticks=places, names=names, bare=True)
 
 
 def agreement(
@@ -67,15 +61,9 @@ def agreement(
     ]
     said = "; ".join(f"{names[i]} {x[i]:.1f} and {y[i]:.1f}" for i in places)
     above = [sum(value > 0 for value in values) for values in (x, y)]
+    across, up = Scale(xlabel, low, high), Scale(ylabel, low, high)
     return Figure(
-        [
-            Panel(
-                marks,
-                x=Scale(xlabel, low, high),
-                y=Scale(ylabel, low, high),
-                aspect="equal",
-            )
-        ],
+        [Panel(marks, x=across, y=up, aspect="equal")],
         (4.6, 4.2),
         f"{len(x)} dots: {ylabel} over {xlabel}. Above zero: {above[1]} and {above[0]}."
         + (f" {said}." if said else ""),
@@ -94,21 +82,13 @@ def outcomes(
     """
     expect_few(points, "settings")
     guess = {"ha": "left", "va": "baseline", "fontsize": 8, "color": INK}
-
-    def says(line: Line) -> str:
-        return ", ".join(f"({x:.2g}, {y:.2g})" for x, y in zip(line.x, line.y, strict=True))
-
-    marks: list[Mark] = [
-        *(
-            Line(
-                [x for x, _ in runs],
-                [y for _, y in runs],
-                name,
-                styled(n, marked=True, ls="", ms=6, alpha=0.8),
-                says,
-            )
-            for n, (name, runs) in enumerate(points.items())
-        ),
+    marks: list[Mark] = []
+    for n, (name, runs) in enumerate(points.items()):
+        look = styled(n, marked=True, ls="", ms=6, alpha=0.8)
+        said = ", ".join(f"({x:.2g}, {y:.2g})" for x, y in runs)
+        x, y = zip(*runs, strict=True)
+        marks.append(Line(x, y, name, look, says=f"{name} {said}"))
+    marks += [
         Rule(chance),
         Text(0, chance, "a guess", (4, 3), ("axes fraction", "data"), guess),
     ]
@@ -120,7 +100,6 @@ def outcomes(
         closing=f". A guess: {chance:.2f}.",
         legend="outside lower center",
         legend_columns=2,
-        colors=32,
     ).picture()
 
 
@@ -133,31 +112,17 @@ def time_over_bytes(points: Mapping[str, Pairs], *, gigabytes_per_second: float)
         gigabytes_per_second: the speed of the memory, in 10^9 bytes.
     """
     expect_few(points, "settings")
-    numbers = [n for pairs in points.values() for pair in pairs for n in pair]
-    good = min(*numbers, gigabytes_per_second) > 0
-    expect(good, "positive numbers", f"{numbers} and {gigabytes_per_second} GB/s")
     sizes = [size for pairs in points.values() for size, _ in pairs]
     ends = [min(sizes) / 1.3, max(sizes) * 1.3]
     floor = [megabytes / gigabytes_per_second for megabytes in ends]
     least = f"eading alone, at {gigabytes_per_second:.1f} GB/s"
-
-    def says(line: Line) -> str:
-        pairs = zip(line.x, line.y, strict=True)
-        return ", ".join(f"{size:.3g} MB in {time:.2g} ms" for size, time in pairs)
-
-    marks: list[Mark] = [
-        *(
-            Line(
-                [size for size, _ in pairs],
-                [time for _, time in pairs],
-                name,
-                styled(n, marked=True, ms=5, lw=1),
-                says,
-            )
-            for n, (name, pairs) in enumerate(points.items())
-        ),
-        Line(ends, floor, f"r{least}", {"color": INK, "ls": "--"}),
-    ]
+    marks = []
+    for n, (name, pairs) in enumerate(points.items()):
+        said = ", ".join(f"{size:.3g} MB in {time:.2g} ms" for size, time in pairs)
+        look = styled(n, marked=True, ms=5, lw=1)
+        x, y = zip(*pairs, strict=True)
+        marks.append(Line(x, y, name, look, says=f"{name} {said}"))
+    marks.append(Line(ends, floor, f"r{least}", {"color": INK, "ls": "--"}))
     left, right = ends
     across = Scale("read for one token (MB)", left, right, log=10, marks="1 2 5")
     up = Scale("time for one token (ms)", log=10, marks="1 2 5")
@@ -166,8 +131,7 @@ def time_over_bytes(points: Mapping[str, Pairs], *, gigabytes_per_second: float)
         (5.4, 3.4),
         "Times for one token over the megabytes that it reads. ",
         closing=f". R{least}: {floor[0]:.2g} to {floor[1]:.2g} ms.",
-        colors=32,
-        vector=False,
+        raster=32,
     ).picture()
 
 
@@ -186,8 +150,6 @@ def strips(
         limits: the ends of the axis.
         lines: the names of the thresholds, and where they are.
     """
-    good = bool(panels) and all(panels.values())
-    expect(good, "panels with at least one row", panels)
     low, high = limits
     beside, end = 8 * high, 30 * high
     powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1, 2)
@@ -198,7 +160,7 @@ def strips(
         ys = [row + 0.5 * (i / len(xs) - 0.5) for i in range(len(xs))]
         said = f"{name}, {len(values)} from {min(values):.0e} to {max(values):.0e}"
         look = styled(row, marked=True, ls="", ms=3.5, alpha=0.7, clip_on=False)
-        return Line(xs, ys, look=look, says=lambda _: said)
+        return Line(xs, ys, look=look, says=said)
 
     def panel(title: str, rows: Mapping[str, Sequence[float]]) -> Panel:
         first, last = title == next(iter(panels)), title == list(panels)[-1]
@@ -225,7 +187,6 @@ def strips(
         closing=f". Lines: {marks}.",
         columns=1,
         shared="x",
-        colors=32,
     ).picture()
 
 
@@ -256,7 +217,7 @@ def trials(
         beside = {"ha": "left", "fontsize": 9}
         marks += [
             Line([min(values), max(values)], [row, row], look=styled(0, lw=2)),
-            Line(values, [row] * len(values), look=dots, says=always(said)),
+            Line(values, [row] * len(values), look=dots, says=said),
             Line([mean, mean], [row - 0.22, row + 0.22], look=styled(1, lw=2.5)),
             Text(max(values), row, f"{mean:.{decimals}f}", (9, 0), look=beside),
         ]
@@ -294,8 +255,6 @@ def levels(
         bits: of a rounded number; the largest is 2^(bits - 1) - 1.
         limit: where the picture ends on both sides; numbers beyond it are left out.
     """
-    good = bool(rows) and all(len(values) and scale > 0 for values, scale in rows.values())
-    expect(good, "rows with numbers and a positive scale each", dict(rows))
     top = 2 ** (bits - 1) - 1
     if limit is None:
         limit = 1.04 * max(scale * top for _, scale in rows.values())
@@ -309,20 +268,14 @@ def levels(
         marks += [
             strokes([(x, x) for x in near], row + 0.05, row + 0.35, "#777777", 0.7),
             strokes(zip(shown, hit, strict=True), row - 0.2, row + 0.05, COLORS[1], 0.8),
-            Line(shown, [row - 0.2] * len(shown), "", dots, always(said)),
+            Line(shown, [row - 0.2] * len(shown), look=dots, says=said),
         ]
+    across, up = Scale(xlabel, -limit, limit), rows_scale(list(rows), 0.45, 0.55)
     return Figure(
-        [
-            Panel(
-                marks,
-                x=Scale(xlabel, -limit, limit),
-                y=rows_scale(list(rows), 0.45, 0.55),
-            )
-        ],
+        [Panel(marks, x=across, y=up)],
         (6.2, 0.6 + 0.5 * len(rows)),
         f"Number lines of {xlabel}, from {-limit:.2g} to {limit:.2g}, {bits} bits. ",
-        colors=32,
-        vector=False,  # hundreds of ticks
+        raster=32,
     ).picture()
 
 

@@ -6,7 +6,7 @@ A function of this package makes such a value from its arguments; matplotlib is 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib import patches, ticker
@@ -23,56 +23,43 @@ Look = Mapping[str, Any]  # keyword arguments of matplotlib
 Point = tuple[float, float]
 
 
-class Mark(Protocol):
-    def draw(self, axes: Axes) -> Any: ...
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """Something that a panel shows, and its part of the description."""
 
-    def describe(self) -> str: ...
+    says: str = ""
 
-
-@dataclass(frozen=True)
-class Silent:
-    """A mark that the description leaves out, or that another one speaks for."""
-
-    def describe(self) -> str:
-        return ""
+    def draw(self, axes: Axes) -> Any:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Line:
+class Line(Mark):
     """A line through points; with the line style "", dots at them."""
 
     x: Sequence[float]
     y: Sequence[float]
     name: str = ""
     look: Look = field(default_factory=dict)
-    says: "Callable[[Line], str] | None" = None
 
     def draw(self, axes: Axes) -> None:
         axes.plot(self.x, self.y, label=self.name or None, **self.look)
 
-    def describe(self) -> str:
-        return f"{self.name} {self.says(self)}".strip() if self.says else ""
-
 
 @dataclass(frozen=True)
-class Runs:
+class Runs(Mark):
     """Lines that look alike: the runs of one setting, with one entry in the legend."""
 
     name: str
     lines: Sequence[Line]
-    lead: str = ""
 
     def draw(self, axes: Axes) -> None:
         for number, line in enumerate(self.lines):
             replace(line, name="" if number else self.name).draw(axes)
 
-    def describe(self) -> str:
-        said = ", ".join(line.describe() for line in self.lines)
-        return f"{self.name}, {len(self.lines)} runs, {self.lead}{said}"
-
 
 @dataclass(frozen=True)
-class Rule(Silent):
+class Rule(Mark):
     """A straight line across a panel, at a place on the axis "x" or "y"."""
 
     at: float
@@ -86,7 +73,7 @@ class Rule(Silent):
 
 
 @dataclass(frozen=True)
-class Shade(Silent):
+class Shade(Mark):
     """A gray ground between two places on the horizontal axis."""
 
     start: float
@@ -97,7 +84,7 @@ class Shade(Silent):
 
 
 @dataclass(frozen=True)
-class Text(Silent):
+class Text(Mark):
     """Words at a place, or at an offset in points from it.
 
     The coordinates are matplotlib's: "data", or "axes fraction" for parts of the panel.
@@ -112,16 +99,12 @@ class Text(Silent):
 
     def draw(self, axes: Axes) -> None:
         place: dict[str, Any] = {"xycoords": self.coords, "textcoords": "offset points"}
-        look: dict[str, Any] = {
-            "ha": "center",
-            "va": "center",
-            "annotation_clip": False,
-        } | {**self.look}
+        look = {"ha": "center", "va": "center", "annotation_clip": False, **self.look}
         axes.annotate(self.words, (self.x, self.y), self.offset, **place, **look)
 
 
 @dataclass(frozen=True)
-class Bars:
+class Bars(Mark):
     """Bars at places, upright or lying, with words at their ends or inside."""
 
     values: Sequence[float]
@@ -134,7 +117,6 @@ class Bars:
     words: Sequence[str] = ()
     words_look: Look = field(default_factory=dict)
     least: float = 0  # a shorter bar has no words
-    says: "Callable[[Bars], str] | None" = None
 
     def draw(self, axes: Axes) -> None:
         places = range(len(self.values)) if self.places is None else self.places
@@ -147,9 +129,6 @@ class Bars:
             pairs = zip(self.words, self.values, strict=True)
             words = [words if value >= self.least else "" for words, value in pairs]
             axes.bar_label(drawn, words, **{"fontsize": 8, **self.words_look})
-
-    def describe(self) -> str:
-        return self.says(self) if self.says else ""
 
 
 @dataclass(frozen=True)
@@ -175,11 +154,6 @@ class Colors:
         return mpl.colors.PowerNorm(self.power, self.low, self.high)
 
 
-def always(words: str) -> Callable[[Any], str]:
-    """Return a description that is the same for every mark."""
-    return lambda _: words
-
-
 def centered(values: Tensor, label: str) -> Colors:
     """Return a scale with 0 in its middle that holds all finite values."""
     largest = values[values.isfinite()].abs().max().item() if values.numel() else 1.0
@@ -187,7 +161,7 @@ def centered(values: Tensor, label: str) -> Colors:
 
 
 @dataclass(frozen=True)
-class Cells:
+class Cells(Mark):
     """Numbers as colors, a row below the other: one small image, so that files stay small.
 
     Args:
@@ -198,7 +172,6 @@ class Cells:
         ruled: whether white lines separate the cells.
         size: of a cell.
         cover, cover_name: the look of hidden cells, and their name in the legend.
-        says: the description.
     """
 
     values: Tensor
@@ -209,7 +182,6 @@ class Cells:
     size: Point = (1, 1)
     cover: Look = field(default_factory=lambda: HATCHED)
     cover_name: str = "may not attend"
-    says: "Callable[[Cells], str] | None" = None
 
     def draw(self, axes: Axes) -> Any:
         rows, columns = self.values.shape
@@ -238,12 +210,9 @@ class Cells:
                 Text(j + 0.5, i + 0.5, self.write(value), look=look).draw(axes)
         return image
 
-    def describe(self) -> str:
-        return self.says(self) if self.says else ""
-
 
 @dataclass(frozen=True)
-class Squares(Silent):
+class Squares(Mark):
     """Cells of one kind at (column, row), drawn as one shape: a tenth of the file."""
 
     places: Sequence[Point]
@@ -263,7 +232,7 @@ class Squares(Silent):
 
 
 @dataclass(frozen=True)
-class Box(Silent):
+class Box(Mark):
     """A box around a middle, with words in it."""
 
     x: float
@@ -285,7 +254,7 @@ class Box(Silent):
 
 
 @dataclass(frozen=True)
-class Arrow(Silent):
+class Arrow(Mark):
     """A way through points, with a head at its end."""
 
     points: Sequence[Point]
@@ -368,7 +337,7 @@ class Panel:
         anchor: where a panel of equal units stands in its room: "N" above, "C" in the middle.
         framed: whether the axes have lines.
         on: whether scales are shown at all.
-        projection: "3d" for a third axis.
+        solid: whether it has a third axis.
         says: the description, where it is not that of the marks.
     """
 
@@ -384,8 +353,8 @@ class Panel:
     on: bool = True
     named: bool = True
     title_look: Look = field(default_factory=dict)
-    projection: str | None = None
-    says: "Callable[[Panel], str] | None" = None
+    solid: bool = False
+    says: str = ""
 
     def draw(self, axes: Axes) -> Any:
         drawn = [mark.draw(axes) for mark in self.marks]
@@ -405,8 +374,7 @@ class Panel:
         return next((one for one in drawn if one is not None), None)
 
     def describe(self) -> str:
-        said = (mark.describe() for mark in self.marks)
-        words = self.says(self) if self.says else "; ".join(one for one in said if one)
+        words = self.says or "; ".join(mark.says for mark in self.marks if mark.says)
         return f"{self.title}: {words}" if self.named and self.title and words else words
 
     @property
@@ -431,7 +399,7 @@ class Figure:
         legend: where the legend of all panels stands; "" for none.
         legend_columns: how many entries stand side by side.
         box: the left, bottom, width and height of the only panel, in inches.
-        colors, vector: of the picture.
+        raster: the colors of a picture without SVG, which of many marks is larger; 0 if it has one.
     """
 
     panels: Sequence[Panel]
@@ -449,11 +417,11 @@ class Figure:
     legend: str = ""
     legend_columns: int = 4
     box: tuple[float, float, float, float] | None = None
-    colors: int = 128
-    vector: bool = True
+    raster: int = 0
 
     def picture(self) -> Picture:
-        return Picture(draw(self), describe(self), colors=self.colors, vector=self.vector)
+        look: dict[str, Any] = {"colors": self.raster or 128, "vector": not self.raster}
+        return Picture(draw(self), describe(self), **look)
 
 
 def draw(figure: Figure) -> Drawn:
@@ -487,12 +455,10 @@ def _axes(figure: Figure, drawn: Drawn) -> list[Axes]:
         height_ratios=figure.heights,
     ).flatten()
     for number, panel in enumerate(figure.panels):
-        if panel.projection:
+        if panel.solid:
             place = grid[number].get_subplotspec()
             grid[number].remove()
-            grid[number] = drawn.add_subplot(
-                place, projection=panel.projection, proj_type="ortho"
-            )
+            grid[number] = drawn.add_subplot(place, projection="3d", proj_type="ortho")
     return list(grid)
 
 
@@ -508,14 +474,10 @@ def _write_around(figure: Figure, drawn: Drawn, grid: Sequence[Axes]) -> None:
         for axes in grid:
             handles, names = axes.get_legend_handles_labels()
             entries |= dict(zip(names, handles, strict=True))
-        place: dict[str, Any] = {
-            "loc": figure.legend,
-            "ncols": min(figure.legend_columns, len(entries)),
-        }
         if entries:
-            drawn.legend(
-                list(entries.values()), list(entries), frameon=False, fontsize=9, **place
-            )
+            columns = min(figure.legend_columns, len(entries))
+            look: Look = {"loc": figure.legend, "frameon": False, "fontsize": 9}
+            drawn.legend(list(entries.values()), list(entries), ncols=columns, **look)
 
 
 def _add_color_bars(figure: Figure, drawn: Drawn, grid: Sequence[Axes], images) -> None:

@@ -6,6 +6,7 @@ A ValueError says what was expected and what was given.
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress, product
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -31,6 +32,7 @@ from attn_lib.plotting.style import COLORS, GRAY, HATCHED, LIGHT, PALE, styled
 
 CELL = 0.27  # inches
 ALLOWED = {"facecolor": COLORS[0], "linewidth": 0}
+SMALL = {"fontsize": 10}  # a title
 FRAME = {"fill": False, "ec": COLORS[0], "lw": 2.2, "clip_on": False}
 
 
@@ -52,7 +54,7 @@ def mask_panel(
         Squares(where(~mask), HATCHED, "may not attend"),
     ]
     panel = cells_panel(marks, queries, keys, title, **more)
-    return replace(panel, title_look={"fontsize": 10}, says=lambda _: f"{said}.")
+    return replace(panel, title_look=SMALL, says=f"{said}.")
 
 
 def masks_figure(panels: Sequence[Panel], size: tuple[float, float], **more) -> Picture:
@@ -63,7 +65,6 @@ def masks_figure(panels: Sequence[Panel], size: tuple[float, float], **more) -> 
         " ",
         "",
         legend="outside lower center",
-        colors=12,
         **more,
     ).picture()
 
@@ -181,10 +182,8 @@ def window_blocks(length: int, window: int) -> Picture:
         length: L, a multiple of the window, at most 32.
         window: W, how many keys a query sees, its own included.
     """
-    good = 1 <= window <= length <= 32 and length % window == 0
-    expect(
-        good, "a length of at most 32, a multiple of the window", f"{length} and {window}"
-    )
+    whole = length % window == 0
+    expect(whole, "a length that is a multiple of the window", f"{length} and {window}")
     i, j = torch.arange(length)[:, None], torch.arange(length)
     first = i // window * window - window  # where the keys of a query's two blocks begin
     computed = (first <= j) & (j < first + 2 * window)
@@ -193,36 +192,34 @@ def window_blocks(length: int, window: int) -> Picture:
     own = i % window + window  # the place of a query's own key among the 2 W
     folded = (own - window < k) & (k <= own) & (first + k >= 0)
 
-    def panel(attends: Tensor, computed: Tensor, x: Scale, label: str) -> Panel:
-        length, width = attends.shape
-        kinds = {"never computed": ~computed, "computed, and masked": computed & ~attends}
-        kinds["attends"] = attends
-        fills = zip(kinds.items(), (LIGHT, "#f0a15e", COLORS[0]), strict=True)
+    begins = range(0, length, window)
+    starts = [start + 0.5 for start in begins]
+
+    def panel(title: str, attends: Tensor, computed: Tensor, label: str, x: Scale) -> Panel:
+        width = attends.shape[1]
+        kinds: dict[str, tuple[Tensor, str]] = {
+            "never computed": (~computed, LIGHT),
+            "computed, and masked": (computed & ~attends, "#f0a15e"),
+            "attends": (attends, COLORS[0]),
+        }
         marks: list[Mark] = [
             Squares(where(cells), {"facecolor": fill, "linewidth": 0}, name)
-            for (name, cells), fill in fills
+            for name, (cells, fill) in kinds.items()
         ]
-        marks += [
-            Line([0, width], [y, y], look={"color": GRAY, "lw": 1})
-            for y in range(window, length, window)
-        ]
-        title = f"{'all pairs' if label else 'blocks'}: {length} × {width}"
-        y = Scale(label, length, 0, starts, range(0, length, window), size=8, bare=True)
-        title_look = {"fontsize": 10}
-        return Panel(
-            marks, title, x, y, aspect="equal", framed=False, title_look=title_look
-        )
+        gray = {"color": GRAY, "lw": 1}
+        marks += [Line([0, width], [y, y], look=gray) for y in begins[1:]]
+        x = replace(x, low=0, high=width, size=8, bare=True)
+        y = Scale(label, length, 0, starts, begins, size=8, bare=True)
+        look: Look = {"aspect": "equal", "framed": False, "title_look": SMALL}
+        return Panel(marks, f"{title}: {length} × {width}", x, y, **look)
 
-    starts = [start + 0.5 for start in range(0, length, window)]
-    keys = Scale(
-        "key (column)", 0, length, starts, range(0, length, window), size=8, bare=True
-    )
+    keys = Scale("key (column)", ticks=starts, names=begins)
     halves = ["block\nbefore", "own\nblock"]
-    blocks = Scale("", 0, 2 * window, [window / 2, 1.5 * window], halves, size=8, bare=True)
+    blocks = Scale(ticks=[window / 2, 1.5 * window], names=halves)
     return Figure(
         [
-            panel(attends, computed, keys, "query (row)"),
-            panel(folded, torch.ones_like(folded), blocks, ""),
+            panel("all pairs", attends, computed, "query (row)", keys),
+            panel("blocks", folded, torch.ones_like(folded), "", blocks),
         ],
         (1.6 + 0.2 * (length + 2 * window), 2.0 + 0.2 * length),
         f"Grid of {length} queries and {length} keys: {attends.sum()} pairs attend, in a band of "
@@ -231,8 +228,7 @@ def window_blocks(length: int, window: int) -> Picture:
         widths=[length, 2 * window],
         shared="y",
         legend="outside lower center",
-        colors=64,
-        vector=False,  # of many cells the SVG is larger
+        raster=64,
     ).picture()
 
 
@@ -246,7 +242,6 @@ def cache_growth(tokens: Sequence[str]) -> Picture:
         tokens: 2 to 6, one written in each step.
     """
     steps = len(tokens)
-    expect(2 <= steps <= 6, "2 to 6 tokens", steps)
     kinds: dict[str, Look] = {
         "score": {"facecolor": COLORS[0], "edgecolor": "white"},
         "score, masked away": HATCHED,
@@ -279,7 +274,7 @@ def cache_growth(tokens: Sequence[str]) -> Picture:
             Scale(row, steps + 1.6, -0.1, ()),
             aspect="equal",
             framed=False,
-            title_look={"fontsize": 10},
+            title_look=SMALL,
         )
 
     numbers = range(1, steps + 1)
@@ -295,8 +290,7 @@ def cache_growth(tokens: Sequence[str]) -> Picture:
         widths=[n + 1.4 for n in numbers],
         legend="outside lower center",
         legend_columns=2,
-        colors=24,
-        vector=False,  # many cells: half the size
+        raster=24,
     ).picture()
 
 
@@ -323,27 +317,17 @@ def who_moves(
     row, column = changed
 
     def panel(name: str, moved: Tensor) -> Panel:
-        frame = Box(column + 0.5, row + 0.5, 0.94, 0.94, look=FRAME, name="word changed")
         marks: list[Mark] = [
             Squares(where(moved), edge | {"facecolor": PALE[1]}, "output moved", 0),
             Squares(where(~moved), edge | {"facecolor": "white"}, "output as before", 0),
-            frame,
+            Box(column + 0.5, row + 0.5, 0.94, 0.94, look=FRAME, name="word changed"),
         ]
-        marks += [
-            Text(
-                j + 0.5,
-                i + 0.5,
-                sentences[i][j],
-                look={"fontsize": 8, "weight": "bold" if moved[i, j] else "normal"},
-            )
-            for i in range(rows)
-            for j in range(columns)
-        ]
+        for i, j in product(range(rows), range(columns)):
+            look = {"fontsize": 8, "weight": "bold" if moved[i, j] else "normal"}
+            marks.append(Text(j + 0.5, i + 0.5, sentences[i][j], look=look))
         x, y = Scale(low=-0.02, high=columns + 0.02), Scale(low=rows + 0.02, high=-0.02)
-        look, said = {"fontsize": 10}, _moved(sentences, moved)
-        return Panel(
-            marks, name, x, y, on=False, title_look=look, says=lambda _: f"{said}."
-        )
+        said = f"{_moved(sentences, moved)}."
+        return Panel(marks, name, x, y, on=False, title_look=SMALL, says=said)
 
     return Figure(
         [panel(name, how_far > tolerance) for name, how_far in moves.items()],
@@ -352,20 +336,16 @@ def who_moves(
         " ",
         "",
         legend="outside lower center",
-        colors=16,
     ).picture()
 
 
 def _moved(sentences: Sequence[Sequence[str]], moved: Tensor) -> str:
     if moved.all():
         return "every word of every sentence"
-    rows = {
-        number: [word for word, m in zip(words, row, strict=True) if m]
-        for number, (words, row) in enumerate(
-            zip(sentences, moved.tolist(), strict=True), 1
-        )
-    }
-    parts = [f"{', '.join(words)} in sentence {n}" for n, words in rows.items() if words]
+    parts = []
+    for number, (words, row) in enumerate(zip(sentences, moved, strict=True), 1):
+        if row.any():
+            parts.append(f"{', '.join(compress(words, row))} in sentence {number}")
     return "; ".join(parts) or "none"
 
 
@@ -390,31 +370,23 @@ def mutant_table(
     expect(good, "tests of the given implementations", strangers)
     rows, groups = {**accused, "together": everyone}, {**kinds, "right": right}
     gap = 0.6  # cells between two groups
-    places = {
-        name: before + gap * number
-        for before, (name, number) in enumerate(
-            (name, number) for number, group in enumerate(groups.values()) for name in group
-        )
-    }
+    places: dict[str, float] = {}
+    for number, group in enumerate(groups.values()):
+        places |= {name: len(places) + i + gap * number for i, name in enumerate(group)}
     width, height = max(places.values()) + 1, len(rows) + gap
     levels = [*range(len(accused)), len(accused) + gap]
     wide, high, left = 0.105, 0.165, 1.5  # inches: a cell, and the names of the tests
     small = {"fontsize": 8.5}
     marks: list[Mark] = []
     for level, (name, found) in zip(levels, rows.items(), strict=True):
-        for xs, marker, color in (
-            ([x for one, x in places.items() if one not in found], "s", LIGHT),
-            ([places[one] for one in found if one not in right], "s", COLORS[0]),
-            ([places[one] for one in found if one in right], "x", COLORS[1]),
+        for shown, marker, color in (
+            (places.keys() - found, "s", LIGHT),
+            ({*found} - {*right}, "s", COLORS[0]),
+            ({*found} & {*right}, "x", COLORS[1]),
         ):
-            look = {
-                "ls": "",
-                "marker": marker,
-                "color": color,
-                "ms": 5.67,
-                "clip_on": False,
-            }
-            marks.append(Line(xs, [level] * len(xs), look=look))
+            xs = [places[one] for one in shown]
+            look = {"ls": "", "marker": marker, "color": color, "ms": 5.67}
+            marks.append(Line(xs, [level] * len(xs), look=look | {"clip_on": False}))
         count = str(len({*found} & wrong))
         marks += [
             Text(-0.9, level, name, look=small | {"ha": "right"}),
@@ -427,13 +399,12 @@ def mutant_table(
     alarms = ", ".join(sorted(everyone & {*right}))
     x, y = Scale(low=-0.5, high=width - 0.5), Scale(low=levels[-1] + 0.6, high=-0.6)
     return Figure(
-        [Panel(marks, x=x, y=y, on=False, says=lambda _: said)],
+        [Panel(marks, x=x, y=y, on=False, says=said)],
         (left + wide * width + 0.32, high * height + 0.35),
         f"How many of {len(wrong)} mutants each test finds: ",
         closing=f". Right ones accused: {alarms}." if alarms else ". No right one accused.",
         box=(left, 0.05, wide * width, high * height),
-        colors=16,
-        vector=False,  # as SVG, a thousand cells would make a file six times as large
+        raster=16,
     ).picture()
 
 
@@ -475,11 +446,8 @@ def cells(
             Squares(where(grid // width == i), {"facecolor": PALE[i], **edge}, gap=0)
             for i in range(len(tokens))
         ]
-        marks += [
-            Text(j + 0.5, i + 0.5, word)
-            for i, row in enumerate(words)
-            for j, word in enumerate(row)
-        ]
+        for i, j in product(range(rows), range(columns)):
+            marks.append(Text(j + 0.5, i + 0.5, words[i][j]))
         for n, name in enumerate(names):
             each = columns / len(names)
             middle, above = (n + 0.5) * each, {"va": "bottom", "color": COLORS[0]}
@@ -494,17 +462,9 @@ def cells(
         )
         shown = tokens if number == 0 else [""] * rows
         x, y = Scale(low=0, high=columns, ticks=()), label_scale(shown, "", down=True)
-        look = {"pad": 28}  # above the names of the heads
-        return Panel(
-            marks,
-            "",
-            x,
-            y,
-            aspect="equal",
-            framed=False,
-            title_look=look,
-            says=lambda _: said,
-        )
+        room = {"pad": 28}  # above the names of the heads
+        look: Look = {"aspect": "equal", "framed": False, "title_look": room}
+        return Panel(marks, "", x, y, says=said, **look)
 
     cell = 0.42  # inches
     return Figure(
@@ -522,7 +482,6 @@ def letters(shape: dict[str, int]) -> Picture:
     Args:
         shape: four letters with small sizes, in order: {"B": 2, "H": 3, "L": 4, "D": 5}.
     """
-    expect(len(shape) == 4, "four axes, such as B, H, L, D", list(shape))
     (b, samples), (h, heads), (row, rows), (column, columns) = shape.items()
     shift = 0.7  # how far each head stands behind the one before it
     width, depth = columns + heads * shift + 2.2, heads * shift
@@ -531,10 +490,8 @@ def letters(shape: dict[str, int]) -> Picture:
         left = sample * width
         for head in reversed(range(heads)):
             look = {"facecolor": PALE[head % 3], "edgecolor": "#444444", "lw": 0.6}
-            corner = (left + head * shift, head * shift)
-            cells = [
-                (corner[0] + j, corner[1] + i) for i in range(rows) for j in range(columns)
-            ]
+            pairs = product(range(rows), range(columns))
+            cells = [(left + head * shift + j, head * shift + i) for i, j in pairs]
             marks.append(Squares(cells, look, gap=0))
         words = f"sample {sample} ({b} = {samples})"
         look = {"va": "bottom", "color": COLORS[0]}
@@ -545,10 +502,8 @@ def letters(shape: dict[str, int]) -> Picture:
         Text(columns / 2, -0.35, f"{column} = {columns}", look={"va": "top"}),
         Text(columns + depth / 2 + 0.25, depth / 2 - 0.55, f"{h} = {heads}", look=turned),
     ]
-    x, y = (
-        Scale(low=-1.3, high=samples * width - 1.2),
-        Scale(low=-1.4, high=rows + depth + 1.2),
-    )
+    x = Scale(low=-1.3, high=samples * width - 1.2)
+    y = Scale(low=-1.4, high=rows + depth + 1.2)
     size = (0.36 * width * samples, 0.36 * (rows + depth + 2.6))
     return Figure(
         [Panel(marks, x=x, y=y, aspect="equal", on=False)],
@@ -569,9 +524,6 @@ def pair_layouts(head_dim: int = 8) -> Picture:
     Args:
         head_dim: D, an even number up to 8.
     """
-    most = 2 * len(PALE)
-    even = head_dim % 2 == 0 and 2 <= head_dim <= most
-    expect(even, f"an even head_dim from 2 to {most}", head_dim)
     half = head_dim // 2
     layouts = {
         "half-split": [(c, c + half) for c in range(half)],
@@ -595,14 +547,13 @@ def pair_layouts(head_dim: int = 8) -> Picture:
             below = middle if reach == 1 else pair[0] + 0.5
             look = {"va": "top", "fontsize": 8, "color": COLORS[number]}
             marks.append(Text(below, y - 0.1, f"pair {number}", look=look))
-    read = ". ".join(
-        f"{name}: "
-        + ", ".join(f"pair {n} is {a} and {b}" for n, (a, b) in enumerate(pairs))
-        for name, pairs in layouts.items()
-    )
+    said = []
+    for name, pairs in layouts.items():
+        each = [f"pair {n} is {a} and {b}" for n, (a, b) in enumerate(pairs)]
+        said.append(f"{name}: {', '.join(each)}")
     across, down = Scale(low=-2.8, high=head_dim + 0.1), Scale(low=bottom, high=top)
     return Figure(
         [Panel(marks, x=across, y=down, aspect="equal", on=False)],
         (0.42 * (head_dim + 3), 0.42 * (top - bottom + 0.6)),
-        f"{head_dim} channels in two layouts. {read}",
+        f"{head_dim} channels in two layouts. {'. '.join(said)}",
     ).picture()

@@ -5,10 +5,12 @@ ValueError says what was expected and what was given.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from attn_lib.plotting.figure import (
     Figure,
     Line,
+    Look,
     Mark,
     Panel,
     Rule,
@@ -26,19 +28,9 @@ from attn_lib.plotting.style import COLORS, GRAY, styled
 Curves = Mapping[str, Sequence[Sequence[float]]]  # for each setting, its runs
 
 
-def ends(digits: str, lead: str = "from ") -> Callable[[Line], str]:
-    """Return a describer that names the first and the last value of a line."""
-    return lambda line: f"{lead}{line.y[0]:{digits}} to {line.y[-1]:{digits}}"
-
-
-def end(digits: str, lead: str = "") -> Callable[[Line], str]:
-    """Return a describer that names the last value of a line."""
-    return lambda line: f"{lead}{line.y[-1]:{digits}}"
-
-
-def highest(line: Line) -> str:
-    """Name the place of a line's highest value."""
-    return f"is highest at {line.x[max(range(len(line.y)), key=line.y.__getitem__)]:g}"
+def ends(y: Sequence[float], digits: str) -> str:
+    """Name the first and the last value of a line."""
+    return f"from {y[0]:{digits}} to {y[-1]:{digits}}"
 
 
 def powers_of_two(x: Sequence[float], label: str, every: int = 1, **ends) -> Scale:
@@ -47,19 +39,31 @@ def powers_of_two(x: Sequence[float], label: str, every: int = 1, **ends) -> Sca
     return Scale(label, log=2, ticks=places, names=[f"{n:g}" for n in places], **ends)
 
 
-def runs_of(curves: Curves, place, look, says, lead: str = "") -> list[Runs]:
+def every_run(curves: Curves) -> list[Sequence[float]]:
+    return list(chain.from_iterable(curves.values()))
+
+
+def runs_of(
+    curves: Curves,
+    place: Callable[[Sequence[float]], Sequence[float]],
+    look: Callable[[int], dict],
+    digits: str = "",
+) -> list[Runs]:
     """Return a mark for each setting.
 
     Args:
         curves: the settings.
         place: gives the x of a run.
         look: gives the look of the n-th setting.
-        says, lead: the description of a run, and what stands before the first.
+        digits: of the ends of a run in the description; without, it says where a run ends.
     """
-    return [
-        Runs(name, [Line(place(r), r, look=look(n), says=says) for r in several], lead)
-        for n, (name, several) in enumerate(curves.items())
-    ]
+
+    def runs(n: int, name: str, several: Sequence[Sequence[float]]) -> Runs:
+        said = ", ".join(ends(y, digits) if digits else f"{y[-1]:.2f}" for y in several)
+        said = f"{name}, {len(several)} runs, {'' if digits else 'ends at '}{said}"
+        return Runs(name, [Line(place(y), y, look=look(n)) for y in several], says=said)
+
+    return [runs(n, *setting) for n, setting in enumerate(curves.items())]
 
 
 def lines(
@@ -80,8 +84,8 @@ def lines(
     """
     expect_few(curves, "curves")
     expect_lengths(curves, len(x))
-    marks: list[Mark] = [
-        Line(x, y, name, styled(n, marked=True, ms=4), ends(".3g"))
+    marks = [
+        Line(x, y, name, styled(n, marked=True, ms=4), says=f"{name} {ends(y, '.3g')}")
         for n, (name, y) in enumerate(curves.items())
     ]
     across = powers_of_two(x, xlabel) if x_log else Scale(xlabel)
@@ -108,16 +112,16 @@ def line_panels(
         x: the common places, increasing.
         panels: a title, and for each line its label and as many values as x.
     """
-    expect(bool(panels), "at least 1 panel", "none")
     for curves in panels.values():
         expect_few(curves, "lines")
         expect_lengths(curves, len(x))
 
     def panel(name: str, curves: Mapping[str, Sequence[float]], ylabel: str) -> Panel:
-        marks: list[Mark] = [
-            # Later lines are thinner and dashed: one on top of another leaves both visible.
-            Line(x, y, label, styled(n, dashed=True, lw=3.2 - 0.7 * n), ends(".2f"))
-            for n, (label, y) in enumerate(curves.items())
+        # Later lines are thinner and dashed: one on top of another leaves both visible.
+        looks = [styled(n, dashed=True, lw=3.2 - 0.7 * n) for n in range(len(curves))]
+        marks = [
+            Line(x, y, label, look, says=f"{label} {ends(y, '.2f')}")
+            for look, (label, y) in zip(looks, curves.items(), strict=True)
         ]
         return Panel(marks, name, y=Scale(ylabel), grid="both", title_look={"fontsize": 10})
 
@@ -129,7 +133,7 @@ def line_panels(
         title=title,
         xlabel=xlabel,
         shared="y",
-        legend="outside upper center" if several else "",
+        legend="outside upper center" * several,
     ).picture()
 
 
@@ -150,15 +154,17 @@ def runs(
         lowest: where the vertical axis begins.
     """
     expect_few(curves, "settings")
-    shortest = min(len(run) for several in curves.values() for run in several)
+    shortest = min(map(len, every_run(curves)))
     expect(1 <= every <= shortest, f"every from 1 to {shortest} steps", every)
-    means = {name: [_means(r, every) for r in several] for name, several in curves.items()}
+
+    def means(run: Sequence[float]) -> list[float]:
+        starts = range(0, len(run) - every + 1, every)
+        return [sum(run[i : i + every]) / every for i in starts]
+
     marks = runs_of(
-        means,
+        {name: [means(run) for run in several] for name, several in curves.items()},
         lambda run: [every * (i + 0.5) for i in range(len(run))],
         lambda n: styled(n, dashed=True, lw=1.5),
-        end(".2f"),
-        "ends at ",
     )
     up = Scale(ylabel, low=lowest)
     return Figure(
@@ -169,10 +175,6 @@ def runs(
     ).picture()
 
 
-def _means(run: Sequence[float], every: int) -> list[float]:
-    return [sum(run[i : i + every]) / every for i in range(0, len(run) - every + 1, every)]
-
-
 def stacked_runs(panels: Mapping[str, Curves], *, steps: int, title: str = "") -> Picture:
     """Draw several measures of the same runs, one panel below the other.
 
@@ -181,28 +183,21 @@ def stacked_runs(panels: Mapping[str, Curves], *, steps: int, title: str = "") -
             The values of a run stand in the middle of equal parts of the steps.
         steps: the number of steps of all runs.
     """
-    expect(bool(panels), "at least 1 panel", "none")
-    for curves in panels.values():
-        expect_few(curves, "settings")
-        for run in (run for several in curves.values() for run in several):
-            expect(0 < len(run) <= steps, f"runs of 1 to {steps} values", len(run))
 
     def panel(measure: str, curves: Curves, xlabel: str) -> Panel:
+        expect_few(curves, "settings")
         marks = runs_of(
             curves,
             lambda run: [steps / len(run) * (i + 0.5) for i in range(len(run))],
             lambda n: styled(n, dashed=True, lw=1.5),
-            end(".2f"),
-            "ends at ",
         )
-        said = "; ".join(mark.describe() for mark in marks)
         return Panel(
             marks,
             x=Scale(xlabel),
             y=Scale(measure, low=0),
             grid="both",
             legend="best" * (len(curves) > 1),
-            says=lambda _: f"{measure}: {said}",
+            says=f"{measure}: {'; '.join(mark.says for mark in marks)}",
         )
 
     last = list(panels)[-1]
@@ -213,8 +208,7 @@ def stacked_runs(panels: Mapping[str, Curves], *, steps: int, title: str = "") -
         title=title,
         columns=1,
         shared="x",
-        colors=32,
-        vector=False,  # of many points the SVG is larger
+        raster=32,
     ).picture()
 
 
@@ -236,7 +230,6 @@ def repeated(
     """
     expect_few(curves, "settings")
     for name, several in curves.items():
-        expect(bool(several), f"at least 1 run of {name!r}", 0)
         for run in several:
             expect_lengths({name: run}, len(x))
     places = list(x) if x_log else list(range(len(x)))
@@ -245,7 +238,7 @@ def repeated(
         lambda run: places,
         # Later lines are thinner: one on top of another leaves both visible.
         lambda n: styled(n, dashed=True, marked=True, ms=5.6 - 0.6 * n, lw=2.6 - 0.6 * n),
-        ends(".2f"),
+        ".2f",
     )
     across = Scale(xlabel, ticks=places, names=[f"{value:g}" for value in x])
     across = powers_of_two(places, xlabel) if x_log else across
@@ -268,16 +261,12 @@ def by_layer(
         first: the number of the first layer; 0 if the first value is that of the input.
         log: space the values by powers of 10, at least two of them, else from 0.
     """
-    expect(bool(panels), "at least 1 panel", "none")
-    names = list(dict.fromkeys(name for curves in panels.values() for name in curves))
+    names = list(dict.fromkeys(chain.from_iterable(panels.values())))
     expect_few(dict.fromkeys(names), "settings")
-    every = [
-        r for curves in panels.values() for several in curves.values() for r in several
-    ]
+    every = [run for curves in panels.values() for run in every_run(curves)]
     lengths = {len(run) for run in every}
     expect(len(lengths) == 1, "runs of one length", sorted(lengths))
     layers = range(first, first + lengths.pop())
-    across = Scale("layer, from the input on", ticks=layers, size=9)
     up = Scale(low=0)
     if log:
         low, high = min(map(min, every)), max(map(max, every))
@@ -285,14 +274,10 @@ def by_layer(
         up = Scale(low=low / around, high=high * around, log=10, marks="powers")
 
     def panel(title: str, curves: Curves) -> Panel:
-        marks = runs_of(
-            curves,
-            lambda run: layers,
-            lambda n: styled(
-                names.index(list(curves)[n]), dashed=True, marked=True, ms=4, lw=1.3
-            ),
-            ends(".2g"),
-        )
+        look: Look = {"dashed": True, "marked": True, "ms": 4, "lw": 1.3}
+        looks = [styled(names.index(name), **look) for name in curves]
+        marks = runs_of(curves, lambda run: layers, looks.__getitem__, ".2g")
+        across = Scale("layer, from the input on", ticks=layers, size=9)
         return Panel(marks, title, across, up, grid="both")
 
     return Figure(
@@ -302,8 +287,7 @@ def by_layer(
         ylabel=ylabel,
         shared="y",
         legend="outside lower center" * (len(names) > 1),
-        colors=32,
-        vector=False,  # of hundreds of markers the SVG is larger
+        raster=32,
     ).picture()
 
 
@@ -327,16 +311,10 @@ def by_length(
         columns: how many panels stand side by side.
         top: where the scale ends; curves may leave it. As high as the highest value if None.
     """
-    expect(
-        bool(curves) and columns > 0,
-        "at least 1 model and 1 column",
-        (len(curves), columns),
-    )
     for name, several in curves.items():
-        expect(bool(several), f"at least 1 run of {name!r}", 0)
         for run in several:
             expect_lengths({name: run}, len(lengths))
-    values = [v for several in curves.values() for run in several for v in run]
+    values = list(chain.from_iterable(every_run(curves)))
     low, high = min(values), max(values) if top is None else top
     margin = 0.06 * (high - low) or 1.0
     edge = lengths[-1] * 1.4
@@ -344,19 +322,17 @@ def by_length(
     columns = min(columns, len(curves))
     at = lengths.index(trained) if trained in lengths else 0
 
-    def says(line: Line) -> str:
-        return f"{line.y[0]:.2f} to {line.y[at]:.2f} to {line.y[-1]:.2f}"
-
     def panel(name: str, several: Sequence[Sequence[float]]) -> Panel:
-        marks = [Line(lengths, run, look=styled(0, lw=1.3), says=says) for run in several]
+        shade = [Shade(trained, edge)] if longer else []
+        said = [f"{y[0]:.2f} to {y[at]:.2f} to {y[-1]:.2f}" for y in several]
         return Panel(
-            [*([Shade(trained, edge)] if longer else []), *marks],
+            [*shade, *(Line(lengths, run, look=styled(0, lw=1.3)) for run in several)],
             name,
             powers_of_two(lengths, "", every=2, low=lengths[0] / 1.4, high=edge, size=8),
             Scale(low=low - margin, high=high + margin, size=8),
             grid="both",
             title_look={"fontsize": 10},
-            says=lambda _: ", ".join(mark.describe() for mark in marks),
+            says=", ".join(said),
         )
 
     return Figure(
@@ -370,7 +346,7 @@ def by_length(
         ylabel=ylabel,
         columns=columns,
         shared="xy",
-        vector=False,  # of many panels the SVG is larger
+        raster=128,
     ).picture()
 
 
@@ -394,10 +370,10 @@ def by_lag(
     """
     expect_few(runs, "runs")
     expect_lengths(runs, len(lags))
-    marks: list = [
-        Line(lags, y, name, styled(n, dashed=True, lw=1.8), highest)
-        for n, (name, y) in enumerate(runs.items())
-    ]
+    marks: list[Mark] = []
+    for n, (name, y) in enumerate(runs.items()):
+        said = f"{name} is highest at {lags[list(y).index(max(y))]:g}"
+        marks.append(Line(lags, y, name, styled(n, dashed=True, lw=1.8), says=said))
     if even is not None:
         look = {"color": GRAY, "lw": 1, "ls": (0, (1, 3))}
         marks.append(Rule(even, name="even", look=look))
@@ -410,8 +386,7 @@ def by_lag(
         (6.0, 2.7),
         f"Lines of {ylabel} over {xlabel}: ",
         title=title,
-        colors=32,
-        vector=False,
+        raster=32,
     ).picture()
 
 
@@ -432,26 +407,31 @@ def forecasts(
         guesses: for each method, one value for each date of the future.
     """
     expect(len(guesses) <= len(COLORS), f"at most {len(COLORS)} methods", len(guesses))
-    expect_lengths(guesses, len(future[0]))
-    few = len(future[0]) <= 40  # dots can be told apart from the lines of forecasts
+    dates = future[0]
+    expect_lengths(guesses, len(dates))
+    few = len(dates) <= 40  # dots can be told apart from the lines of forecasts
     came = {"ls": "", "marker": "o", "ms": 3.5} if few else {"lw": 1.2}
     marks: list[Mark] = [
         Line(*past, "past", {"color": "#777777", "lw": 1.2}),
         Line(*future, "what came", {"color": "black", **came}),
-        *(
-            Line(future[0], y, name, styled(n, dashed=True, lw=2), end(".1f", "ends at "))
-            for n, (name, y) in enumerate(guesses.items())
-        ),
-        Rule((past[0][-1] + future[0][0]) / 2, "x"),
     ]
+    for n, (name, y) in enumerate(guesses.items()):
+        look, said = styled(n, dashed=True, lw=2), f"{name} ends at {y[-1]:.1f}"
+        marks.append(Line(dates, y, name, look, says=said))
     return Figure(
-        [Panel(marks, x=Scale(xlabel), y=Scale(ylabel), grid="both")],
+        [
+            Panel(
+                [*marks, Rule((past[0][-1] + dates[0]) / 2, "x")],
+                x=Scale(xlabel),
+                y=Scale(ylabel),
+                grid="both",
+            )
+        ],
         (6.0, 2.9),
         f"{ylabel} over {xlabel}: the past to {past[0][-1]:.1f}, and what came to "
-        f"{future[0][-1]:.1f}, where it was {future[1][-1]:.1f}; ",
+        f"{dates[-1]:.1f}, where it was {future[1][-1]:.1f}; ",
         title=title,
         legend="outside lower center",
         legend_columns=5,
-        colors=32,
-        vector=False,
+        raster=32,
     ).picture()

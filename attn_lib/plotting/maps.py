@@ -7,6 +7,7 @@ ValueError says what was expected and what was given.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,11 @@ from attn_lib.plotting.figure import (
     Colors,
     Figure,
     Line,
+    Look,
     Mark,
     Panel,
     Rule,
     Scale,
-    Silent,
     Text,
     centered,
     expect,
@@ -44,16 +45,10 @@ ZERO = {"facecolor": "#9a9a9a", "linewidth": 0}
 
 def label_scale(names: Sequence[str], label: str, *, down: bool = False, **more) -> Scale:
     """Return a scale that names cells; `down` for one that begins at the top."""
-    places = [i + 0.5 for i in range(len(names))]
     low, high = (len(names), 0) if down else (0, len(names))
+    ticks = [i + 0.5 for i in range(len(names))]
     turned = not down and max(map(len, names)) > 2
-    given: dict[str, Any] = {
-        "ticks": places,
-        "names": names,
-        "turned": turned,
-        "bare": True,
-    } | more
-    return Scale(label, low, high, **given)
+    return Scale(label, low, high, ticks, names, turned=turned, bare=True, **more)
 
 
 def cells_panel(
@@ -70,10 +65,11 @@ def cells_panel(
     return Panel(marks, title, x, y, aspect="equal", framed=False)
 
 
-def weight_map(values: Tensor, hidden: Tensor | None = None, **more) -> Cells:
+def weight_map(values: Tensor, hidden: Tensor | None = None, label="", **more) -> Cells:
     """Return weights between 0 and 1; written where there is room, as .31, from .05 on."""
     few = max(values.shape) <= LARGEST_WITH_VALUES
-    return Cells(values, hidden=hidden, write=_weight if few else None, **more)
+    colors = Colors(label=label or "attention weight")
+    return Cells(values, colors, hidden, _weight if few else None, **more)
 
 
 def _weight(value: float) -> str:
@@ -94,6 +90,11 @@ def largest_of_rows(values: Tensor, queries: Sequence[str], keys: Sequence[str])
         f"{query} to {keys[j]} ({values[i, j]:.2f})"
         for i, (query, j) in enumerate(zip(queries, best, strict=True))
     )
+
+
+def cell_size(values: Tensor, small: float = 0.32) -> float:
+    """Return the inches of a cell: more where numbers stand in it."""
+    return 0.44 if max(values.shape) <= LARGEST_WITH_VALUES else small
 
 
 def hidden_cells(values: Tensor, mask: Tensor | None) -> Tensor:
@@ -128,14 +129,8 @@ def heat_map(
     queries, keys = numbered(queries), numbered(keys)
     expect(not mark or mark in queries, f"to mark one of {', '.join(queries)}", repr(mark))
     make = weight_map if kind == "weights" else score_map
-    marks: list[Mark] = [
-        make(
-            values,
-            hidden_cells(values, mask),
-            ruled=True,
-            says=lambda _: largest_of_rows(values, queries, keys),
-        )
-    ]
+    said = largest_of_rows(values, queries, keys)
+    marks: list[Mark] = [make(values, hidden_cells(values, mask), ruled=True, says=said)]
     panel = cells_panel(marks, queries, keys)
     if mark:
         row, width = queries.index(mark), len(keys)
@@ -143,7 +138,7 @@ def heat_map(
         marks.append(Box(width / 2, row + 0.5, width, 1, look=look))
         panel = replace(panel, y=replace(panel.y, strong=row))
     rows, columns = values.shape
-    cell = 0.44 if max(rows, columns) <= LARGEST_WITH_VALUES else 0.32  # inches
+    cell = cell_size(values)
     return Figure(
         [panel],
         (2.0 + cell * columns, 1.3 + cell * rows),
@@ -178,9 +173,8 @@ def scores_and_weights(
     hidden, names = hidden_cells(scores, mask), (numbered(queries), numbered(keys))
     # Beside its weight, one digit of a score is enough.
     score = score_map(scores.round(decimals=1), hidden, ruled=True)
-    weight = weight_map(weights, hidden, ruled=True)
-    weight = replace(weight, colors=Colors(label="weight"))
-    cell = 0.44 if max(shape) <= LARGEST_WITH_VALUES else 0.32  # inches
+    weight = weight_map(weights, hidden, "weight", ruled=True)
+    cell = cell_size(weights)
     shown = scores[scores.isfinite()]
     return Figure(
         [
@@ -193,8 +187,7 @@ def scores_and_weights(
         "from 0 to 1",
         shared="y",
         legend="outside lower center",
-        colors=64,
-        vector=False,
+        raster=64,
     ).picture()
 
 
@@ -230,26 +223,18 @@ def head_maps(
     columns = heads if columns is None else columns
     expect(1 <= columns <= heads, f"columns from 1 to {heads}", columns)
     few = max(shape) <= LARGEST_WITH_VALUES
-    cell = 0.44 if few else 0.155  # inches; without numbers a cell can be small
+    cell = cell_size(weights[0], 0.155)
     queries, keys = numbered(queries), numbered(keys)
     rows = -(-heads // columns)
+    hidden = None if mask is None else ~mask.cpu()
 
-    def panel(number: int, values: Tensor) -> Panel:
-        left, low = number % columns == 0, number + columns >= heads
-        hidden = None if mask is None else ~mask.cpu()
-        cells = weight_map(
-            values, hidden, says=lambda _: largest_of_rows(values, queries, keys)
-        )
-        cells = replace(cells, colors=Colors(label=label))
-        names = ("key (column)" if low else "", "query (row)" if left else "")
-        return cells_panel(
-            [cells],
-            queries,
-            keys,
-            titles[number],
-            names,
-            size=None if few else 7.5,
-        )
+    def panel(n: int, values: Tensor) -> Panel:
+        said = largest_of_rows(values, queries, keys)
+        cells = weight_map(values, hidden, label, says=said)
+        low, left = n + columns >= heads, n % columns == 0
+        labels = ("key (column)" * low, "query (row)" * left)
+        size = None if few else 7.5
+        return cells_panel([cells], queries, keys, titles[n], labels, size=size)
 
     values = weights.detach().double().cpu()
     return Figure(
@@ -260,8 +245,7 @@ def head_maps(
         columns=columns,
         shared="xy",
         legend="outside lower center",
-        colors=128 if few else 96,
-        vector=few,
+        raster=0 if few else 96,
     ).picture()
 
 
@@ -287,7 +271,7 @@ def alignment(
             for i, (letter, j) in enumerate(zip(output, best, strict=True))
         )
         said = f"Input {text!r}, the largest weight of each output: {said}."
-        cells = Cells(values, ruled=True, says=lambda _: said)
+        cells = Cells(values, ruled=True, says=said)
         return cells_panel([cells], output, list(shown), labels=("input (key)", label))
 
     lengths, cell = [len(text) for text in weights], 0.22  # inches
@@ -302,7 +286,7 @@ def alignment(
         "",
         title=title,
         widths=lengths,
-        vector=False,  # less than half the size
+        raster=128,
     ).picture()
 
 
@@ -321,12 +305,10 @@ def layer_heads(panels: Mapping[str, Float[Tensor, "layers h"]]) -> Picture:
     layers, heads = next(iter(shapes))
 
     def panel(title: str, scores: Tensor, label: str) -> Panel:
-        def says(cells: Cells) -> str:
-            values, places = scores.flatten().topk(min(5, scores.numel()))
-            pairs = zip(places.tolist(), values.tolist(), strict=True)
-            return ", ".join(f"{p // heads}.{p % heads} {value:.2f}" for p, value in pairs)
-
-        cells = Cells(scores.T, Colors(label="score", shrink=0.6), says=says)
+        values, places = scores.flatten().topk(min(5, scores.numel()))
+        pairs = zip(places.tolist(), values.tolist(), strict=True)
+        said = ", ".join(f"{p // heads}.{p % heads} {value:.2f}" for p, value in pairs)
+        cells = Cells(scores.T, Colors(label="score", shrink=0.6), says=said)
         return Panel(
             [cells],
             title,
@@ -344,8 +326,7 @@ def layer_heads(panels: Mapping[str, Float[Tensor, "layers h"]]) -> Picture:
         f"Maps of {layers} layers of {heads} heads; the largest, as layer.head. ",
         columns=1,
         shared="x",
-        colors=64,
-        vector=False,
+        raster=64,
     ).picture()
 
 
@@ -378,9 +359,8 @@ def matrices(
     def panel(title: str, matrix: Tensor, label: str) -> Panel:
         zero = matrix.cpu() == 0
         said = f"{zero.sum()} of {zero.numel()} weights are zero"
-        cells = Cells(
-            matrix, colors, zero, says=lambda _: said, cover=ZERO, cover_name="exactly 0"
-        )
+        cover: Look = {"cover": ZERO, "cover_name": "exactly 0"}
+        cells = Cells(matrix, colors, zero, says=said, **cover)
         x = replace(numbers_scale(columns, max(columns - 1, 1), xlabel), bare=True)
         y = replace(numbers_scale(rows, max(rows - 1, 1), label, down=True), bare=True)
         return Panel([cells], title, x, y, aspect="equal", framed=False)
@@ -409,8 +389,7 @@ def position_codes(
     there = all(0 <= p < length for p in positions)
     expect(there, f"positions from 0 to {length - 1}", list(positions))
     table = codes.detach().double().cpu()
-    lines: list[Mark] = []
-    said = []
+    lines, said = [], []
     for n, p in enumerate(positions):
         values = (table @ table[p]).tolist()
         said.append(
@@ -430,20 +409,17 @@ def position_codes(
         Scale("dot product"),
         grid="both",
         named=False,
-        says=lambda _: "; ".join(said),
+        says="; ".join(said),
     )
+    colored = Panel([Cells(table, colors)], "the codes", across, down, framed=False)
     return Figure(
-        [
-            Panel([Cells(table, colors)], "the codes", across, down, framed=False),
-            products,
-        ],
+        [colored, products],
         (7.0, 2.9),
         f"Colors of {length} codes of {width} numbers, and dot products ",
         title=title,
         widths=(1, 1.15),
         legend="outside lower right",
-        colors=96,
-        vector=False,
+        raster=96,
     ).picture()
 
 
@@ -474,35 +450,27 @@ def words_on_picture(
         best = int(values.argmax())
         said = f"{word}: {values.max():.2f} on row {best // side}, column {best % side}"
         cells = Cells(values, size=(width / side, height / side))
-        return replace(
-            picture_panel([cells, Ink(image, values)], f"“{word}”"), says=lambda _: said
-        )
+        return picture_panel([cells, Ink(image, values)], f"“{word}”", said)
 
     return Figure(
-        [picture_panel([paper], "picture"), *map(panel, words, grid)],
+        [picture_panel([paper], "picture", ""), *map(panel, words, grid)],
         (1.55 * (len(words) + 1) + 0.6, 2.0),
         "A picture, and the patch that gets the largest weight of each word: ",
         "; ",
         title=title,
-        colors=64,
-        vector=False,
+        raster=64,
     ).picture()
 
 
-def picture_panel(marks: Sequence[Mark], title: str) -> Panel:
+def picture_panel(marks: Sequence[Mark], title: str, said: str) -> Panel:
     """Return a panel without scales."""
     none = Scale(ticks=())
-    look: dict[str, Any] = {
-        "aspect": "equal",
-        "anchor": "C",
-        "framed": False,
-        "named": False,
-    }
-    return Panel(marks, title, none, none, **look)
+    look: Look = {"aspect": "equal", "anchor": "C", "framed": False, "named": False}
+    return Panel(marks, title, none, none, says=said, **look)
 
 
 @dataclass(frozen=True)
-class Ink(Silent):
+class Ink(Mark):
     """The ink of a picture over weights: black on bright patches, white on dark ones."""
 
     image: Tensor
@@ -533,15 +501,12 @@ def patch_order(cuts: dict[str, Float[Tensor, "n p"]], *, title: str = "") -> Pi
         laid = patches.view(n, n, p, p).transpose(1, 2).reshape(n * p, n * p)
         number = {"ha": "left", "va": "top", "fontsize": 7, "color": COLORS[1]}
         line = {"lw": 0.6, "color": COLORS[1]}
-        marks: list[Mark] = [
-            Cells(laid, Colors(name="gray_r", label="")),
-            *(Rule(i * p, axis, look=line) for axis in "xy" for i in range(1, n)),
-            *(
-                Text(i % n * p + 0.2, i // n * p + 0.2, str(i), look=number)
-                for i in range(n * n)
-            ),
-        ]
-        return replace(picture_panel(marks, name), says=lambda _: name)
+        marks: list[Mark] = [Cells(laid, Colors(name="gray_r", label=""))]
+        marks += [Rule(i * p, axis, look=line) for axis in "xy" for i in range(1, n)]
+        for i in range(n * n):
+            corner = (i % n * p + 0.2, i // n * p + 0.2)
+            marks.append(Text(*corner, str(i), look=number))
+        return picture_panel(marks, name, name)
 
     return Figure(
         [panel(name, patches) for name, patches in cuts.items()],
@@ -549,8 +514,7 @@ def patch_order(cuts: dict[str, Float[Tensor, "n p"]], *, title: str = "") -> Pi
         "Patches in their order, laid out row by row, for: ",
         ", ",
         title=title,
-        colors=64,
-        vector=False,
+        raster=64,
     ).picture()
 
 
@@ -593,17 +557,10 @@ def head_grid(
     mosaic = mosaic.view(count * height, heads * width)
     ticks = (0, 0.01, 0.05, 0.1, 0.2, 0.5, 1) if root else None
     marks: list[Mark] = [Cells(mosaic, Colors(power=0.5 if root else 1, ticks=ticks))]
-    below = {"va": "top", "fontsize": 7}
-    marks += [
-        Text(
-            head * width + columns / 2,
-            layer * height + rows * 1.05,
-            " · ".join(f"{values[layer, head]:.1f}" for values in numbers.values()),
-            look=below,
-        )
-        for layer in range(count if numbers else 0)
-        for head in range(heads)
-    ]
+    for layer, head in product(range(count if numbers else 0), range(heads)):
+        place = (head * width + columns / 2, layer * height + rows * 1.05)
+        words = " · ".join(f"{values[layer, head]:.1f}" for values in numbers.values())
+        marks.append(Text(*place, words, look={"va": "top", "fontsize": 7}))
     if num_kv_heads:
         size, low, high = heads // groups, -0.005 * len(mosaic), -0.015 * len(mosaic)
         for group in range(groups):
@@ -629,13 +586,12 @@ def head_grid(
         title=title,
         xlabel=("\n" if inner[0] + 1.9 < 8 else " ").join(notes),
         box=(0.85, 0.45, *inner),
-        colors=48,
-        vector=False,
+        raster=48,
     ).picture()
 
 
 @dataclass(frozen=True)
-class Contours(Silent):
+class Contours(Mark):
     """A function of two variables in colors, with lines of equal values; or as a surface in 3-D."""
 
     x: Tensor
@@ -704,19 +660,18 @@ def surface(
     across, up = Scale(xlabel), Scale(ylabel)
     corners = ", ".join(
         f"{zlabel} {z[i, j]:.2f} at {xlabel} {x[j]:.3g} and {ylabel} {y[i]:.3g}"
-        for i in (0, -1)
-        for j in (0, -1)
+        for i, j in product((0, -1), (0, -1))
     )
-    solid = Contours(x, y, z, colors, solid=zlabel)
+    above = Contours(x, y, z, colors, solid=zlabel)
+    flat = Contours(x, y, z, colors, says=corners)
     return Figure(
         [
-            Panel([solid], x=across, y=up, projection="3d"),
-            Panel([Contours(x, y, z, colors)], x=across, y=up, says=lambda _: corners),
+            Panel([above], x=across, y=up, solid=True),
+            Panel([flat], x=across, y=up),
         ],
         (6.6, 2.7),
         "The same function twice, as a surface and as contours: ",
         title=title,
         widths=(1.3, 1),
-        colors=48,
-        vector=False,
+        raster=48,
     ).picture()
