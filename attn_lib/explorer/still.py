@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from matplotlib import colormaps, colors
 
+from attn_lib.plotting.style import ink_on
+
 INK, SOFT, LINE = "#1b1f24", "#57606a", "#d3d9e0"
 BLUE, ORANGE, PALE_BLUE, PALE_ORANGE = "#0b3c6f", "#b34700", "#cfe0f2", "#fbdcc2"
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
 MASKED, PANEL = "#dddddd", "#f3f5f8"
 DEFAULTS = {"fill": INK, "stroke": "none", "stroke-width": "1"}
 DEFAULTS |= {"text-anchor": "start", "font-size": "12"}
-# The relative luminance at which black and white text have the same contrast (WCAG).
-DARK = 0.179
+INKS = {"black": "#000", "white": "#fff"}
 
 
 class Still:
@@ -87,7 +88,7 @@ class Still:
             self._path(hatch, stroke="#8a8a8a")
         for i, row in enumerate(words or ()):
             for j, word in enumerate(row):
-                ink = "#000" if _luminance(fills[i][j]) > DARK else "#fff"
+                ink = INKS[ink_on(fills[i][j])]
                 middle = (x + (j + 0.5) * size, y + (i + 0.5) * size)
                 if word:
                     self.text(*middle, word, anchor="middle", color=ink, size=11)
@@ -192,15 +193,6 @@ def _n(value: float) -> str:
 
 def _box(x: float, y: float, width: float, height: float) -> str:
     return f"M{_n(x)} {_n(y)}h{_n(width)}v{_n(height)}h{_n(-width)}z"
-
-
-def _luminance(color: str) -> float:
-    """Return the relative luminance of an sRGB color, as WCAG 2 defines it."""
-    linear = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-        for c in colors.to_rgb(color)
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def byte_count(size: float) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 import matplotlib as mpl
 from jaxtyping import Float
-from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
 
+from attn_lib.plotting.figure import Cells, Figure
 from attn_lib.plotting.labels import numbered
-from attn_lib.plotting.picture import STYLE, Picture
+from attn_lib.plotting.maps import cells_panel
 
 THUMBNAIL = 56  # pixels
 
@@ -84,7 +84,7 @@ class HeadChooser:
         return self.widget._repr_mimebundle_() | picture
 
     def _read(self, text: str) -> None:
-        """Run the model and make the figure; its artists stay until the next text."""
+        """Run the model, and keep its weights if they fit."""
         tokens, weights = self.attend(text)
         if weights.ndim != 4 or weights.shape[2:] != (len(tokens), len(tokens)):
             raise ValueError(
@@ -95,22 +95,6 @@ class HeadChooser:
         if not all(0 <= i < size for i, size in zip(chosen, sizes, strict=True)):
             raise ValueError(f"expected a layer and a head below {sizes}, got {chosen}")
         self.tokens, self.weights = numbered(tokens), weights.detach().float().cpu()
-        side = 1.2 + 0.2 * len(tokens)
-        with mpl.rc_context(STYLE):
-            self.figure = Figure(figsize=(side + 1, side), layout="constrained")
-            self.axes = self.figure.subplots()
-            self.image = self.axes.imshow(
-                self.weights[self.layer, self.head].numpy(), cmap="cividis", vmin=0, vmax=1
-            )
-            places = range(len(tokens))
-            self.axes.set_xticks(
-                places, self.tokens, rotation=45, ha="right", rotation_mode="anchor"
-            )
-            self.axes.set_yticks(places, self.tokens)
-            self.axes.set(xlabel="key (column)", ylabel="query (row)")
-            self.axes.tick_params(length=0, labelsize=8)
-            self.axes.spines[:].set_visible(False)
-            self.figure.colorbar(self.image, ax=self.axes, label="attention weight")
 
     def _on_text(self, change: dict[str, Any]) -> None:
         try:
@@ -139,8 +123,12 @@ class HeadChooser:
         self.heads[self.head].button_style = ""
         self.head = head
         self.heads[head].button_style = "primary"
-        self.image.set_data(self.weights[self.layer, head].numpy())
-        self.axes.set_title(f"layer {self.layer}, head {head}")
-        picture = Picture(self.figure, repr(self), colors=96, vector=False)
+        cells, title = (
+            Cells(self.weights[self.layer, head]),
+            f"layer {self.layer}, head {head}",
+        )
+        panel = cells_panel([cells], self.tokens, self.tokens, title, size=8)
+        side = 1.2 + 0.2 * len(self.tokens)
+        picture = Figure([panel], (side + 1, side), raster=96).picture()
         self.map.value = base64.b64decode(picture._repr_mimebundle_()["image/png"])
         self.status.value = html.escape(str(self))

@@ -5,7 +5,6 @@ import io
 
 import matplotlib as mpl
 import numpy as np
-import pytest
 import torch
 from PIL import Image
 
@@ -22,22 +21,18 @@ from attn_lib.plotting.figure import (
     centered,
     describe,
     draw,
-    expect_few,
-    expect_lengths,
 )
 from attn_lib.plotting.labels import numbered
 from attn_lib.plotting.style import ink_at
 
-LINE = Line([1, 2], [3, 4], "a", {"color": "red"}, lambda line: f"ends at {line.y[-1]}")
+LINE = Line([1, 2], [3, 4], "a", {"color": "red"}, says="a ends at 4")
 
 
 def test_a_figure_is_described_by_its_panels_and_these_by_their_marks():
-    runs = Runs("b", [Line([1], [5], says=lambda line: f"{line.y[0]}")] * 2, "at ")
-    panels = [Panel([LINE, runs], "one"), Panel([LINE], says=lambda _: "own words")]
+    runs = Runs("b", [Line([1], [5])] * 2, says="b, 2 runs")
+    panels = [Panel([LINE, runs], "one"), Panel([LINE], says="own words")]
     figure = Figure(panels, (4, 3), "Lines. ", title="Two")
-    assert (
-        describe(figure) == "Two. Lines. one: a ends at 4; b, 2 runs, at 5, 5. own words."
-    )
+    assert describe(figure) == "Two. Lines. one: a ends at 4; b, 2 runs. own words."
     assert describe(Figure([Panel([Bars([1])], "silent")], (4, 3), "Bars")) == "Bars."
 
 
@@ -91,14 +86,13 @@ def test_a_panel_with_its_own_box_lies_there_to_the_dot():
 def test_numbers_can_be_read_on_every_color_of_the_scale():
     """The contrast of black or white text is at least 4.5 everywhere (WCAG AA)."""
     for name in ("cividis", "PuOr"):
-        colors = mpl.colormaps[name]
-        for level in range(256):
-            rgb = np.array(colors(level)[:3])
-            linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-            light = float(linear @ [0.2126, 0.7152, 0.0722])
-            ink = 0.0 if ink_at(colors, level / 255) == "black" else 1.0
-            low, high = sorted((light, ink))
-            assert (high + 0.05) / (low + 0.05) >= 4.5, (name, level)
+        rgb = mpl.colormaps[name](np.arange(256))[:, :3]
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        light = linear @ [0.2126, 0.7152, 0.0722]
+        inks = [ink_at(mpl.colormaps[name], level / 255) for level in range(256)]
+        black = np.array(inks) == "black"
+        contrast = np.where(black, (light + 0.05) / 0.05, 1.05 / (light + 0.05))
+        assert contrast.min() >= 4.5, name
 
 
 def test_a_few_colors_keep_those_of_rare_cells():
@@ -115,11 +109,3 @@ def test_a_few_colors_keep_those_of_rare_cells():
 
 def test_repeated_tokens_and_spaces_are_told_apart():
     assert numbered(["the", "cat", "the", " ", " "]) == ["the₁", "cat", "the₂", "␣₁", "␣₂"]
-
-
-@pytest.mark.parametrize("count", [0, 5])
-def test_there_are_as_many_things_as_styles(count):
-    with pytest.raises(ValueError, match=f"expected 1 to 4 runs, got {count}"):
-        expect_few(dict.fromkeys(range(count)), "runs")
-    with pytest.raises(ValueError, match=f"expected 9 values for 'a', got {count}"):
-        expect_lengths({"a": range(count)}, 9)

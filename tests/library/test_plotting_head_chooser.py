@@ -37,13 +37,12 @@ def test_it_shows_widgets_and_a_picture_where_no_kernel_runs(chooser):
 
 
 def test_a_click_on_a_head_shows_it_and_marks_its_button(chooser):
-    before, image = chooser.map.value, chooser.image
+    before = chooser.map.value
     chooser.heads[2].click()
     assert "head 2" in chooser.status.value
     assert "it to big" in chooser.status.value
     assert chooser.map.value != before
     assert [button.button_style for button in chooser.heads] == ["", "", "primary"]
-    assert chooser.image is image  # the artist is updated, not made again
 
 
 def test_another_layer_changes_the_small_maps_and_keeps_the_head(chooser):
@@ -76,13 +75,8 @@ def test_words_of_the_learner_are_shown_as_text_not_as_html(chooser):
     assert "<b>" not in chooser.status.value
 
 
-@pytest.mark.parametrize(
-    ("model", "start", "message"),
-    [
-        (attend, (2, 0), r"below \(2, 3\), got \(2, 0\)"),
-        (lambda text: (["a"], torch.zeros(1, 2, 2)), (0, 0), r"H, 1, 1\), got \(1, 2, 2\)"),
-    ],
-)
-def test_value_error_names_expected_and_actual(model, start, message):
-    with pytest.raises(ValueError, match=message):
-        HeadChooser(model, "it is big", start=start)
+def test_value_error_names_expected_and_actual():
+    with pytest.raises(ValueError, match=r"below \(2, 3\), got \(2, 0\)"):
+        HeadChooser(attend, "it is big", start=(2, 0))
+    with pytest.raises(ValueError, match=r"H, 1, 1\), got \(1, 2, 2\)"):
+        HeadChooser(lambda text: (["a"], torch.zeros(1, 2, 2)), "a")
