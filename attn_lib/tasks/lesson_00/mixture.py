@@ -50,14 +50,13 @@ The result should be (L, D). In which order do your axes stand?
     multiplied-elementwise  mixed = weights * values
 Which axis do weights and values share? In which order must the two stand, so that it meets itself?
     factors-swapped  mixed = values @ weights || weights.mT @ values.mT
+    factors-swapped  mixed = torch.einsum(letters, values, weights)
 Does each step of your loop add to the result, or take the place of what was there?
     only-the-last-value  mixed = weights[:, -1:] * values[-1]
 Each row of the weights makes a mixture. How many do you use?
     only-one-mixture  mixed = weights[0] @ values
 Is your result a mixture of all values, or a copy of one?
     only-the-largest-weight  mixed = values[weights.argmax(-1)]
-Which axis do weights and values share? In which order must the two stand, so that it meets itself?
-    factors-swapped  mixed = torch.einsum(letters, values, weights)
 Which axis do weights and values share? Yours still has it. Which one is summed away in its place?
     another-axis-summed  letters = 'ls,sd->ls' || 'ls,sd->sd'
 A mixture is a vector, as each value is. Which axis of the result is lost in yours?

@@ -105,9 +105,8 @@ Which of the two is asked for first: output or weights?
 The second result should be shares. Do the rows of yours add up to 1?
     scores-returned  return = output, scores || output, products || output, output
 Is the output made of the very weights that you return: from the same scores, in the same way?
-    other-weights-returned  return = output, products.softmax(-1)
+    other-weights-returned  return = output, products.softmax(-1) || output, weights.mT
     other-weights-returned  return = output, (products / D).softmax(-1)
-    other-weights-returned  return = output, weights.mT
     other-weights-returned  used = products.softmax(-1) || scores
 How many things should be returned, and which?
     output-only  return = output

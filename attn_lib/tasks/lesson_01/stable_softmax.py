@@ -120,9 +120,8 @@ What stands above the line of your fraction, and what below? Are both shifted by
     shifted-only-once  shares = x.exp() / total || (x - total.log()).exp()
 Compare the rows [1, 2] and [2, 4]: should they have the same softmax? Which operation leaves the
 softmax as it is, subtracting or dividing?
-    divided-by-maximum  shifted = x / largest
+    divided-by-maximum  shifted = x / largest || _ / x.std(axis, keepdim=True)
     divided-by-maximum  shifted = x / largest - (x / largest).amax(axis, keepdim=True)
-    divided-by-maximum  shifted = _ / x.std(axis, keepdim=True)
     divided-by-maximum  shifted = _ / (largest - x.amin(axis, keepdim=True))
 Two numbers beyond your limit become one and the same. Should they get the same share? Which shift
 keeps their distance?

@@ -160,15 +160,12 @@ Four layers need new numbers. Which of yours still have the random ones they wer
     layers-forgotten  v_weight = None
 How many parameters has each of your layers: a weight only? What becomes of `mha.in_proj_bias` and
 `mha.out_proj.bias`?
-    biases-forgotten  q_bias, k_bias, v_bias, o_bias = None
-    biases-forgotten  q_bias, k_bias, v_bias = None
-    biases-forgotten  o_bias = None
+    biases-forgotten  q_bias, k_bias, v_bias, o_bias = None || _.zero_()
+    biases-forgotten  q_bias, k_bias, v_bias = None || _.zero_()
+    biases-forgotten  o_bias = None || _.zero_()
     biases-forgotten  q_bias = None
     biases-forgotten  v_bias = None
     biases-forgotten  k_bias, v_bias = None
-    biases-forgotten  q_bias, k_bias, v_bias, o_bias = _.zero_()
-    biases-forgotten  q_bias, k_bias, v_bias = _.zero_()
-    biases-forgotten  o_bias = _.zero_()
 Are the rows of the three projections stacked one after the other, or dealt out in turn, row by row or
 head by head? Write down which of the 3E rows your head 0 calls q.
     fused-rows-interleaved  matrices, biases = .chunk(3) => .unflatten(0, (E, 3)).transpose(0, 1)

@@ -201,11 +201,10 @@ which of your three lines notice?
 If a context is given, whose words may be looked up: only its own, or those of x as well?
     context-appended-to-x  source = x if context is None else torch.cat([x, context], 1)
 Which layer makes the queries in your code, which the keys, which the values? Is each used once?
-    wrong-projection  values = self.k_proj(source)
+    wrong-projection  values = self.k_proj(source) || source
     wrong-projection  keys = self.v_proj(source) ; values = self.k_proj(source)
     wrong-projection  keys = self.q_proj(source)
     wrong-projection  queries = self.k_proj(x)
-    wrong-projection  values = source
     wrong-projection  queries = x ; keys, values = source
 What is the shape of `nn.Linear(3, 5).weight`? Why not call the layer and let it transpose?
     weights-not-transposed  queries = x @ self.q_proj.weight + self.q_proj.bias ; keys = source @ self.k_proj.weight + self.k_proj.bias ; values = source @ self.v_proj.weight + self.v_proj.bias

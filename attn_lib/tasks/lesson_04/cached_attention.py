@@ -125,9 +125,8 @@ Two things are asked for: the output, and what the next call gets as `cache`. Wh
 Compare the lengths of the two parts of your cache after three calls. Do both grow?
     values-not-cached  v = v
     values-not-cached  v = v ; output = torch.einsum('bhls,bhsd->bhld', weights, v)
-    values-not-cached  following = (k, v[:, :, -L:])
+    values-not-cached  following = (k, v[:, :, -L:]) || (k[:, :, -L:], v)
     values-not-cached  following = (k, v if cache is None else cache[1])
-    values-not-cached  following = (k[:, :, -L:], v)
 Let two new tokens meet six in the cache. Which shape should the mask have, and which rows of the full 8 x 8
 mask are its rows?
     mask-top-left  allowed = S - L => 0 || S - L => 0 if L > 1 else S

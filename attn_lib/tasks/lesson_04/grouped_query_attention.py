@@ -136,6 +136,9 @@ does its B meet?
     batch-meets-heads  k = _ if Hkv > 1 else k[:, 0] ; v = _ if Hkv > 1 else v[:, 0]
 How many heads should come out? The queries stay as many as they are: what has to be copied?
     query-heads-pooled  k = k ; v = v ; products = q.unflatten(1, (Hkv, -1)).mean(2) @ k.mT ; allowed = everything if mask is None or mask.ndim > 2 else mask
+    query-heads-pooled  k = k ; v = v ; products = q.unflatten(1, (Hkv, -1)).mean(2) @ k.mT
+    query-heads-pooled  k = k ; v = v ; products = q[:, ::H // Hkv] @ k.mT
+    query-heads-pooled  heads = _.unflatten(1, (Hkv, -1)).sum(2)
 Your heads are right, but in another order. Which axis stands first when you merge K/V head and
 place in the group?
     output-heads-reordered  heads = _.unflatten(1, (Hkv, -1)).transpose(1, 2).flatten(1, 2)
@@ -151,10 +154,6 @@ then cut its heads into groups as you cut those of q.
     mask-not-cut-into-groups  products = q.unflatten(1, (Hkv, -1)) @ k.unflatten(1, (Hkv, -1)).mT ; heads = (kept @ v.unflatten(1, (Hkv, -1))).flatten(1, 2)
     mask-not-cut-into-groups  products = q.unflatten(1, (Hkv, -1)) @ k.unflatten(1, (Hkv, -1)).mT ; heads = (kept @ v.unflatten(1, (Hkv, -1))).flatten(1, 2) ; allowed = _ if mask is None else mask.unsqueeze(2)
     mask-not-cut-into-groups  products = q.unflatten(1, (Hkv, -1)) @ k.unflatten(1, (Hkv, -1)).mT ; heads = (kept @ v.unflatten(1, (Hkv, -1))).flatten(1, 2) ; allowed = _.unsqueeze(2) if _.ndim > 2 else _
-How many heads should come out? The queries stay as many as they are: what has to be copied?
-    query-heads-pooled  k = k ; v = v ; products = q.unflatten(1, (Hkv, -1)).mean(2) @ k.mT
-    query-heads-pooled  k = k ; v = v ; products = q[:, ::H // Hkv] @ k.mT
-    query-heads-pooled  heads = _.unflatten(1, (Hkv, -1)).sum(2)
 Your result has five axes. Which two of them together count the H heads, and in which order?
     groups-not-merged  heads = _.unflatten(1, (Hkv, -1))
     groups-not-merged  heads = _.unflatten(1, (Hkv, -1)).transpose(1, 2)

@@ -131,6 +131,7 @@ How many heads does `k_proj` make, and how many channels has each of them?
     kv-width  kv_width = d_model || num_kv_heads
 Into how many heads is d_model cut: into num_heads, or into num_kv_heads? How wide is a head?
     head-dim-from-kv-heads  kv_width = d_model // num_kv_heads
+    head-dim-from-kv-heads  head_dim = d_model // num_kv_heads ; q_proj = nn.Linear(d_model, num_heads * self.head_dim, bias=False) ; o_proj = nn.Linear(num_heads * self.head_dim, d_model, bias=False)
 Feed x = 0: what should come out, and what does? Which argument of `nn.Linear` is on by default?
     bias-left-in  q_proj, k_proj, v_proj, o_proj = False => True
     bias-left-in  q_proj, k_proj, v_proj = False => True
@@ -183,7 +184,5 @@ Are there more heads after your repeat, or more words? Which axis counts heads w
     words-repeated  k = few_k.repeat_interleave(H // Hkv, 2) ; v = few_v.repeat_interleave(H // Hkv, 2)
 How many heads are merged before `o_proj`: num_heads, or num_kv_heads?
     o-proj-of-kv-width  o_proj = nn.Linear(kv_width, d_model, bias=False)
-Into how many heads is d_model cut: into num_heads, or into num_kv_heads? How wide is a head?
-    head-dim-from-kv-heads  head_dim = d_model // num_kv_heads ; q_proj = nn.Linear(d_model, num_heads * self.head_dim, bias=False) ; o_proj = nn.Linear(num_heads * self.head_dim, d_model, bias=False)
 """)
 grouped_query_module.rows(QUERIES)

@@ -89,6 +89,8 @@ float32 and float16 are not the only dtypes. What does `torch.int8` take, and `t
     two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.float64: 8}.get(dtype, 2)
     two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.float64: 8}[dtype]
     two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4}[dtype]
+    two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.int8: 1}.get(dtype, 4)
+    two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.int8: 1}[dtype]
 You build a cache to see how large it is. Can you tell, too, for one that does not fit into memory?
     cache-built  size = torch.empty(numbers, dtype=dtype).element_size()
     cache-built  size = torch.empty(numbers // 2, dtype=dtype).element_size()
@@ -135,9 +137,6 @@ Beyond 2**53 a float no longer holds every whole number. Which operator of yours
 Is your result in bytes, or in something larger?
     in-mebibytes  output = _ / 2**20 || _ // 2**20 || _ / 2**30 || _ / 1e9 || _ / 1e6
     in-mebibytes  output = _ / 2**10 || _ // 2**10
-float32 and float16 are not the only dtypes. What does `torch.int8` take, and `torch.float64`?
-    two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.int8: 1}.get(dtype, 4)
-    two-or-four-bytes  size = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.int8: 1}[dtype]
 How many digits has the size in the name of `torch.int8`, and what stands last in that of `torch.float8_e4m3fn`?
 Does a dtype know its size as a number, too?
     size-from-the-name  size = int(str(dtype)[-2:]) // 8

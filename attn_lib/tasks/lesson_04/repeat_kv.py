@@ -70,6 +70,7 @@ other method may copy?
 Which axes can `expand` make longer: all, or those of size 1?
     several-heads-expanded  output = x.expand(-1, num_heads, -1, -1)
     several-heads-expanded  output = x.expand(len(x), num_heads, *x.shape[2:])
+    several-heads-expanded  output = x.expand(-1, group, -1, -1)
 How often should each K/V head stand in the result altogether, the original among its copies?
     one-copy-off  group = _ - 1 || _ + 1
 How many query heads share one K/V head: Hkv, or H / Hkv? By which of the two do you divide i?
@@ -122,6 +123,4 @@ right behind the heads? Try x = torch.arange(8).view(1, 2, 2, 2).
 `repeat` wants a number for each axis of x. And where does it put the copies: side by side, or one round
 after the other?
     repeat-with-one-number  output = x.repeat(group)
-Which axes can `expand` make longer: all, or those of size 1?
-    several-heads-expanded  output = x.expand(-1, group, -1, -1)
 """)

@@ -140,9 +140,8 @@ Which sequence asks, and which one is read? From which of them come your q, k an
     from-the-wrong-sequence  queries = x => context ; keys = context => x ; values = context => x
 For each of queries, keys and values: which layer makes it in your code?
     from-the-wrong-layer  queries = x
-    from-the-wrong-layer  keys = context
+    from-the-wrong-layer  keys = context || self.v_proj(context)
     from-the-wrong-layer  values = context
-    from-the-wrong-layer  keys = self.v_proj(context)
     from-the-wrong-layer  keys = self.v_proj(context) ; values = self.k_proj(context)
 Which layer does your answer not use? What makes the values that are mixed?
     weights-times-k  values = self.k_proj(context)

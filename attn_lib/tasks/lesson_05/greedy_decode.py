@@ -121,7 +121,7 @@ A token is one of V, for each row. Along which axis of the logits, (B, L, V), do
 Which of the V tokens does greedy mean? Call it twice with the same model: which ones do you get?
     not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0] || last.argmin(-1)
 What do you append: the largest logit, or the place where it stands?
-    logit-instead-of-its-place  chosen = last.amax(-1)
+    logit-instead-of-its-place  chosen = last.amax(-1) || last.amax(-1).long()
 Which shape has what you append to the ids, (B, length)? Along which axis do they grow, by how much?
     another-column-appended  grown = dim=1 => dim=0
     another-column-appended  grown = dim=1 => dim=0 ; done = False
@@ -192,6 +192,4 @@ What you append is a column, (B, 1), and who has ended is (B,). Which shape come
     column-meets-row  chosen = last.argmax(-1, keepdim=True) ; column = newest
 What does `step` return, one tensor or several things? What do you take from it with `[0]`?
     step-taken-apart  logits = step(shown)[0]
-What do you append: the largest logit, or the place where it stands?
-    logit-instead-of-its-place  chosen = last.amax(-1).long()
 """)

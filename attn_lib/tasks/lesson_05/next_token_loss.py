@@ -94,9 +94,8 @@ compare them?
     last-token-dropped  guesses = logits[:, :-2] ; targets = ids[:, 1:-1]
     first-token-dropped  guesses = logits[:, 1:-1] ; targets = ids[:, 2:]
 You cut logits and ids. Are they as long as each other now, and does the same place mean the same token?
-    cut-on-one-side-only  targets = ids
+    cut-on-one-side-only  targets = ids || ids[:, :-1]
     cut-on-one-side-only  guesses = logits[:, 1:]
-    cut-on-one-side-only  targets = ids[:, :-1]
     cut-on-one-side-only  losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
     cut-on-one-side-only  losses = F.cross_entropy(guesses.flatten(0, 1), ids.flatten(), reduction="none")
     cut-on-one-side-only  losses = F.cross_entropy(guesses.mT, ids, reduction="none")
@@ -134,9 +133,8 @@ first, divide once.
     mean-of-means  loss = (counted.sum(0) / real.sum(0).clamp(min=1)).mean()
     mean-of-means  loss = counted.sum(1).mean() / real.sum(1).float().mean().clamp(min=1)
 A batch twice as large: should the loss double? By what do you divide the sum?
-    sum-not-mean  loss = total
+    sum-not-mean  loss = total || counted.sum(1).max() / divisor || counted.amax()
     sum-not-mean  divisor = len(ids) || ids.shape[1] || targets.shape[1]
-    sum-not-mean  loss = counted.sum(1).max() / divisor || counted.amax()
 By how many do you divide, if there are two real targets? A guard against 0 must not change other batches.
     count-off-by-one  divisor = count + 1
 The first token of a sentence is never a target. Where no target is real, what is 0 / 0?

@@ -83,9 +83,8 @@ float16 can hold, and what becomes of yours there?
     epsilon-lost-in-float16  seen = given + 1e-9
 Your tiny number moves the logarithm of every weight, not only that of 0. With many keys, most
 weights are small: how much does it change the sum? A much smaller one does not.
-    epsilon-too-large  seen = given + 1e-3 || given + 1e-4 || given + 1e-5
+    epsilon-too-large  seen = given + 1e-3 || given + 1e-4 || given + 1e-5 || given + 1e-2
     epsilon-too-large  seen = given + 1e-3 ; terms = seen * surprise
-    epsilon-too-large  seen = given + 1e-2
 The logarithm of a weight below 1 is negative. Should an entropy be negative?
     sign-missing  surprise = logs
 What is the entropy of two equal weights in yours: 1 or 0.693? To which base is your logarithm, and
@@ -118,6 +117,7 @@ Two heads that look at different places: can one number tell them apart?
     one-number-for-all-heads  per_head = per_query.mean()
     one-number-for-all-heads  given = weights.mean(1, keepdim=True)
     one-number-for-all-heads  given = weights.mean(1, keepdim=True) ; per_head = per_query.mean()
+    one-number-for-all-heads  per_head = per_query.sum() || per_query.mean((0, 2)).sum()
 Which axis of the weights adds up to 1, that of the queries or that of the keys? An entropy is a sum
 over that axis.
     over-the-queries  per_query = terms.sum(-2)
@@ -128,6 +128,7 @@ over that axis.
 The weights of a row add up to 1 already. Over its keys, do you add up, or is something divided by
 their number?
     mean-over-keys  per_query = terms.mean(-1) || _ / given.count_nonzero(-1).clamp_min(1)
+    mean-over-keys  seen = given ; per_head = terms.nanmean((0, 2, 3))
 After a zero in a row, can there be weights that are not 0? What does your loop do with them?
     ends-at-the-first-zero  given = weights * (weights != 0).cumprod(-1)
 You make each row add up to 1. What does that do to a row of zeros, of a query that may see nothing?
@@ -142,17 +143,11 @@ The weights come out of a softmax already. Is there another one in what you call
 Every key counts the same in yours. With which share should the -log w of a key of weight w count?
     surprise-not-weighted  terms = surprise
     surprise-not-weighted  terms = surprise ; per_query = terms.mean(-1)
+    surprise-not-weighted  seen = given ; terms = surprise.nan_to_num(0.0)
 An entropy has one term for each key: its -w log w. What is your second one, with 1 - w, for?
     binary-entropy  terms = F.binary_cross_entropy(given, given, reduction="none")
 1 minus the sum of squares grows and shrinks like an entropy, but is none. Where is the logarithm?
     not-an-entropy  per_query = 1 - given.square().sum(-1)
 You look at the largest weight only. Which part do the other weights have in an entropy?
     not-an-entropy  per_query = -given.amax(-1).where(given.any(-1), 1.0).log()
-Every key counts the same in yours. With which share should the -log w of a key of weight w count?
-    surprise-not-weighted  seen = given ; terms = surprise.nan_to_num(0.0)
-Two heads that look at different places: can one number tell them apart?
-    one-number-for-all-heads  per_head = per_query.sum() || per_query.mean((0, 2)).sum()
-The weights of a row add up to 1 already. Over its keys, do you add up, or is something divided by
-their number?
-    mean-over-keys  seen = given ; per_head = terms.nanmean((0, 2, 3))
 """)

@@ -66,6 +66,7 @@ attention_rollout.rows("""
 The last layer's keys are what the layer before put out. In the row of an output, which layer is met
 first: must the last one stand on the left of the product, or on the right?
     order-reversed  path = layers[::-1]
+    order-reversed  product = reached[-1] @ step
 Beside what it gathers, each token keeps itself: the residual connection. Where is it in yours?
     residual-forgotten  step = together
 The residual connection is a part of the layer. Where do you take it away again?
@@ -118,9 +119,8 @@ the sum by which you divide?
     columns-made-to-add-up-to-one  step = added / added.sum((1, 2), keepdim=True)
 Change one layer after the other. Does your result change each time? Where does your loop begin, and
 where does it end?
-    layer-left-out  path = layers[1:]
+    layer-left-out  path = layers[1:] || layers[:-1]
     layer-left-out  path = layers[1:] ; start = identity.expand(len(layers[0]), -1, -1)
-    layer-left-out  path = layers[:-1]
     layer-left-out  path = layers[:-1] ; start = identity.expand(len(layers[0]), -1, -1)
     layer-left-out  path = layers[-1:] || layers[:1] || layers[:2] || layers[-2:]
 Any number of layers must do. Which layer does yours name by its number, and how many has this list?
@@ -142,12 +142,10 @@ Row i of the result belongs to output i, and adds up to 1. Do your rows or your 
 A token's attention to itself belongs to the map as well. Where did you take it out?
     diagonal-taken-out  together = _ - _.diagonal(dim1=-2, dim2=-1).diag_embed()
 Which axis of (B, H, L, L) is that of the heads? Axes are counted from 0.
-    wrong-axis-averaged  together = weights.mean(0)
+    wrong-axis-averaged  together = weights.mean(0) || weights.mean(2) || weights.mean(-1)
 You average over the samples as well. The result holds a map for each of them: which axes does your
 mean name?
     wrong-axis-averaged  together = weights.mean((0, 1))
-Which axis of (B, H, L, L) is that of the heads? Axes are counted from 0.
-    wrong-axis-averaged  together = weights.mean(2) || weights.mean(-1)
 The result holds a map for each sentence. Which axis of (B, L, L) have you taken away?
     an-axis-lost  output = _.mean(0) || _[:, -1]
 Change the second sample. Does your result change?
@@ -173,7 +171,4 @@ and in this formula?
     factor-transposed  product = step @ reached[-1].mT
 Which comes first in Python: `+`, or `/` and `@`? Where does your line need parentheses?
     parentheses-missing  product = together + identity / 2 @ reached[-1]
-The last layer's keys are what the layer before put out. In the row of an output, which layer is met
-first: must the last one stand on the left of the product, or on the right?
-    order-reversed  product = reached[-1] @ step
 """)

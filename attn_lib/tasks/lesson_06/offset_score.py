@@ -87,6 +87,7 @@ The last token has no next one. To which key does yours go there? The sentence i
 An index of -1 means the last one, to PyTorch. For which queries is i + offset below 0?
     around-the-end  queries = torch.arange(L - abs(offset))
     around-the-end  queries = torch.arange(min(L, L - offset))
+    around-the-end  queries = torch.arange(min(L, L - offset)) ; per_head = picked.sum(-1).mean(0) / (L - abs(offset))
 You roll the keys around the end, in the other direction, too. Which key does query 0 get in yours,
 with offset 1?
     rolled-the-wrong-way  per_query = given.roll(offset, -1).diagonal(dim1=-2, dim2=-1)
@@ -167,6 +168,4 @@ name?
 In (B, H, L, L), which two axes hold queries and keys? Axes are counted from 0: which numbers have these
 two?
     axes-of-the-diagonal  per_query = given.diagonal(steps, dim1=1, dim2=2)
-An index of -1 means the last one, to PyTorch. For which queries is i + offset below 0?
-    around-the-end  queries = torch.arange(min(L, L - offset)) ; per_head = picked.sum(-1).mean(0) / (L - abs(offset))
 """)

@@ -97,9 +97,11 @@ How often is the weight multiplied in? Take a weight of 0.5 and a vector of leng
 How long is the vector [3, 4]: 5, or 7? Do you add up squares, and is the root taken after that?
     absolute-values-added  squares = vectors.abs() ; lengths = summed
     absolute-values-added  norms = weighted.abs().sum(-1)
+    absolute-values-added  squares = vectors.abs()
 What do 3 and -3 give together in yours? A length does not know the sign of a channel.
     channels-added-up  squares = vectors ; lengths = summed || summed.abs()
     channels-added-up  norms = weighted.sum(-1) || weighted.sum(-1).abs()
+    channels-added-up  squares = vectors
 How long is the vector [3, 4]: 5, or 4? You keep its largest channel.
     largest-channel  summed = squares.amax(-1)
     largest-channel  norms = weighted.abs().amax(-1)
@@ -122,6 +124,7 @@ For how many vectors is your length? `norm()` without an axis takes all numbers 
     one-length-for-all  lengths = summed.sum().sqrt()[None, None, None]
     one-length-for-all  result = given * v.norm()
     one-length-for-all  norms = weighted.norm()
+    one-length-for-all  lengths = summed.sum((0, 1), keepdim=True).sqrt().expand_as(summed)
 What you take from v belongs to keys. Line the shapes of the two that you multiply up from the right: does
 it meet the keys of the weights in yours, or the queries?
     lengths-at-the-queries  per_key = lengths[..., None]
@@ -131,6 +134,7 @@ Print the shapes of the two that you multiply, and line them up from the right. 
 meet H?
     lengths-not-lined-up  per_key = lengths || lengths[:, None]
     lengths-not-lined-up  lined_up = v
+    lengths-not-lined-up  weighted = torch.stack([torch.stack([given[:, :, i, j] * v[:, :, j] for j in range(v.shape[2])], 2) for i in range(given.shape[2])], 2)
 Row i of the weights belongs to query i. To whom does it belong in yours?
     transposed-weights  given = weights.mT
     transposed-weights  result = _.mT
@@ -176,13 +180,10 @@ Give it float16, then float64: which dtype comes out, and which one should?
 What stands first in the brackets of `norm` is the kind of length, 2 by default, and not the axis. By
 which name is the axis given?
     order-for-the-axis  result = given * v.norm(-1)
-    order-for-the-axis  lengths = vectors.norm(-1)
+    order-for-the-axis  lengths = vectors.norm(-1) || torch.linalg.norm(vectors, -1)
     order-for-the-axis  norms = weighted.norm(-1)
-    order-for-the-axis  lengths = torch.linalg.norm(vectors, -1)
 Each channel has a root of its own in yours. What is added up before the root?
     nothing-added-up  norms = weighted.abs()
-For how many vectors is your length? `norm()` without an axis takes all numbers together.
-    one-length-for-all  lengths = summed.sum((0, 1), keepdim=True).sqrt().expand_as(summed)
 `@` adds up over the channels here. A length for each pair of query and key is asked for: where do you
 take it?
     channels-multiplied-by-keys  result = given @ vectors.mT
@@ -191,14 +192,5 @@ do the weights lack, which do the values lack, and where does a size of 1 stand 
     pairs-not-lined-up  shares = given ; lined_up = v
     pairs-not-lined-up  shares = given[:, :, :, None] ; lined_up = v[:, :, :, None]
     pairs-not-lined-up  shares = given[:, :, None] ; lined_up = v[:, :, :, None]
-Print the shapes of the two that you multiply, and line them up from the right. Does B meet B, and H
-meet H?
-    lengths-not-lined-up  weighted = torch.stack([torch.stack([given[:, :, i, j] * v[:, :, j] for j in range(v.shape[2])], 2) for i in range(given.shape[2])], 2)
-Before the length is taken, each pair of query and key has a vector: (B, H, L, S, D). Which of these axes
-do the weights lack, which do the values lack, and where does a size of 1 stand for it in yours?
     pairs-not-lined-up  shares = given[:, :, :, None] || given[:, :, None]
-What do 3 and -3 give together in yours? A length does not know the sign of a channel.
-    channels-added-up  squares = vectors
-How long is the vector [3, 4]: 5, or 7? Do you add up squares, and is the root taken after that?
-    absolute-values-added  squares = vectors.abs()
 """)

@@ -88,13 +88,12 @@ How similar is a head to itself? Can training change that? How many pairs of dif
     diagonal-included  mean = similarity.sum() / pairs.numel()
     diagonal-included  different = torch.ones_like(similarity[0]).triu().bool()
 By which number do you divide, and how many similarities did you add up? Count them for H = 3.
-    divided-by-another-number  mean = pairs.sum() / similarity.numel()
+    divided-by-another-number  mean = pairs.sum() / similarity.numel() || _ * 2 || _ / 2
     divided-by-another-number  mean = similarity.triu(1).mean()
     divided-by-another-number  mean = pairs.sum() / (similarity.shape[0] * similarity.shape[1])
     divided-by-another-number  mean = pairs.sum() / similarity[0].numel() || pairs.sum()
     divided-by-another-number  mean = pairs.sum() / len(similarity)
     divided-by-another-number  mean = similarity.triu(1).sum() || _ * len(similarity)
-    divided-by-another-number  mean = _ * 2 || _ / 2
 How many numbers come out of your function? What can `backward()` start from?
     not-one-number  mean = pairs.mean(-1) || similarity.masked_fill(~different, 0).mean(0)
     not-one-number  mean = similarity || pairs

@@ -89,10 +89,9 @@ In the merged vector, which channels belong to head 0? Which gates do its D chan
 `repeat` and `repeat_interleave` are not the same.
     gates-tiled  scaled = heads ; merged = _ * gate.repeat(1, 1, v.shape[-1])
 Can two tokens of one sentence open the same head differently in your code?
-    one-gate-for-the-sentence  reads = x.mean(1, keepdim=True)
+    one-gate-for-the-sentence  reads = x.mean(1, keepdim=True) || x[:, :1] || x[:, -1:]
     one-gate-for-the-sentence  gate = _.mean(1, keepdim=True)
     one-gate-for-the-sentence  gate = _.mean((0, 1), keepdim=True)
-    one-gate-for-the-sentence  reads = x[:, :1] || x[:, -1:]
 How many gates has each token in your code: one, or one for each head?
     one-gate-for-all-heads  gate = _.mean(-1, keepdim=True)
 Can two sentences open the same head differently in your code?
