@@ -1,7 +1,6 @@
 """Answers to CrossAttention that no row makes."""
 
 import torch
-import torch.nn.functional as F
 
 from attn_lib.checks.task import find_task
 from tests.checks.answers import Answers
@@ -21,16 +20,6 @@ answers = Answers(
     ),
 )
 Right = find_task("CrossAttention").reference
-
-
-@answers.right
-class Fused(Right):
-    def forward(self, x, context, context_mask=None):
-        mask = None if context_mask is None else context_mask[:, None, None]
-        parts = self.q_proj(x), self.k_proj(context), self.v_proj(context)
-        qkv = (t.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for t in parts)
-        heads = F.scaled_dot_product_attention(*qkv, attn_mask=mask)
-        return self.o_proj(heads.transpose(1, 2).flatten(2))
 
 
 @answers.right

@@ -1,7 +1,6 @@
 """Answers to GroupedQueryAttention that no row makes."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from attn_lib.checks.task import find_task
@@ -26,28 +25,6 @@ answers = Answers(
     ],
 )  # fmt: skip
 Grouped = find_task("GroupedQueryAttention").reference
-
-
-@answers.right
-class LayersInAList(nn.Module):
-    """Each layer of the list has a name as well."""
-
-    def __init__(self, d_model, num_heads, num_kv_heads):
-        super().__init__()
-        self.counts = num_heads, num_kv_heads, num_kv_heads
-        D = d_model // num_heads
-        self.layers = nn.ModuleList(
-            nn.Linear(d_model, n * D, bias=False) for n in (*self.counts, num_heads)
-        )
-        self.q_proj, self.k_proj, self.v_proj, self.o_proj = self.layers
-
-    def forward(self, x, mask=None):
-        q, k, v = (
-            torch.stack(layer(x).chunk(n, -1), 1)
-            for layer, n in zip(self.layers, self.counts, strict=False)
-        )
-        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
-        return self.layers[3](torch.cat(heads.unbind(1), -1))
 
 
 @answers.right

@@ -1,6 +1,5 @@
 """Answers to MultiHeadAttention that no row makes."""
 
-import torch
 import torch.nn.functional as F
 from torch import nn
 
@@ -55,15 +54,6 @@ class WithDropout(Heads):
 
     def forward(self, x, context=None, mask=None):
         return self.dropout(super().forward(x, context, mask))
-
-
-@answers.right
-class HeadByHead(Heads):
-    def attend(self, q, k, v, mask):
-        mask = torch.ones(1, 1).bool() if mask is None else mask
-        four = q, k, v, mask.expand(*q.shape[:3], k.shape[2])
-        heads = zip(*(t.unbind(1) for t in four), strict=True)
-        return torch.stack([F.scaled_dot_product_attention(*head) for head in heads], 1)
 
 
 @answers.right

@@ -27,15 +27,6 @@ answers = Answers(
 
 
 @answers.right
-def of_what_is_not_zero(weights):
-    B, H, L, _ = weights.shape
-    head = weights.nonzero()[:, 1]
-    seen = weights[weights != 0].double()
-    total = torch.zeros(H, dtype=torch.float64).index_add(0, head, -seen * seen.log())
-    return (total / (B * L)).to(weights.dtype)
-
-
-@answers.right
 def in_place_on_a_copy(weights):
     w = weights.clone()
     w[w == 0] = 1

@@ -44,15 +44,6 @@ def from_the_top(layers):
     return reduce(torch.matmul, steps(layers)[::-1])
 
 
-@answers.right
-def over_subsets(layers):
-    """The mean over all subsets of layers of the product of their maps."""
-    paths = [torch.eye(layers[0].shape[-1]).double().expand(len(layers[0]), -1, -1)]
-    for weights in layers:
-        paths += [weights.double().mean(1) @ path for path in paths]
-    return (sum(paths) / len(paths)).to(layers[0].dtype)
-
-
 @answers.wrong
 def equal_layers_once(layers):
     new = [w for n, w in enumerate(layers) if not n or not w.equal(layers[n - 1])]

@@ -26,14 +26,6 @@ answers = Answers(
 
 
 @answers.right
-def row_by_row(q_len, kv_len):
-    mask = torch.zeros((q_len, kv_len), dtype=bool)
-    for i in range(q_len):
-        mask[i, : max(0, i + 1 + kv_len - q_len)] = True
-    return mask
-
-
-@answers.right
 @functools.lru_cache
 def kept_by_numpy(q_len, kv_len):
     return torch.from_numpy(np.tri(q_len, kv_len, kv_len - q_len, dtype=bool))

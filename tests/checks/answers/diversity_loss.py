@@ -1,7 +1,5 @@
 """Answers to diversity_loss that no row makes."""
 
-import itertools
-
 import torch.nn.functional as F
 
 from attn_lib import diversity_loss as right
@@ -26,13 +24,6 @@ answers = Answers(
         dict(different="~torch.eye(similarity.shape[-2], dtype=torch.bool)"),
     ],
 )  # fmt: skip
-
-
-@answers.right
-def in_loops(weights):
-    pairs = [p for maps in weights.flatten(2) for p in itertools.permutations(maps, 2)]
-    cosines = [a @ b / (a.norm() * b.norm()).clamp_min(1e-9) for a, b in pairs]
-    return sum(cosines) / len(pairs)
 
 
 @answers.right

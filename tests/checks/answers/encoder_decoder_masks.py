@@ -26,16 +26,6 @@ answers = Answers(
 
 
 @answers.right
-def in_lists(src_ids, tgt_ids, pad_id):
-    src = torch.tensor([[[[t != pad_id for t in row]]] for row in src_ids.tolist()])
-    decoder = [
-        [[[j <= i and t != pad_id for j, t in enumerate(row)] for i in range(len(row))]]
-        for row in tgt_ids.tolist()
-    ]
-    return [src, torch.tensor(decoder), src]
-
-
-@answers.right
 def without_a_batch_of_one(src_ids, tgt_ids, pad_id):
     masks = right(src_ids, tgt_ids, pad_id)
     return tuple(m[0, 0] if len(m) == 1 else m for m in masks)

@@ -31,18 +31,6 @@ carried_over = attn_lib.MultiHeadAttention.from_torch
 
 
 @answers.right
-def by_names(mha):
-    old, new = mha.state_dict(), {}
-    for kind in ("weight", "bias"):
-        for letter, part in zip("qkv", old[f"in_proj_{kind}"].chunk(3), strict=True):
-            new[f"{letter}_proj.{kind}"] = part
-        new[f"o_proj.{kind}"] = old[f"out_proj.{kind}"]
-    module = attn_lib.MultiHeadAttention(mha.embed_dim, mha.num_heads)
-    module.load_state_dict(new)
-    return module
-
-
-@answers.right
 def as_one_vector(mha):
     """All parameters of the new module lie in one place in memory, but not in that of `mha`."""
     module = carried_over(mha)

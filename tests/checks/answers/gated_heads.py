@@ -3,7 +3,6 @@
 import copy
 
 import torch
-import torch.nn.functional as F
 
 import attn_lib
 from tests.checks.answers import Answers
@@ -44,18 +43,6 @@ def with_another_kernel(attn, x, w_gate):
     other = copy.copy(attn)
     other.kernel = lambda *args, **kwargs: (attn.kernel(*args, **kwargs)[0] * gate, None)
     return other(x)
-
-
-@answers.right
-def as_a_sum_over_heads(attn, x, w_gate):
-    layers = attn.q_proj, attn.k_proj, attn.v_proj
-    q, k, v = (layer(x).chunk(attn.num_heads, -1) for layer in layers)
-    output = attn.o_proj.bias.expand(x.shape)
-    for h, columns in enumerate(attn.o_proj.weight.chunk(attn.num_heads, 1)):
-        head = F.scaled_dot_product_attention(q[h], k[h], v[h])
-        gate = torch.sigmoid((x * w_gate[h]).sum(-1, keepdim=True))
-        output = output + (gate * head) @ columns.T
-    return output
 
 
 @answers.wrong

@@ -37,16 +37,6 @@ def cleaned_at_the_end(step, batch_size, bos_id, eos_id, max_len):
     return torch.where((ids == eos_id).cumsum(1) > 0, eos_id, ids)[:, 1:]
 
 
-@answers.right
-def row_by_row(step, batch_size, bos_id, eos_id, max_len):
-    rows = [[bos_id] for _ in range(batch_size)]
-    while len(rows[0]) <= max_len and not all(row[-1] == eos_id for row in rows):
-        best = step(torch.tensor(rows))[:, -1].argmax(-1).tolist()
-        for row, token in zip(rows, best, strict=True):
-            row.append(eos_id if row[-1] == eos_id else token)
-    return torch.tensor([row[1:] for row in rows])
-
-
 @answers.wrong
 def bos_forbidden(step, *args):
     no_bos = torch.tensor([args[1]])

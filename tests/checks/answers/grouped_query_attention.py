@@ -42,19 +42,6 @@ def in_groups(q, k, v, mask=None):
     return torch.einsum("bkgls,bksd->bkgld", weights, v).reshape(B, H, L, D)
 
 
-@answers.right
-def query_by_query(q, k, v, attn_mask=None):
-    B, H, L, D = q.shape
-    mask = torch.ones(L, k.shape[2]) > 0 if attn_mask is None else attn_mask
-    mask = mask.expand(B, H, L, k.shape[2])
-    rows = []
-    for b, h, i in torch.cartesian_prod(*map(torch.arange, (B, H, L))).tolist():
-        seen, own = mask[b, h, i], h * k.shape[1] // H
-        scores = k[b, own, seen] @ q[b, h, i] / math.sqrt(D)
-        rows.append(scores.softmax(0) @ v[b, own, seen])
-    return torch.stack(rows).view(B, H, L, D)
-
-
 @answers.wrong
 def zero_only_if_all_heads_are_blind(q, k, v, mask=None):
     if mask is not None:

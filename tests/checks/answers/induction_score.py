@@ -23,12 +23,6 @@ answers = Answers(
 )
 
 
-@answers.right
-def by_repeated_letters(weights, period):
-    n = weights.shape[-1] - period + 1
-    return torch.einsum("bhii->h", weights[:, :, period - 1 :, :n]) / (len(weights) * n)
-
-
 def score(w, period, axes=(0, 2)):
     return w.diagonal(1 - period, dim1=2, dim2=3).mean(axes)
 

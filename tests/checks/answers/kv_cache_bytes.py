@@ -23,12 +23,6 @@ answers = Answers(
 
 
 @answers.right
-def by_numpy_objects(batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype):
-    sizes = [2, batch_size, seq_len, num_layers, num_kv_heads, head_dim, dtype.itemsize]
-    return int(np.prod(sizes, dtype=object))
-
-
-@answers.right
 def by_a_tensor_without_memory(*sizes):
     return 2 * torch.empty(sizes[:-1], dtype=sizes[-1], device="meta").nbytes
 

@@ -30,15 +30,6 @@ answers = Answers(
 )
 
 
-@answers.right
-def by_diagonals(weights):
-    B, H, L, _ = weights.shape
-    total = torch.zeros(H)
-    for step in range(1 - L, L):
-        total += abs(step) * weights.float().diagonal(step, dim1=2, dim2=3).sum((0, 2))
-    return (total / (B * L)).to(weights.dtype)
-
-
 def far(w, axes=(0, 2), most=99, dtype=None):
     positions = torch.arange(w.shape[-1], dtype=dtype)
     gaps = positions[:, None] - positions

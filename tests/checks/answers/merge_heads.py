@@ -1,8 +1,5 @@
 """Answers to merge_heads that no row makes."""
 
-import torch
-import torch.nn.functional as F
-
 from tests.checks.answers import Answers
 
 answers = Answers(
@@ -25,19 +22,6 @@ def into_zeros(x):
     for h in range(H):
         out[:, :, h * D : (h + 1) * D] += x[:, h]
     return out
-
-
-@answers.right
-def sum_of_padded(x):
-    H, D = x.shape[1], x.shape[3]
-    return sum(F.pad(x[:, h], (h * D, (H - 1 - h) * D)) for h in range(H))
-
-
-@answers.right
-def by_index(x):
-    H, D = x.shape[1], x.shape[3]
-    channel = torch.arange(H * D)
-    return x[:, channel // D, :, channel % D].permute(1, 2, 0)
 
 
 def merge(x):

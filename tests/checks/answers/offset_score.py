@@ -37,14 +37,6 @@ def by_slices(weights, offset):
     return torch.einsum("bhii->h", block) / (len(weights) * n)
 
 
-@answers.right
-def rolled_and_cut(weights, offset):
-    L = weights.shape[-1]
-    line = weights.roll(-offset, -1).diagonal(dim1=2, dim2=3)
-    line = line[..., : L - offset] if offset >= 0 else line[..., -offset:]
-    return line.mean((0, 2))
-
-
 def score(w, offset, axes=(0, 2)):
     return w.diagonal(offset, dim1=2, dim2=3).mean(axes)
 

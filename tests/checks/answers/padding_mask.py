@@ -20,14 +20,6 @@ answers = Answers(
 )
 
 
-@answers.right
-def row_by_row(lengths, max_len):
-    mask = torch.zeros(len(lengths), 1, 1, max_len, dtype=torch.bool)
-    for b, length in enumerate(lengths):
-        mask[b, :, :, :length] = True
-    return mask
-
-
 def right(lengths, max_len):
     return (torch.arange(max_len) < lengths[:, None])[:, None, None]
 

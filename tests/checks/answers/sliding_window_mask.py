@@ -26,15 +26,6 @@ answers = Answers(
 
 
 @answers.right
-def row_by_row(q_len, kv_len, window):
-    mask = torch.zeros(q_len, kv_len, dtype=torch.bool)
-    for i in range(q_len):
-        end = max(0, i + 1 + kv_len - q_len)
-        mask[i, max(0, end - window) : end] = True
-    return mask
-
-
-@answers.right
 def by_shifting_the_causal_mask(q_len, kv_len, window):
     """A key is too old if the key W places after it may be seen as well."""
     shift, mask = min(window, kv_len), causal(q_len, kv_len)

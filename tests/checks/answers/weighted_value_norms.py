@@ -25,12 +25,6 @@ answers = Answers(
 
 
 @answers.right
-def query_by_query(weights, v):
-    rows = [weights[:, :, i] * v.norm(dim=-1) for i in range(weights.shape[2])]
-    return torch.stack(rows, dim=2)
-
-
-@answers.right
 def by_distance_from_the_origin(weights, v):
     origin = torch.zeros_like(v[:, :, :1])
     lengths = torch.cdist(origin.double(), v.double())  # (B, H, 1, S)
