@@ -86,13 +86,6 @@ class ContextIgnoredWhereTheShapesAgree(Heads):
 
 
 @answers.wrong
-class TheMaskOfHead0(Heads):
-    def attend(self, q, k, v, mask):
-        is_full = mask is not None and mask.ndim == 4
-        return super().attend(q, k, v, mask[:, :1] if is_full else mask)
-
-
-@answers.wrong
 class AtMostEightKeys(Heads):
     def attend(self, q, k, v, mask):
         mask = None if mask is None else mask[..., :8]

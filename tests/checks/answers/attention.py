@@ -35,21 +35,8 @@ def attend(q, k, v):
 
 
 @answers.wrong
-def output_of_sample_0(q, k, v):
-    output, weights = attend(q, k, v)
-    return output[:1].expand(len(q), -1, -1), weights
-
-
-@answers.wrong
 def wrong_when_square(q, k, v):
     return attend(q, k.mT if k.shape[1] == k.shape[2] else k, v)
-
-
-@answers.wrong
-def small_weights_forgotten(q, k, v):
-    weights = attend(q, k, v)[1]
-    weights = weights.where(weights > 0.05, 0.0)
-    return weights @ v, weights
 
 
 @answers.wrong

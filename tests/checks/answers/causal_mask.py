@@ -35,13 +35,8 @@ def right(n, m):
     return torch.ones(n, m, dtype=torch.bool).tril(m - n)
 
 
-# A buffer that ends, strict for short keys, 512 steps back, stretched, squeezed, rolled, one off.
+# 512 steps back, squeezed.
 answers.wrong(
-    lambda n, m: right(1024, 1024)[m - n : m, :m],
-    lambda n, m: right(n, m) & (m >= n),
     lambda n, m: right(n, m).triu(m - n - 511),
-    lambda n, m: torch.arange(m) * n <= torch.arange(n)[:, None] * m,
     lambda n, m: right(n, m).squeeze(),
-    lambda n, m: right(n, m).roll(1, 0),
-    lambda n, m: right(n, m).tril(m - n - (n not in (1, m))),
 )

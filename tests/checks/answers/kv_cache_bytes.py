@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import torch
 
 from tests.checks.answers import Answers
@@ -28,20 +27,10 @@ def by_a_tensor_without_memory(*sizes):
 
 
 @answers.wrong
-def by_int32(*sizes):
-    return int(np.prod([2, *sizes[:-1], sizes[-1].itemsize], dtype=np.int32))
-
-
-@answers.wrong
 def one_byte_for_int8_only(*sizes):
     dtype = sizes[-1]
     size = dtype.itemsize if dtype.is_floating_point else 1 if dtype == torch.int8 else 2
     return 2 * math.prod(sizes[:-1]) * size
-
-
-@answers.wrong
-def really_allocated(*sizes):
-    return torch.empty(2, *sizes[:-1], dtype=sizes[-1]).nbytes
 
 
 answers.wrong(lambda *sizes: str(by_a_tensor_without_memory(*sizes)))

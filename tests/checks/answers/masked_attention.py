@@ -35,18 +35,6 @@ def two_keys_at_a_time(q, k, v, mask=None):
     return attn_lib.chunked_attention(q, k, v, mask=mask, chunk_size=2)[0]
 
 
-@answers.wrong
-def any_key_of_any_head(q, k, v, mask=None):
-    is_full = mask is not None and mask.ndim == 4
-    return fused(q, k, v, mask.any(1, keepdim=True) if is_full else mask)
-
-
-@answers.wrong
-def pads_see_nothing(q, k, v, mask=None):
-    is_square = mask is not None and q.shape == k.shape
-    return fused(q, k, v, mask & mask.mT if is_square else mask)
-
-
 # The mask turned in place, a root of at most 32, half precision, a list of one.
 answers.wrong(
     lambda q, k, v, m=None: fused(q, k, v, m if m is None else ~m.logical_not_()),

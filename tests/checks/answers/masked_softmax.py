@@ -45,25 +45,6 @@ def only_the_allowed_row_by_row(scores, mask):
     return result.view(scores.shape)
 
 
-@answers.wrong
-def never_quite_zero(scores, mask):
-    low = torch.where(mask, scores, scores.amin(-1, keepdim=True) - 16)
-    return low.softmax(-1) * mask.any(-1, keepdim=True)
-
-
-@answers.wrong
-def empty_rows_see_the_first_key(scores, mask):
-    first = torch.arange(scores.shape[-1]) == 0
-    return by_hand(scores, mask | (~mask.any(-1, keepdim=True) & first))
-
-
-@answers.wrong
-def nan_behind_float16(scores, mask):
-    if scores.dtype != torch.float16:
-        return by_hand(scores, mask)
-    return (scores + mask.to(scores).log()).softmax(-1).nan_to_num(0.0)
-
-
 # One mask for all heads, masks of three axes have no heads, rows of a single key are zero.
 answers.wrong(
     lambda s, m: by_hand(s, m[:, :1] if m.ndim == 4 else m),

@@ -28,15 +28,8 @@ def merge(x):
     return x.transpose(1, 2).flatten(2)
 
 
-@answers.wrong
-def strides_of_a_split(x):
-    B, H, L, D = x.shape
-    return x.as_strided((B, L, H * D), (L * H * D, H * D, 1))
-
-
-# The fewer of two are heads, half the gradient, not transposed if contiguous.
+# The fewer of two are heads, half the gradient.
 answers.wrong(
     lambda x: merge(x) if x.shape[1] <= x.shape[2] else x.flatten(2),
     lambda x: (merge(x) + merge(x).detach()) / 2,
-    lambda x: x.reshape(len(x), x.shape[2], -1) if x.is_contiguous() else merge(x),
 )

@@ -27,7 +27,5 @@ def row_by_row(weights, values):
     return torch.stack(rows)
 
 
-# Weights squared, divided by a number that fits one input, the first case by heart.
-answers.wrong(lambda weights, values: weights.square() @ values)
-answers.wrong(lambda weights, values: weights @ values / 2)
+# The first case by heart.
 answers.wrong(lambda weights, values: torch.tensor([[4.0, 0.0], [2.5, 3.0]]))

@@ -38,14 +38,10 @@ def sentences_and_heads_swapped_if_as_many(x, num_heads):
     return copies.transpose(0, 1) if len(x) == num_heads else copies
 
 
-def tiled_where(is_wrong, x, num_heads):
-    group = num_heads // x.shape[1]
-    return x.repeat(1, group, 1, 1) if is_wrong(group, x.shape[1]) else repeat(x, num_heads)
-
-
-# Tiled if the group is large, or small, at most four copies.
+# Tiled if the group is small, at most four copies.
 answers.wrong(
-    lambda x, H: tiled_where(int.__gt__, x, H),
-    lambda x, H: tiled_where(int.__lt__, x, H),
+    lambda x, H: (
+        x.repeat(1, H // x.shape[1], 1, 1) if x.shape[1] ** 2 > H else repeat(x, H)
+    ),
     lambda x, H: repeat(x, H, 4),
 )

@@ -32,12 +32,6 @@ def with_a_picking_matrix(x, num_heads, *, head_dim=None):
 
 
 @answers.wrong
-def strides_of_a_contiguous_x(x, num_heads):
-    (B, L, E), D = x.shape, x.shape[-1] // num_heads
-    return x.as_strided((B, num_heads, L, D), (L * E, D, E, 1))
-
-
-@answers.wrong
 def only_as_many_heads_as_places(x, num_heads):
     """Runs the loop over D, not over H."""
     y = split(x, num_heads)

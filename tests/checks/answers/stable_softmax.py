@@ -45,9 +45,7 @@ def denominator_cut_off(x, dim=-1):
 
 remembered: dict = {}
 
-# Remembers by shape, never quite zero, hard where sharp.
-answers.wrong(
-    lambda x, dim=-1: remembered.setdefault((x.shape, dim, x.dtype), x.softmax(dim)),
-    lambda x, dim=-1: x.softmax(dim).clamp(1e-7, 1),
-    lambda x, dim=-1: x.clamp(min=-50).softmax(dim),
-)
+
+@answers.wrong
+def remembers_by_shape(x, dim=-1):
+    return remembered.setdefault((x.shape, dim, x.dtype), x.softmax(dim))
