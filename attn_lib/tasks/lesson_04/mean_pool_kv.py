@@ -52,8 +52,6 @@ def _(rng):
     yield case("as many K/V heads as heads", 4, 4, 3, 5)
     yield case("a square weight", 8, 2, 3, 24)
     yield case("a square weight, six heads to two", 6, 2, 2, 12)
-    yield case("H = D", 4, 2, 4, 6)
-    yield case("D = H / Hkv", 8, 2, 4, 3)
     yield case("D = Hkv = E", 6, 3, 3, 3)
     yield case("twelve heads to four", 12, 4, 3, 2)
     yield given("not contiguous", torch.randn(5, 16, generator=rng).T, 8, 2)
