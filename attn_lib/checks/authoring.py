@@ -7,17 +7,17 @@ from attn_lib.checks.module_runs import (
     run_module_in_eval,
     sharpened_parameters,
 )
-from attn_lib.checks.rows import Edits, Variants, table
+from attn_lib.checks.rows import Row, Variants, table
 from attn_lib.checks.say import describe
 from attn_lib.checks.served import Reply, Served
 from attn_lib.checks.task import Mistake, Task, find_task, repair, task
 
 __all__ = [
     "Case",
-    "Edits",
     "Mistake",
     "Reply",
     "Result",
+    "Row",
     "Served",
     "Task",
     "Variants",

@@ -54,6 +54,8 @@ def run_known(run: Callable) -> Callable:
 class Case:
     """One input. Every tensor in `args` is cloned before a call and compared with itself after it.
 
+    Where the reference raises a ValueError, an answer must, too; the judge alone knows where.
+
     Args:
         about: what this input is, to a learner: "L = S = 6, no mask".
         args: what `run` receives after the answer.
@@ -69,7 +71,6 @@ class Case:
         serves: `run` receives one thing more, at the end: a function of tensors that does what this
             does, a `Serves`, and shows nothing of it (see served.py). What remembers its calls has a
             `begin()`, which returns what serves one run.
-        raises: whether an answer must raise a ValueError here; the judge alone knows that.
         finish: `finish(returned, *args)` makes what is compared of what `run` returned, or raises
             `Wrong`: rules that numbers alone do not show. The grader does it in its own process, where
             no answer can replace it; so `run` returns tensors, numbers and texts then.
@@ -83,5 +84,4 @@ class Case:
     in_turns: bool = False
     is_slow: bool = False
     serves: Any = None
-    raises: bool = False
     finish: Callable | None = None

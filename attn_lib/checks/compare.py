@@ -177,7 +177,7 @@ def _clue(want: Tensor, got: Tensor) -> str:
         return bool((a - got).abs().max() <= 0.01 * (want - got).abs().max())
 
     is_square = want.ndim >= 2 and want.shape[-1] == want.shape[-2]
-    if is_square and close(want.mT) and not torch.allclose(want, want.mT):
+    if is_square and close(want.mT):
         return " Yours is the expected one transposed."
     factor = ((want * got).sum() / (want * want).sum()).item()
     if abs(factor) > 1e-6 and abs(factor - 1) > 1e-3 and close(want * factor):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 
-from attn_lib.checks.rows import Edits, Variants, expanded, names_read, written_otherwise
+from attn_lib.checks.rows import Row, Variants, expanded, names_read, written_otherwise
 from attn_lib.checks.shared_mistakes import SHARED
 from attn_lib.checks.task import Mistake, Task, find_task
 
@@ -36,7 +36,7 @@ class Known:
                 self.mistakes.append(mistake)
                 self._build.append(fits[0])
         self._variants = []
-        self._place: dict[int, int] = {}  # of a mistake, among the edits of its answer
+        self._place: dict[int, int] = {}  # of a mistake, among the rows of its answer
         for n, build in enumerate(builds):
             numbers = [m for m, of in enumerate(self._build) if of == n]
             self._place |= {m: place for place, m in enumerate(numbers)}
@@ -44,8 +44,8 @@ class Known:
                 Variants(build, [self.mistakes[m].lines for m in numbers])
             )
 
-    def row(self, name: str) -> Edits:
-        """Return the edits of "id" or "id number": of that row among those of the id, counted from 0."""
+    def row(self, name: str) -> Row:
+        """Return the row of "id" or "id number": that one among those of the id, counted from 0."""
         id, _, number = name.partition(" ")
         rows = [mistake.lines for mistake in self.mistakes if mistake.id == id]
         return rows[int(number or 0)]
@@ -72,8 +72,8 @@ class Known:
         build = self._build[numbers[0]]
         assert build is not None
         answer = self._variants[build].answer
-        edits = [self._variants[build].edits[self._place[n]] for n in numbers]
-        return written_otherwise(answer, *edits), written_otherwise(answer)
+        rows = [self._variants[build].rows[self._place[n]] for n in numbers]
+        return written_otherwise(answer, *rows), written_otherwise(answer)
 
     def compose(self, a: int, b: int) -> bool:
         """Say whether two mistakes can stand in one answer."""
@@ -101,7 +101,7 @@ def known(name: str) -> Known:
 def _fits(mistake: Mistake, variants: Variants) -> bool:
     """Say whether an answer has the lines that a shared mistake changes, and the names it reads."""
     try:
-        edits = expanded(mistake.lines, variants.lines)
+        row = expanded(mistake.lines, variants.lines)
     except ValueError:
         return False
-    return set().union(*map(names_read, edits.values())) <= variants.names
+    return set().union(*map(names_read, row.values())) <= variants.names

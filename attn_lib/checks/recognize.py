@@ -104,7 +104,7 @@ class _Search:
         self.plain = [i for i in self.all if is_plain(tried.cases[i])]
         self.quick = [i for i in failing if not tried.cases[i].is_slow]
         self.shown = failing[0]
-        self.may_raise = any(case.raises for case in tried.cases)
+        self.may_raise = any(tried.expected(i).error for i in self.all)
 
     def all_of_it(self) -> Recognized | None:
         """Find a mistake, or two, that explain every input; else all but those of rare dtypes."""
@@ -264,7 +264,7 @@ class _Search:
             if theirs.error is None:
                 return False
             is_chosen = self.may_raise and got.error.kind == "ValueError"
-            if self.tried.cases[i].raises or is_chosen:  # its words are one's own
+            if self.tried.expected(i).error or is_chosen:  # its words are one's own
                 return True
             return _same_error(theirs.error, got.error)
         return got.is_sequence == theirs.is_sequence
@@ -297,7 +297,7 @@ class _Search:
         """Say whether what an answer does on one input can hardly be an accident."""
         got = self.outcomes[i]
         if got.error is not None:
-            return got.error.is_wrong or self.tried.cases[i].raises
+            return got.error.is_wrong or self.tried.expected(i).error is not None
         if _is_text(got):
             return True
         numbers = [v.unique().numel() for v in got.values if isinstance(v, Tensor)]

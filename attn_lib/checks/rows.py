@@ -1,14 +1,14 @@
 """An answer in which every line has a name, and the mistakes that are one of its lines written otherwise.
 
-The edits of a mistake map the name of a line, which is the name that the line assigns, to what is
-written there instead. There are three ways to say it:
+The row of a mistake maps the name of a line, which is the name that the line assigns, to what is
+written there instead. It is said in one of these forms:
 
     {"weights": "scores.softmax(-2)"}             the line is this
     {"weights": "softmax(-1) => softmax(-2)"}     in the line, this is that, wherever it occurs
     {"weights": ".softmax(-1) =>"}                in the line, this is left out
     {"gate": "1 - _"}                             `_` stands for what the line says
 
-So two mistakes make a third one, if they do not write the same line in two ways.
+So two mistakes make a third one, if they do not write the same line differently.
 """
 
 import ast
@@ -28,19 +28,19 @@ from torch import nn
 
 import attn_lib
 
-Edits = dict[str, str]
+Row = dict[str, str]
 
-# All that an answer and its edits may use, beside Python's own names.
+# All that an answer and its rows may use, beside Python's own names.
 NAMES = {"torch": torch, "F": F, "nn": nn, "math": math, "attn_lib": attn_lib}
 
 
-def table(text: str) -> Iterator[tuple[str, str, Edits]]:
-    """Yield the id, the question and the edits of each mistake in a table of them.
+def table(text: str) -> Iterator[tuple[str, str, Row]]:
+    """Yield the id, the question and the row of each mistake in a table of them.
 
     A question begins in the first column, and can go on in the next lines. Then comes a line for each
-    mistake that it leads out of, indented: its id, and its edits. One id may have several lines, one
-    edit may stand for several lines of the answer, and the last edit may have several versions, each
-    of which makes a mistake of its own. A line that begins with # is a comment.
+    mistake that it leads out of, indented: its id, and its row. One id may have several rows. A row may
+    change several lines of the answer, and have several versions of the last one, each of which makes
+    a mistake of its own. A line that begins with # is a comment.
 
         Which gate lets a head through: 0 or 1?
             upside-down     gate = 1 - _ || -_
@@ -62,60 +62,60 @@ def table(text: str) -> Iterator[tuple[str, str, Edits]]:
         id, _, rest = line.strip().partition(" ")
         first, *versions = rest.split(" || ")
         up_to_text = first.rpartition(" = ")[0]
-        for row in (first, *(f"{up_to_text} = {text}" for text in versions)):
-            sides = (edit.split(" = ", 1) for edit in row.split(";") if " = " in edit)
-            edits = {
+        for written in (first, *(f"{up_to_text} = {text}" for text in versions)):
+            sides = (part.split(" = ", 1) for part in written.split(";") if " = " in part)
+            row = {
                 name: text.strip()
                 for names, text in sides
                 for name in re.split(r", (?![^(]*\))", names.strip())  # "(L, S)" is one
             }
-            if not question or not edits:
+            if not question or not row:
                 raise ValueError(f"expected a question, then `id  line = text`: {line!r}")
-            yield id, question, edits
+            yield id, question, row
 
 
 class Variants:
-    """All the ways of writing one answer that some edits allow, compiled once.
+    """One answer and all that some rows make of it, compiled once.
 
-    In the compiled answer, each line that an edit names has all its versions, and a switch between
-    them. So a combination of edits costs no more than to run it.
+    In the compiled answer, each line that a row names has all its versions, and a switch between
+    them. So a combination of rows costs no more than to run it.
 
     Args:
-        answer: a function or class. Each name that an edit uses is assigned there exactly once.
-        edits: the versions of its lines.
+        answer: a function or class. Each name that a row uses is assigned there exactly once.
+        rows: the versions of its lines.
 
     Raises:
-        ValueError: an edit names a line that is not there, or there twice, or is no Python.
+        ValueError: a row names a line that is not there, or there twice, or is no Python.
     """
 
-    def __init__(self, answer: Callable, edits: Sequence[Edits]):
+    def __init__(self, answer: Callable, rows: Sequence[Row]):
         self.answer, self.lines = answer, lines_of(answer)
-        self.edits = [expanded(edit, self.lines) for edit in edits]
-        self._slots = [_slots(edit) for edit in self.edits]
+        self.rows = [expanded(row, self.lines) for row in rows]
+        self._slots = [_slots(row) for row in self.rows]
         arguments = [n.arg for n in ast.walk(_tree(answer)) if isinstance(n, ast.arg)]
         # What a line may read.
         self.names = {*self.lines, *arguments, *NAMES, *dir(builtins)}
 
     def variant(self, *numbers: int) -> Callable:
-        """Return the answer with the edits of these numbers; with none, the answer itself."""
+        """Return the answer with the rows of these numbers; with none, the answer itself."""
         switches = {slot: text for n in numbers for slot, text in self._slots[n].items()}
         namespace: dict[str, Any] = {**NAMES, "_written": switches, "__name__": __name__}
         exec(self._code, namespace)
         return namespace[self.answer.__name__]
 
     def is_built_alike(self, *numbers: int) -> bool:
-        """Say whether a class with these edits has an `__init__` without any."""
-        return not any(self._of_init & self.edits[number].keys() for number in numbers)
+        """Say whether a class with these rows has an `__init__` without any."""
+        return not any(self._of_init & self.rows[number].keys() for number in numbers)
 
     def compose(self, a: int, b: int) -> bool:
-        """Say whether two edits can stand in one answer: nowhere do they write the same line."""
+        """Say whether two rows can stand in one answer: nowhere do they write the same line."""
         one, other = self._slots[a], self._slots[b]
         return all(other.get(slot, text) == text for slot, text in one.items())
 
     def first_line(self, number: int) -> int:
-        """Return the place, among the answer's lines, of the first one that an edit changes."""
+        """Return the place, among the answer's lines, of the first one that a row changes."""
         names = list(self.lines)
-        return min(names.index(name) for name in self.edits[number])
+        return min(names.index(name) for name in self.rows[number])
 
     @cached_property
     def _of_init(self) -> set[str]:
@@ -151,14 +151,14 @@ def lines_of(answer: Callable) -> dict[str, str]:
     return {name: text for name, text in named if names.count(name) == 1}
 
 
-def expanded(edits: Edits, lines: dict[str, str]) -> Edits:
-    """Return edits with "this => that" carried out.
+def expanded(row: Row, lines: dict[str, str]) -> Row:
+    """Return a row with "this => that" carried out.
 
     Raises:
         ValueError: a line is not there, or does not hold what is to be replaced, or is no Python.
     """
     written = {}
-    for name, text in edits.items():
+    for name, text in row.items():
         if name not in lines:
             there = ", ".join(lines)
             raise ValueError(
@@ -172,12 +172,12 @@ def expanded(edits: Edits, lines: dict[str, str]) -> Edits:
     return written
 
 
-def written_otherwise(answer: Callable, *edits: Edits) -> str:
+def written_otherwise(answer: Callable, *rows: Row) -> str:
     """Return the source of an answer with some of its lines written otherwise; without comments."""
     tree, lines = _tree(answer), lines_of(answer)
-    written = [expanded(edit, lines) for edit in edits]
+    written = [expanded(row, lines) for row in rows]
     for name, statement in _named(tree):
-        texts = [edit[name] for edit in written if name in edit]
+        texts = [row[name] for row in written if name in row]
         # First what the line is, then what is around it.
         for text in sorted(texts, key=_is_around):
             statement.value = _parsed(filled(text, ast.unparse(statement.value)))
@@ -234,9 +234,9 @@ def _named(tree: ast.AST) -> Iterator[tuple[str, Any]]:
             yield ast.unparse(node.targets[0]).removeprefix("self."), node
 
 
-def _slots(edit: Edits) -> dict[str, str]:
-    """Return what an edit writes, by the place: a line, or around what the line says."""
-    return {f"around {n}" if _is_around(t) else n: t for n, t in edit.items()}
+def _slots(row: Row) -> dict[str, str]:
+    """Return what a row writes, by the place: a line, or around what the line says."""
+    return {f"around {n}" if _is_around(t) else n: t for n, t in row.items()}
 
 
 def _is_around(text: str) -> bool:

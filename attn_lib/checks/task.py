@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.rows import Edits, table, text_of
+from attn_lib.checks.rows import Row, table, text_of
 
 _REGISTRY: dict[str, "Task"] = {}
 
@@ -26,7 +26,7 @@ class Mistake(NamedTuple):
 
     id: str
     question: str
-    lines: Edits
+    lines: Row
     answer: Callable | None = None
 
 
@@ -135,7 +135,7 @@ def task(
 def repair(
     name: str,
     of: Task,
-    planted: dict[str, Edits],
+    planted: dict[str, Row],
     *,
     lesson: int,
     points: int,

@@ -46,7 +46,7 @@ def is_harder(failure: Failure) -> tuple[bool, int]:
 
 def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Difference | None:
     """Say how an outcome differs from what was wanted, or return None."""
-    if case.raises:
+    if want.error is not None:
         return _no_value_error(case, got)
     if got.error is not None and got.error.is_wrong:
         return Difference(got.error.text)

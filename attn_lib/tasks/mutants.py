@@ -6,7 +6,7 @@ or two written otherwise. Most of the wrong ones are rows of the checks, so they
 
 from collections.abc import Callable
 
-from attn_lib.checks.authoring import Edits, Variants, find_task, table
+from attn_lib.checks.authoring import Row, Variants, find_task, table
 from attn_lib.checks.scoring import known
 
 Attention = Callable
@@ -50,20 +50,20 @@ They differ in the order of the operations, so in the last digits.
 """
 
 
-def _from_the_checks(names: str) -> dict[str, Edits]:
+def _from_the_checks(names: str) -> dict[str, Row]:
     row = known("masked_attention").row
     return {name.partition(" ")[0]: row(name) for name in names.split(", ")}
 
 
-def _rows(text: str) -> dict[str, Edits]:
-    return {id: edits for id, _, edits in table(text)}
+def _rows(text: str) -> dict[str, Row]:
+    return {id: row for id, _, row in table(text)}
 
 
 _BY_KIND = {
     kind: _from_the_checks(names) | _rows(_MORE.get(kind, ""))
     for kind, names in _FROM_THE_CHECKS.items()
 }
-_ALL = {name: edits for kind in _BY_KIND.values() for name, edits in kind.items()}
+_ALL = {name: row for kind in _BY_KIND.values() for name, row in kind.items()}
 _ALL |= _rows(_RIGHT)
 _variants = Variants(find_task("masked_attention").reference, list(_ALL.values()))
 _made = {name: _variants.variant(number) for number, name in enumerate(_ALL)}
@@ -71,14 +71,14 @@ _made = {name: _variants.variant(number) for number, name in enumerate(_ALL)}
 # The lines of the plain right answer, by name.
 LINES: dict[str, str] = _variants.lines
 # The kinds of mistakes; of each, its wrong implementations by name.
-KINDS: dict[str, list[str]] = {kind: list(edits) for kind, edits in _BY_KIND.items()}
+KINDS: dict[str, list[str]] = {kind: list(rows) for kind, rows in _BY_KIND.items()}
 WRONG: dict[str, Attention] = {name: _made[name] for k in KINDS.values() for name in k}
 RIGHT: dict[str, Attention] = {name: _made[name] for name in _rows(_RIGHT)}
 
 
 def changed_lines(name: str) -> dict[str, str]:
     """Return what an implementation writes otherwise than the reference, by the name of the line."""
-    return dict(_variants.edits[list(_ALL).index(name)])
+    return dict(_variants.rows[list(_ALL).index(name)])
 
 
 def as_kernel(attention: Attention) -> Callable:

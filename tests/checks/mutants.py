@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 
 from attn_lib.checks import judge
-from attn_lib.checks.rows import Edits, Variants
+from attn_lib.checks.rows import Row, Variants
 from attn_lib.checks.task import find_task
 from tests.checks.answers import answers_to
 
@@ -28,8 +28,8 @@ SWAPPED = {
 }  # fmt: skip
 
 
-def mutants(answer: Callable) -> Iterator[Edits]:
-    """Yield edits of an answer's lines: operators swapped, calls dropped, names and constants changed."""
+def mutants(answer: Callable) -> Iterator[Row]:
+    """Yield rows of an answer's lines: operators swapped, calls dropped, names and constants changed."""
     variants = Variants(answer, [])
     arguments = sorted(_arguments(answer))
     for line, text in variants.lines.items():
@@ -100,19 +100,19 @@ def _arguments(answer: Callable) -> set[str]:
     return {name for f in functions for name in inspect.signature(f).parameters} - {"self"}
 
 
-def accepted(name: str, *, seed: int = 0) -> list[Edits]:
+def accepted(name: str, *, seed: int = 0) -> list[Row]:
     """Return the mutants of a task's annotated answers that pass and are not known to be right."""
     task, survivors = find_task(name), answers_to(name).survivors
     found = []
     for build in (task.reference, *task.others):
-        edits = [edit for edit in mutants(build) if edit not in survivors]
-        variants = Variants(build, edits)
+        rows = [row for row in mutants(build) if row not in survivors]
+        variants = Variants(build, rows)
         with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
             variants.variant()  # compiles them all: `1[0]`, made from `x[0]`, warns
-        for number, edit in enumerate(edits):
+        for number, row in enumerate(rows):
             with limited(SECONDS):
                 if judge(name, variants.variant(number), seed=seed).status == "passed":
-                    found.append(edit)
+                    found.append(row)
     return found
 
 
@@ -133,5 +133,5 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    for edit in accepted(sys.argv[1]):
-        print(edit)
+    for row in accepted(sys.argv[1]):
+        print(row)

@@ -68,10 +68,13 @@ def test_code_in_a_config_runs_if_it_is_evaluated_and_the_check_says_so():
 
 def test_nobody_inside_knows_which_file_is_to_be_refused():
     """What `run` is given of a damaged file is of the same kind as that of a whole one."""
-    for case in trial_of("load_checkpoint", 0).cases:
+    tried = trial_of("load_checkpoint", 0)
+    for number, case in enumerate(tried.cases):
         (file,) = case.args
         assert set(vars(file)) == {"name", "data", "is_text"}
         assert case.run is runs.loaded
+        is_whole = case.about.startswith("a whole file")
+        assert (tried.expected(number).error is None) == is_whole
 
 
 @pytest.mark.parametrize("task", ["save_checkpoint", "load_checkpoint"])

@@ -2,7 +2,6 @@
 
 import math
 import random
-import re
 import sys
 import warnings
 from unittest.mock import Mock
@@ -260,11 +259,6 @@ def test_a_mask_that_is_inverted_in_place_and_used(self, x, context=None, mask=N
     return MHA.forward(self, x, context, mask=mask if mask is None else mask.logical_not_())
 
 
-@told("MultiHeadAttention", "mask-ignored", forward_of=MHA)
-def test_a_mask_that_is_filled(self, x, context=None, mask=None):
-    return MHA.forward(self, x, context, mask=mask if mask is None else mask.fill_(True))
-
-
 @told("attention_rollout", "changes-input", "`.pop`")
 def test_an_answer_that_empties_its_list(layers):
     rollout = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype)
@@ -272,12 +266,6 @@ def test_an_answer_that_empties_its_list(layers):
         weights = layers.pop(0).mean(1)
         rollout = (weights + torch.eye(weights.shape[-1]).to(weights)) / 2 @ rollout
     return rollout
-
-
-@told("attention_rollout", "changes-input")
-def test_an_answer_that_fills_its_list(layers):
-    layers.append(torch.eye(layers[0].shape[-1]))
-    return find_task("attention_rollout").reference(layers[:-1])
 
 
 @told("attention_rollout", "order-reversed")
@@ -304,11 +292,6 @@ def test_one_value_in_a_tuple_is_not_the_value(q, k):
     return (q @ k.mT / q.shape[-1] ** 0.5,)
 
 
-@told("kv_cache_bytes", None, "has the right value, but is an int64: it should be an int")
-def test_a_right_value_of_numpy(*sizes):
-    return np.int64(find_task("kv_cache_bytes").reference(*sizes))
-
-
 @told("attention_scores", None, "It returned None. Does every path end in `return`?")
 def test_a_path_without_a_return(q, k):
     return None if q.shape[1] > 1 else q @ k.mT / q.shape[-1] ** 0.5
@@ -322,41 +305,6 @@ def test_what_yields(q, k):
 @told("attention_scores", None, "a tuple or list of one: a str.", unsaid="comma")
 def test_a_text_in_a_list(q, k):
     return ["scores"]
-
-
-@told("split_heads", "nothing-cut", "Input: ", "num_heads = ", ", x (")
-def test_what_comes_in_goes_out(x, num_heads):
-    return x
-
-
-@told("merge_heads", None, unsaid="transposed")
-def test_what_is_its_own_transpose_is_not_called_transposed(x):
-    return torch.full_like(x.transpose(1, 2).flatten(2), 2.0)
-
-
-@told("attention_scores", None, "not implemented for", status="error")
-def test_an_operation_that_a_dtype_lacks_is_no_stub(q, k):
-    return torch.softmax(q.int(), -1)
-
-
-@told("attention_scores", None, "Could not run", status="error")
-def test_an_operation_that_a_layout_lacks_is_no_stub(q, k):
-    return q.to_sparse().cumsum(0)
-
-
-@told("attention_scores", None, "(an answer may not end the program)", status="error")
-def test_an_answer_that_exits(q, k):
-    sys.exit(0)
-
-
-@told("attention", None, "(the function calls itself without end)", status="error")
-def test_an_answer_that_calls_itself(q, k, v):
-    return recursion(q, k, v)
-
-
-@told("kv_cache_bytes", None, "but is a tensor of shape (2,)")
-def test_two_numbers_where_one_is_asked_for(*sizes):
-    return torch.tensor([find_task("kv_cache_bytes").reference(*sizes)] * 2)
 
 
 @told("attention", "keys-not-transposed", "RuntimeError", "q @ k  # this", status="error")
@@ -375,19 +323,6 @@ FORWARD = "`forward(x, context=None, mask=None)`"
 @told("MultiHeadAttention", None, FORWARD, status="error", forward_of=MHA)
 def test_a_forward_without_a_mask(self, x, context=None):
     return MHA.forward(self, x, context)
-
-
-@told(
-    "load_checkpoint",
-    "another-error",
-    "It should raise a ValueError here, but it raised RuntimeError",
-    status="error",
-)
-def test_an_error_of_another_kind_than_what_was_asked_for(path):
-    try:
-        return find_task("load_checkpoint").reference(path)
-    except ValueError as error:
-        raise RuntimeError(str(error)) from error
 
 
 @told(
@@ -440,32 +375,6 @@ def test_what_returns_where_an_error_was_asked_for(path):
         return find_task("load_checkpoint").reference(path)
     except ValueError:
         return {}, {"of": path}
-
-
-def test_a_kind_of_value_error_of_ones_own_is_a_value_error():
-    class Unknown(ValueError): ...
-
-    def own(name):
-        try:
-            return find_task("map_llama_name").reference(name)
-        except ValueError as error:
-            raise Unknown(name) from error
-
-    def always(name):
-        raise Unknown(name)
-
-    assert judge("map_llama_name", own).status == "passed"
-    assert "It raised Unknown: " in judge("map_llama_name", always).message
-
-
-def test_large_numbers_are_told_apart():
-    verdict = judge(
-        "attention_scores", lambda q, k: q @ k.mT / round(q.shape[-1] ** 0.5, 3)
-    )
-    assert verdict.status == "wrong"
-    expected, got = re.search(r"expected (\S+), got (\S+)\.", verdict.message).groups()
-    assert expected != got
-    assert "1 times" not in verdict.message
 
 
 def test_the_verdict_shows_input_index_and_values():
@@ -526,6 +435,12 @@ PARTS = "Is only one of them asked for? Or are they parts of a list: what makes 
             -(10**100),
             "The result should be 3, but is a number of more than 100 digits.",
         ),
+        (3, torch.tensor([3, 3]), "The result should be 3, but is a tensor of shape (2,)."),
+        (
+            3,
+            np.int64(3),
+            "The result has the right value, but is an int64: it should be an int.",
+        ),
         ("a", "A", "The result should be 'a', but is 'A'."),
         ("a", b"a", "The result should be 'a', but is a bytes."),
         (True, 1, "The result has the right value, but is an int: it should be a bool."),
@@ -579,6 +494,7 @@ def test_results_that_a_task_has_no_names_for_are_an_error():
         (SQUARE[0], SQUARE[0] * 0, " by up to 2.0000."),
         (SQUARE[0], SQUARE[0] + 1, " Each of your numbers is the expected one plus 1."),
         (SQUARE, SQUARE.flip(0), " by up to 3.0000."),
+        (SQUARE, SQUARE * 1.0005, " by up to 0.0025."),
         # What was expected to be inf is not counted.
         (
             torch.tensor([INF, 1.0, 2.0]),
@@ -812,24 +728,20 @@ def test_the_sessions_settings_do_not_touch_the_verdict_and_stay(dtype):
     assert verdict.status == "passed", str(verdict)
 
 
-def test_no_mode_stands_around_an_answers_calls():
-    """A default device, even the usual one, would: each call of PyTorch would pass through it."""
-    modes = []
+def test_an_answer_has_one_thread_and_no_mode_around_it_and_the_session_its_own():
+    """A default device, even the usual one, would be a mode: each call of PyTorch would pass through it."""
+    threads, seen = torch.get_num_threads(), []
 
     def answer(*args):
-        modes.extend(torch.overrides._get_current_function_mode_stack())
+        modes = torch.overrides._get_current_function_mode_stack()
+        seen.append((torch.get_num_threads(), modes))
         return right(*args)
 
-    assert judge("attention", answer).status == "passed"
-    assert modes == []
-
-
-def test_an_answer_has_one_thread_and_the_session_its_own():
-    threads, seen = torch.get_num_threads(), set()
     torch.set_num_threads(3)
     try:
-        judge("attention", lambda *x: seen.add(torch.get_num_threads()) or right(*x))
-        assert (seen, torch.get_num_threads()) == ({1}, 3)
+        assert judge("attention", answer).status == "passed"
+        assert all(noted == (1, []) for noted in seen)
+        assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(threads)
 

@@ -136,6 +136,12 @@ class Silent(Exception):
             "RecursionError: deep (the function calls itself without end)\n    line ",
         ),
         (ValueError("x" * 900), "ValueError", "x" * 900, f"ValueError: {'x' * 600}\n    "),
+        (
+            SystemExit(),
+            "SystemExit",
+            "",
+            "SystemExit (an answer may not end the program)\n    line ",
+        ),
         (NotImplementedError("todo"), "NotImplementedError", "todo", "NotImplemented"),
     ],
 )

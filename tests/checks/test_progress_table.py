@@ -14,11 +14,6 @@ def lines(kept, lesson=None):
     return progress_table(kept, lesson)[0].splitlines()
 
 
-def name_of_next(kept, lesson=None):
-    found = next_task(kept, lesson)
-    return found and found.name
-
-
 @pytest.mark.parametrize(
     ("done", "of", "full"), [(0, 4, 0), (1, 4, 2), (5, 6, 8), (59, 60, 9), (3, 3, 10)]
 )
@@ -30,10 +25,8 @@ def test_there_is_one_row_for_each_lesson_with_a_bar():
     kept = {"stable_softmax": PASSED, "attention": TRIED}
     header, *rows, last, more = lines(kept)
     assert header.split() == ["lesson", "tasks", "passed", "points"]
-    assert [row[:3].strip() for row in rows] == [
-        *(f"{n:02d}" for n in sorted({task.lesson for task in tasks()})),
-        "all",
-    ]
+    lessons = sorted({task.lesson for task in tasks()})
+    assert [row[:3].strip() for row in rows] == [*(f"{n:02d}" for n in lessons), "all"]
     assert rows[0].endswith("░░░░░░░░░░ 0 of 1                practice")
     assert rows[1].endswith("██░░░░░░░░ 1 of 4, 1 attempted   2 of 10")
     total = sum(task.points for task in tasks())
@@ -62,24 +55,31 @@ def test_the_practice_task_is_in_its_lesson_not_in_an_exercise():
     ]
 
 
-def test_next_is_the_first_open_task_from_the_lesson_worked_in_last():
-    assert name_of_next({}) == "mixture"
-    kept = {"stable_softmax": PASSED, "causal_mask": TRIED}
-    assert name_of_next(kept) == "causal_mask"
-    assert name_of_next({**kept, "causal_mask": PASSED}) == "padding_mask"
-    assert (
-        name_of_next({"causal_mask": PASSED, "stable_softmax": PASSED})
-        == "attention_scores"
-    )
-    assert name_of_next({**kept, "of_a_newer_course": PASSED}) == "causal_mask"
+def all_of(lesson):
+    return {task.name: PASSED for task in tasks() if task.lesson == lesson}
 
 
-def test_next_goes_on_to_the_lesson_after_and_at_the_end_to_what_was_left_out():
-    first = {task.name: PASSED for task in tasks() if task.lesson == 1}
-    assert name_of_next(first) == "causal_mask"
-    assert name_of_next(first, 1) == "causal_mask"
-    last = {task.name: PASSED for task in tasks() if task.lesson == 14}
-    assert name_of_next(last) == "mixture"
+KEPT = {"stable_softmax": PASSED, "causal_mask": TRIED}
+
+
+@pytest.mark.parametrize(
+    ("kept", "name"),
+    [
+        ({}, "mixture"),
+        (KEPT, "causal_mask"),  # in the lesson that was worked in last
+        ({**KEPT, "causal_mask": PASSED}, "padding_mask"),
+        ({"causal_mask": PASSED, "stable_softmax": PASSED}, "attention_scores"),
+        ({**KEPT, "of_a_newer_course": PASSED}, "causal_mask"),
+        (all_of(1), "causal_mask"),  # in the lesson after it
+        (all_of(14), "mixture"),  # at the end, what was left out
+    ],
+)
+def test_next_is_the_first_open_task_from_the_lesson_worked_in_last(kept, name):
+    assert next_task(kept).name == name
+
+
+def test_next_goes_on_from_the_lesson_that_is_shown():
+    assert next_task(all_of(1), 1).name == "causal_mask"
 
 
 def test_when_everything_is_passed_it_says_so():
@@ -92,18 +92,14 @@ def test_when_everything_is_passed_it_says_so():
 
 
 def test_points_in_steps_count_and_never_more_than_there_are():
-    assert (
-        "✗ attempted                     3 of 6"
-        in lines({"test_attention": {**TRIED, "points": 3}}, 12)[-3]
-    )
+    row = lines({"test_attention": {**TRIED, "points": 3}}, 12)[-3]
+    assert "✗ attempted                     3 of 6" in row
     assert lines({"attention": {**TRIED, "points": 99}}, 1)[3].endswith("3 of 3")
 
 
 def test_a_lesson_without_tasks_is_said_to_have_none():
-    assert progress_table({}, 99) == (
-        "Lesson 99 has no tasks.",
-        "<p>Lesson 99 has no tasks.</p>",
-    )
+    text = "Lesson 99 has no tasks."
+    assert progress_table({}, 99) == (text, f"<p>{text}</p>")
 
 
 @pytest.mark.parametrize("lesson", [None, 1])
@@ -113,10 +109,8 @@ def test_the_html_says_the_same(lesson):
     read = [re.sub("<[^>]+>", " ", row).split() for row in rows]
     in_text = text.splitlines()
     assert read == [line.split() for line in in_text[: len(rows)]]
-    assert re.findall("<p>(.*?)</p>", markup) == [
-        f"<strong>{in_text[len(rows)]}</strong>",
-        *in_text[len(rows) + 1 :],
-    ]
+    last, *more = in_text[len(rows) :]
+    assert re.findall("<p>(.*?)</p>", markup) == [f"<strong>{last}</strong>", *more]
 
 
 def test_a_screen_reader_skips_the_bars_and_every_row_has_a_header():

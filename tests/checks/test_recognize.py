@@ -473,18 +473,21 @@ def search(does, failing, mistakes=(), pairs=(), **of_cases):
         failing: the numbers of the cases that it fails.
         mistakes: the numbers that each mistake gives.
         pairs: what two mistakes give together, by their numbers.
-        of_cases: lists of options of the cases; "size" is how many numbers an input has.
+        of_cases: lists of options of the cases; "size" is how many numbers an input has, "raises" whether
+            the reference raises an error.
     """
     known = [[result(*given) for given in mistake] for mistake in mistakes]
     does_of = {(m,): outcomes for m, outcomes in enumerate(known)}
     both = {m: [result(*given) for given in two] for m, two in dict(pairs).items()}
     sizes = of_cases.pop("size", [1] * len(does))
+    refused = of_cases.pop("raises", [False] * len(does))
+    expected = [raised("ValueError") if is_refused else RIGHT for is_refused in refused]
     each = ({name: of_cases[name][i] for name in of_cases} for i in range(len(does)))
     tried = SimpleNamespace(
         cases=[
             Case("", (torch.zeros(n),), **of) for n, of in zip(sizes, each, strict=True)
         ],
-        expected=lambda i: RIGHT,
+        expected=expected.__getitem__,
         mistaken=lambda numbers, i: (does_of | both)[numbers][i],
         known=SimpleNamespace(
             mistakes=[Mistake(f"mistake {m}", "Why?", {}) for m in range(len(known))],

@@ -42,24 +42,24 @@ def test_a_line_can_be_replaced_changed_in_part_or_wrapped():
     assert [variants.variant(i)(Q, K).item() for i in range(3)] == [5.0, 10.0, -2.5]
 
 
-def test_two_edits_make_one_answer_if_they_write_different_lines_or_one_wraps():
-    edits = [dict(D="4 * q.shape[-1]"), dict(scores="products")]
-    edits += [dict(scores="-_"), dict(scores="0")]
-    variants = Variants(attend, edits)
+def test_two_rows_make_one_answer_if_they_write_different_lines_or_one_wraps():
+    some = [dict(D="4 * q.shape[-1]"), dict(scores="products")]
+    some += [dict(scores="-_"), dict(scores="0")]
+    variants = Variants(attend, some)
     assert variants.variant(0, 2)(Q, K).item() == -1.25
     assert variants.variant(1, 2)(Q, K).item() == -5.0
     composed = [(a, b) for a in range(4) for b in range(a) if variants.compose(a, b)]
     assert composed == [(1, 0), (2, 0), (2, 1), (3, 0), (3, 2)]
 
 
-def test_only_an_edit_of_a_line_in_init_changes_how_a_class_is_built():
+def test_only_a_row_of_a_line_in_init_changes_how_a_class_is_built():
     variants = Variants(Twice, [dict(factor="3.0"), dict(doubled="_ + 1")])
     assert [variants.is_built_alike(n) for n in (0, 1)] == [False, True]
     assert variants.is_built_alike()
     assert not variants.is_built_alike(1, 0)
 
 
-def test_the_first_line_that_an_edit_changes_is_counted_from_above():
+def test_the_first_line_that_a_row_changes_is_counted_from_above():
     variants = Variants(attend, [dict(scores="0", D="1"), dict(scores="0")])
     assert [variants.first_line(n) for n in (0, 1)] == [0, 2]
 
@@ -72,16 +72,16 @@ def test_a_class_has_lines_in_all_its_methods():
 
 
 @pytest.mark.parametrize(
-    ("edit", "message"),
+    ("row", "message"),
     [
         (dict(weights="scores"), "assigns 'weights'.*there are D, products, scores"),
         (dict(scores="softmax(-1) => softmax(0)"), "expected 'softmax"),
         (dict(scores="products /"), "expected an expression"),
     ],
 )
-def test_an_edit_that_does_not_fit_is_refused(edit, message):
+def test_a_row_that_does_not_fit_is_refused(row, message):
     with pytest.raises(ValueError, match=message):
-        Variants(attend, [edit])
+        Variants(attend, [row])
 
 
 def test_a_name_that_is_assigned_twice_is_no_line():
@@ -127,7 +127,7 @@ What is left out?
 
 
 @pytest.mark.parametrize("text", ["    id  x = 1", "Why?\n    id", "Why?\n    id  x == 1"])
-def test_a_table_without_question_or_edit_is_refused(text):
+def test_a_table_without_question_or_row_is_refused(text):
     with pytest.raises(ValueError, match="expected a question"):
         list(rows.table(text))
 

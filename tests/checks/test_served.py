@@ -41,9 +41,6 @@ def test_it_returns_what_the_function_does_and_where_it_should(is_ours):
         assert [thread is inside for thread in threads] == [is_ours] * 3
         assert all(thread.daemon for thread in threads if thread is not inside)
     assert not any(thread.is_alive() for thread in threads if thread is not inside)
-
-
-def test_without_a_function_there_is_nothing_to_call(is_ours):
     with calls(None, is_ours=is_ours) as functions:
         assert functions == []
 
@@ -62,16 +59,13 @@ def test_what_does_not_matter_to_the_function_gets_no_gradient():
     x, y = X.clone().requires_grad_(), Y.clone().requires_grad_()
     with calls(Served(lambda x, y: x * 2), is_ours=False) as (function,):
         function(x, y).sum().backward()
-    assert x.grad.tolist() == [2.0, 2.0]
-    assert y.grad is None
+    assert (x.grad.tolist(), y.grad) == ([2.0, 2.0], None)
 
 
-def test_a_function_without_gradients_cuts_them_off():
-    x = X.clone().requires_grad_()
-    with calls(Served(torch.argsort), is_ours=False) as (function,):
-        assert not function(x).requires_grad
-    with calls(Served(lambda x: x.detach()), is_ours=False) as (function,):
-        assert not function(x).requires_grad
+@pytest.mark.parametrize("without_gradients", [torch.argsort, torch.Tensor.detach])
+def test_a_function_without_gradients_cuts_them_off(without_gradients):
+    with calls(Served(without_gradients), is_ours=False) as (function,):
+        assert not function(X.clone().requires_grad_()).requires_grad
 
 
 def test_the_function_gets_plain_copies_and_cannot_be_changed_through_them():
@@ -104,9 +98,7 @@ def test_what_it_refuses_raises_the_same_in_both_ways(is_ours):
         with pytest.raises(Wrong, match=r"^negative$") as raised:
             function(-X, Y)
         assert raised.value.kind == "refused"
-        with pytest.raises(
-            RuntimeError, match=r"^RuntimeError: The size of tensor a"
-        ) as raised:
+        with pytest.raises(RuntimeError, match=r"^RuntimeError: The size of") as raised:
             function(X, torch.ones(3))
         assert raised.value.__cause__ is None
 

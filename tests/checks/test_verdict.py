@@ -67,34 +67,29 @@ def test_html_says_the_same_with_a_picture_and_more_of_what_was_printed():
 
 
 @pytest.mark.parametrize(
-    ("verdict", "text", "said", "paragraphs"),
+    ("verdict", "said", "note"),
     [
-        (PASSED, "3 of 3 points.", "3 of 3 points.", []),
-        (
-            PASSED.with_note("Not kept."),
-            "3 of 3 points.\n  Not kept.",
-            "3 of 3 points.",
-            ["Not kept."],
-        ),
-        (
-            Verdict("x", "passed", points=1, max_points=1),
-            "1 of 1 point.",
-            "1 of 1 point.",
-            [],
-        ),
-        (PRACTICE, "Right.", "Right.", []),
-        (PRACTICE.with_note("Not kept."), "Not kept.", "Not kept.", []),
+        (PASSED, "3 of 3 points.", ""),
+        (PASSED, "3 of 3 points.", "Not kept."),
+        (Verdict("x", "passed", points=1, max_points=1), "1 of 1 point.", ""),
+        (PRACTICE, "Right.", ""),
     ],
 )
-def test_a_passed_answer_is_told_its_points_and_a_note_once(
-    verdict, text, said, paragraphs
-):
-    assert str(verdict) == f"✓ Passed: {verdict.task}\n  {text}"
+def test_a_passed_answer_is_told_its_points_and_a_note_once(verdict, said, note):
+    verdict = verdict.with_note(note)
+    heading = f"✓ Passed: {verdict.task}"
+    assert str(verdict) == "\n  ".join(part for part in (heading, said, note) if part)
     html = verdict._repr_html_()
-    assert f"✓ Passed: {verdict.task}</strong> &nbsp;{said}" in html
-    assert re.findall(r"<p[^>]*>([^<]*)", html) == paragraphs
+    assert f"{heading}</strong> &nbsp;{said}" in html
+    assert re.findall(r"<p[^>]*>([^<]*)", html) == [note] * bool(note)
     assert "<details>" not in html
     assert "data-mistake" not in html
+
+
+def test_of_practice_a_note_is_all_that_is_said():
+    verdict = PRACTICE.with_note("Not kept.")
+    assert str(verdict) == "✓ Passed: mixture\n  Not kept."
+    assert verdict._repr_html_().count("Not kept.") == 1
 
 
 def test_what_is_not_there_leaves_no_empty_paragraph():

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from attn_lib.checks.authoring import Edits, Task, find_task, repair
+from attn_lib.checks.authoring import Row, Task, find_task, repair
 from attn_lib.checks.scoring import known
 from attn_lib.tasks.lesson_02.masked_attention import masked_attention
 from attn_lib.tasks.lesson_03.split_heads import split_heads
@@ -12,10 +12,10 @@ from attn_lib.tasks.lesson_05.next_token_loss import next_token_loss
 
 
 class Planted(NamedTuple):
-    """The rows that are written into a right answer: by their ids, the edits of each."""
+    """The rows that are written into a right answer: by their ids."""
 
     task: Task
-    rows: dict[str, Edits]
+    rows: dict[str, Row]
 
 
 PLANTED = {

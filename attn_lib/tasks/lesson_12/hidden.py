@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attn_lib.checks.authoring import Edits, Reply, Served, Variants
+from attn_lib.checks.authoring import Reply, Row, Served, Variants
 from attn_lib.checks.scoring import known
 from attn_lib.tasks.lesson_02.masked_attention import masked_attention
 
@@ -70,7 +70,7 @@ CUT_OFF = {
 }
 
 # Ways to write the right one, which round otherwise.
-RIGHT: list[Edits] = [
+RIGHT: list[Row] = [
     {"products": "torch.einsum('bhld,bhsd->bhls', q, k)"},
     {"products": "q.double() @ k.double().mT", "heads": "(kept @ v.double()).to(q.dtype)"},
     {"scores": "(q * D**-0.25) @ (k * D**-0.25).mT"},
@@ -163,7 +163,7 @@ class _All:
 @cache
 def _variants() -> _All:
     """Write all implementations, from the lines of the right answer to `masked_attention`."""
-    of = [_edits(name) for _, name in _names()]
+    of = [_row(name) for _, name in _names()]
     variants = Variants(masked_attention.reference, [*RIGHT, *of])
     wrong = {}
     for number, (_, name) in enumerate(_names(), start=len(RIGHT)):
@@ -175,7 +175,7 @@ def _variants() -> _All:
     return _All([variants.variant(n) for n in range(len(RIGHT))], wrong)
 
 
-def _edits(name: str) -> Edits:
+def _row(name: str) -> Row:
     return CUT_OFF[name] if name in CUT_OFF else known("masked_attention").row(name)
 
 

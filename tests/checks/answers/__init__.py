@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from attn_lib.checks.rows import Edits, Variants, lines_of
+from attn_lib.checks.rows import Row, Variants, lines_of
 from attn_lib.checks.task import find_task
 
 # A mask that allows everything may have any shape that broadcasts to the scores.
@@ -29,7 +29,7 @@ class Answers:
         name: str,
         *,
         spelled: dict[str, list[str]] | None = None,
-        survivors: Sequence[Edits] = (),
+        survivors: Sequence[Row] = (),
     ):
         self.name = name
         self.spelled = spelled or {}
@@ -47,27 +47,27 @@ class Answers:
         self.wrongs += [answer, *more]
         return answer
 
-    def combinations(self, number: int) -> Iterator[tuple[Edits, Callable]]:
+    def combinations(self, number: int) -> Iterator[tuple[Row, Callable]]:
         """Yield right answers: each line spelled otherwise, then random lines together."""
-        edits = [{line: text} for line, texts in self.spelled.items() for text in texts]
-        variants = self._of_any_build(edits)
-        for i in range(len(edits)):
-            yield edits[i], variants.variant(i)
+        rows = [{line: text} for line, texts in self.spelled.items() for text in texts]
+        variants = self._of_any_build(rows)
+        for i in range(len(rows)):
+            yield rows[i], variants.variant(i)
         rng = random.Random(self.name)
-        for _ in range(number if len(edits) > 1 else 0):
+        for _ in range(number if len(rows) > 1 else 0):
             chosen: list[int] = []
-            for i in rng.sample(range(len(edits)), len(edits)):
+            for i in rng.sample(range(len(rows)), len(rows)):
                 fits = all(variants.compose(i, other) for other in chosen)
                 if fits and rng.random() < 0.7:
                     chosen.append(i)
-            merged = {line: text for i in chosen for line, text in edits[i].items()}
+            merged = {line: text for i in chosen for line, text in rows[i].items()}
             yield merged, variants.variant(*chosen)
 
-    def _of_any_build(self, edits: list[Edits]) -> Variants:
+    def _of_any_build(self, rows: list[Row]) -> Variants:
         task = find_task(self.name)
         builds = (task.reference, *task.others)
         fits = (b for b in builds if self.spelled.keys() <= lines_of(b).keys())
-        return Variants(next(fits), edits)
+        return Variants(next(fits), rows)
 
 
 def answers_to(name: str) -> Answers:
