@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from attn_lib.checks import judge
 from attn_lib.checks.task import find_task
 from attn_lib.checks.trial import trial_of
 from attn_lib.tasks.lesson_13 import runs
+from tests.checks.told import told
 from tests.test_scores import SOLUTIONS, cells_of, definitions
 
 
@@ -37,33 +39,27 @@ def test_the_fingerprint_is_one_and_the_same_everywhere():
     assert given(tensors, text) == runs.fingerprint(tensors, text) == expected
 
 
-def test_code_in_a_pickle_runs_if_it_is_opened_and_the_check_says_so():
-    def opens(path):
-        try:
-            with open(path, "rb") as file:
-                return pickle.load(file)
-        except Exception:
-            return checkpoint.load_checkpoint(path)
-
-    verdict = judge("load_checkpoint", opens)
-    assert verdict.status == "wrong"
-    assert "ran code that stood in it" in verdict.message
+RAN = "ran code that stood in it"
 
 
-def test_code_in_a_config_runs_if_it_is_evaluated_and_the_check_says_so():
-    def evaluates(path):
-        try:
-            return checkpoint.load_checkpoint(path)
-        except ValueError:
-            data = Path(path).read_bytes()
-            if b"open(" in data and data[8:9] == b"{":
-                eval(runs._contents(data)[1]["config"])
-            raise
+@told("load_checkpoint", ANY, RAN)
+def test_code_in_a_pickle_runs_if_it_is_opened_and_the_check_says_so(path):
+    try:
+        with open(path, "rb") as file:
+            return pickle.load(file)
+    except Exception:
+        return checkpoint.load_checkpoint(path)
 
-    verdict = judge("load_checkpoint", evaluates)
-    assert verdict.status == "wrong"
-    assert "a config that is code" in verdict.message.lower()
-    assert "ran code that stood in it" in verdict.message
+
+@told("load_checkpoint", None, "A config that is code", RAN)
+def test_code_in_a_config_runs_if_it_is_evaluated_and_the_check_says_so(path):
+    try:
+        return checkpoint.load_checkpoint(path)
+    except ValueError:
+        data = Path(path).read_bytes()
+        if b"open(" in data and data[8:9] == b"{":
+            eval(runs._contents(data)[1]["config"])
+        raise
 
 
 def test_nobody_inside_knows_which_file_is_to_be_refused():

@@ -2,6 +2,7 @@
 
 import runpy
 import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -45,17 +46,14 @@ def test_a_file_without_cells_has_every_answer_judged_decorated_ones_too(judged)
     assert "the file, split_heads\n  wrong: nothing-cut\n  Input: " in said
     assert "\n  Think: " in said
     assert said.endswith("\n2 answers judged: 1 passed, in 1 a mistake is named.\n")
+    said = judged(FILE.replace("split_heads", "mine"), "--task", "split_heads")
+    assert "wrong: nothing-cut" in said  # with a task, the last definition answers it
 
 
 def test_what_comes_before_the_cells_is_no_answer(judged):
     said = judged(CELLS)
     assert said.startswith("\nright\n  passed: no mistake named\n")
     assert said.endswith("\n1 answers judged: 1 passed, in 0 a mistake is named.\n")
-
-
-def test_with_a_task_the_last_definition_answers_it(judged):
-    said = judged(FILE.replace("split_heads", "mine"), "--task", "split_heads")
-    assert "wrong: nothing-cut" in said
 
 
 @pytest.mark.parametrize(
@@ -85,23 +83,13 @@ def test_a_cell_has_its_title_or_its_number_and_what_stands_above_all():
     assert snippets("x = 1") == [("the file", "", "x = 1")]
 
 
-@pytest.fixture
-def seeds(monkeypatch):
-    """Return the seeds of the inputs that are used; what is judged is what it was."""
-    used = []
-
-    def noted(name, answer, *, seed):
-        used.append(seed)
-        return judge(name, answer, seed=seed)
-
-    monkeypatch.setattr(command_line, "judge", noted)
-    return used
-
-
-def test_answers_are_judged_on_the_inputs_of_a_seed(judged, seeds, capsys):
+def test_answers_are_judged_on_the_inputs_of_a_seed(judged, monkeypatch):
+    judging = Mock(wraps=judge)
+    monkeypatch.setattr(command_line, "judge", judging)
     judged(CELLS)
     judged(CELLS, "--seed", "7")
     main(["--rows", "mixture", "--seed", "8"])
+    seeds = [call.kwargs["seed"] for call in judging.call_args_list]
     assert seeds == [0, 7] + [8] * len(known("mixture").mistakes)
 
 

@@ -109,6 +109,7 @@ def test_names_that_an_expression_makes_itself_are_not_read():
 
 def test_a_table_has_questions_and_under_each_the_lines_it_leads_out_of():
     text = """
+# A comment.
 Which gate lets a head through:
 0 or 1?
     upside-down  gate = 1 - _
