@@ -7,8 +7,6 @@ loads as another number, and nothing is said; so a hash goes with it.
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
+
+from attn_lib.files import write_whole
 
 
 def save_checkpoint(module: nn.Module, config: dict[str, Any], path: str | Path) -> None:
@@ -35,7 +35,6 @@ def save_checkpoint(module: nn.Module, config: dict[str, Any], path: str | Path)
         ValueError: JSON cannot hold the config, or safetensors an entry of the state.
         OSError: the file cannot be written; what was there before still is.
     """
-    path = Path(path)
     text = _config_text(config)
     tensors = {name: _own_memory(name, t) for name, t in module.state_dict().items()}
     metadata = {"config": text, "sha256": fingerprint(tensors, text)}
@@ -43,13 +42,7 @@ def save_checkpoint(module: nn.Module, config: dict[str, Any], path: str | Path)
         data = save(tensors, metadata)
     except (SafetensorError, KeyError, ValueError) as error:  # an unknown dtype
         raise ValueError(f"safetensors cannot hold this state: {error}") from error
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".saving-") as folder:
-        whole = Path(folder, path.name)
-        with whole.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(whole, path)
+    write_whole(Path(path), data)
 
 
 def load_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

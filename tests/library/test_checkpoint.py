@@ -1,5 +1,4 @@
 import hashlib
-import json
 import math
 import os
 import pickle
@@ -8,8 +7,6 @@ import struct
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import save
 from torch import nn
@@ -19,11 +16,6 @@ from attn_lib.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 HOLDS_ITSELF: dict = {}
 HOLDS_ITSELF["self"] = HOLDS_ITSELF
 CONFIG = {"sizes": [2, 3], "name": "é", "nested": {"rate": 0.1, "none": None}}
-quickly = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
 
 
 class Odd(nn.Module):
@@ -31,11 +23,10 @@ class Odd(nn.Module):
 
     def __init__(self):
         super().__init__()
-        rng = torch.Generator().manual_seed(0)
         self.embed = nn.Embedding(5, 2)
         self.head = nn.Linear(2, 5, bias=False)
         self.head.weight = self.embed.weight
-        table = torch.randn(4, 6, generator=rng)
+        table = torch.randn(4, 6)
         for name, tensor in {
             "transposed": table.T,
             "sliced": table[1:3],
@@ -47,7 +38,7 @@ class Odd(nn.Module):
             "halves": table.half(),
             "small": torch.tensor([[-127, 127]], dtype=torch.int8),
             "flags": torch.tensor([True, False]),
-            "complex": torch.randn(2, dtype=torch.complex64, generator=rng),
+            "complex": torch.randn(2, dtype=torch.complex64),
         }.items():
             self.register_buffer(name, tensor)
 
@@ -87,24 +78,10 @@ def test_what_was_saved_is_what_is_loaded(path):
     for name, tensor in module.state_dict().items():
         assert state[name].dtype == tensor.dtype
         assert torch.equal(state[name], tensor), name
-
-
-def test_tied_weights_are_still_tied_after_loading(path):
-    save_checkpoint(Odd(), {}, path)
     again = Odd()
     again.expanded = again.expanded.clone()  # PyTorch writes into no expanded tensor
-    again.load_state_dict(load_checkpoint(path)[0])
-    assert again.head.weight is again.embed.weight
-
-
-def test_the_file_is_safetensors_with_config_and_hash(path):
-    module = nn.Linear(2, 3)
-    save_checkpoint(module, CONFIG, path)
-    with safe_open(path, "pt") as file:
-        metadata = file.metadata()
-        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    assert json.loads(metadata["config"]) == CONFIG
-    assert metadata["sha256"] == fingerprint(state, metadata["config"])
+    again.load_state_dict(state)
+    assert again.head.weight is again.embed.weight  # still tied
 
 
 def test_the_hash_is_of_config_names_dtypes_shapes_and_bytes():
@@ -122,91 +99,50 @@ def test_what_was_loaded_no_longer_hangs_on_the_file(path, small):
     assert state["weight"].tolist() == [[1.0], [2.0]]
 
 
-# ---------------------------------------------------------------- damage
-
-
-def test_every_flipped_bit_raises_a_value_error(path, small):
+def test_every_flipped_bit_and_every_cut_raises_a_value_error(path, small):
     assert len(small) < 500
     for place in range(len(small)):
+        assert refused(path, small[:place]), place
+        assert refused(path, small[place + 1 :]), place
         for bit in range(8):
             damaged = bytearray(small)
             damaged[place] ^= 1 << bit
             assert refused(path, damaged), (place, bit)
+    for more in (b"\0", b" ", b"\n" * 4096):
+        assert refused(path, small + more)
+        assert refused(path, more + small)
     assert not refused(path, small)
 
 
-@quickly
-@given(data=st.data())
-def test_flipped_bits_and_cuts_in_a_larger_file_raise_a_value_error(tmp_path, data):
-    path = tmp_path / "odd.safetensors"
-    save_checkpoint(Odd(), CONFIG, path)
-    whole = bytearray(path.read_bytes())
-    places = st.lists(st.integers(0, len(whole) - 1), min_size=1, max_size=3, unique=True)
-    for place in data.draw(places):
-        whole[place] ^= 1 << data.draw(st.integers(0, 7))
-    assert refused(path, whole)
-    assert refused(path, whole[: data.draw(st.integers(0, len(whole) - 1))])
-
-
-def test_every_truncation_raises_a_value_error(path, small):
-    assert all(refused(path, small[:length]) for length in range(len(small)))
-
-
-@pytest.mark.parametrize("more", [b"\0", b" ", b"\n" * 4096])
-def test_bytes_behind_or_before_raise_a_value_error(path, small, more):
-    assert refused(path, small + more)
-    assert refused(path, more + small)
-
-
-@given(data=st.binary(max_size=200))
-@quickly
-def test_any_bytes_raise_a_value_error(tmp_path, data):
-    assert refused(tmp_path / "bytes", data)
-    assert refused(tmp_path / "bytes", len(data).to_bytes(8, "little") + data)
+WEIGHT = torch.tensor([[1.0], [2.0]])
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("metadata", "tensors", "says"),
     [
-        (lambda m: None, r"got \[\]"),
-        (lambda m: {}, r"got \[\]"),
-        (lambda m: {"config": m["config"]}, r"got \['config'\]"),
-        (lambda m: {"sha256": m["sha256"]}, r"got \['sha256'\]"),
-        (lambda m: m | {"config": '{"d": 2}'}, "expected the hash"),
-        (lambda m: m | {"config": '{"d":1}'}, "expected the hash"),
-        (lambda m: m | {"sha256": m["sha256"].upper()}, "expected the hash"),
-        (lambda m: m | {"sha256": ""}, "expected the hash"),
+        (lambda m: None, {}, r"got \[\]"),
+        (lambda m: {"config": m["config"]}, {}, r"got \['config'\]"),
+        (lambda m: {"sha256": m["sha256"]}, {}, r"got \['sha256'\]"),
+        (lambda m: m | {"config": '{"d":1}'}, {}, "expected the hash"),
+        (lambda m: m | {"sha256": m["sha256"].upper()}, {}, "expected the hash"),
+        (lambda m: m, {"x": WEIGHT + 0}, "expected the hash"),
+        (lambda m: m, {"weight": WEIGHT.view(torch.int32)}, "expected the hash"),
+        (lambda m: m, {"weight": WEIGHT.view(1, 2)}, "expected the hash"),
     ],
 )
-def test_altered_metadata_raises_a_value_error(path, small, change, says):
-    state = {"weight": torch.tensor([[1.0], [2.0]]), "bias": torch.zeros(2)}
+def test_altered_metadata_and_tensors_raise_a_value_error(
+    path, small, metadata, tensors, says
+):
+    state = {"weight": WEIGHT, "bias": torch.zeros(2)}
     with safe_open(path, "pt") as file:
-        metadata = file.metadata()
-    assert not refused(path, save(state, metadata))  # as it was, written by somebody else
-    path.write_bytes(save(state, change(metadata)))
+        written = file.metadata()
+    assert not refused(path, save(state, written))  # as it was, written by somebody else
+    path.write_bytes(save(state | tensors, metadata(written)))
     with pytest.raises(ValueError, match=says):
         load_checkpoint(path)
 
 
-@pytest.mark.parametrize(
-    "tensor", ["renamed", "missing", "added", "other dtype", "reshaped"]
-)
-def test_altered_tensors_raise_a_value_error(path, small, tensor):
-    state, _ = load_checkpoint(path)
-    with safe_open(path, "pt") as file:
-        metadata = file.metadata()
-    weight = state.pop("weight")
-    state |= {
-        "renamed": {"weights": weight},
-        "missing": {},
-        "added": {"weight": weight, "x": weight + 0},
-        "other dtype": {"weight": weight.view(torch.int32)},
-        "reshaped": {"weight": weight.view(1, 2)},
-    }[tensor]
-    assert refused(path, save(state, metadata))
-
-
-@pytest.mark.parametrize("text", ["[1]", "1", "null", "{", "", "[" * 100_000])
+@pytest.mark.parametrize("text", ["[1]", "null", "{", "[" * 100_000])
 def test_a_config_that_is_no_dict_raises_a_value_error_though_its_hash_is_right(path, text):
     state = {"x": torch.zeros(1)}
     metadata = {"config": text, "sha256": fingerprint(state, text)}
@@ -214,7 +150,7 @@ def test_a_config_that_is_no_dict_raises_a_value_error_though_its_hash_is_right(
 
 
 class Payload:
-    """Unpickled, it makes a folder."""
+    """An object that makes a folder when it is unpickled."""
 
     def __init__(self, marker):
         self.marker = str(marker)
@@ -225,66 +161,52 @@ class Payload:
 
 def test_a_pickle_is_never_run_and_raises_a_value_error(tmp_path, path):
     marker = tmp_path / "marker"
-    for data in (
-        pickle.dumps(Payload(marker)),
-        pickle.dumps({"weight": torch.zeros(1), "x": Payload(marker)}, protocol=0),
-    ):
-        assert refused(path, data)
-        torch.save({"x": Payload(marker)}, path)  # a zip with a pickle in it
-        assert refused(path, path.read_bytes())
-        # The header may promise a pickle; to safetensors it is a tensor like any other.
-        state = {"x": torch.frombuffer(bytearray(data), dtype=torch.uint8)}
-        metadata = {"config": "{}", "sha256": fingerprint(state, "{}")}
-        assert not refused(path, save(state, metadata))
-        assert not marker.exists()
-        pickle.loads(data)  # the payload does work
-        assert marker.exists()
-        marker.rmdir()
+    data = pickle.dumps(Payload(marker))
+    assert refused(path, data)
+    torch.save({"x": Payload(marker)}, path)  # a zip with a pickle in it
+    assert refused(path, path.read_bytes())
+    # The header may promise a pickle; to safetensors it is a tensor like any other.
+    state = {"x": torch.frombuffer(bytearray(data), dtype=torch.uint8)}
+    metadata = {"config": "{}", "sha256": fingerprint(state, "{}")}
+    assert not refused(path, save(state, metadata))
+    assert not marker.exists()
+    pickle.loads(data)  # the payload does work
+    assert marker.exists()
 
 
-# ---------------------------------------------------------------- what cannot be saved
+class Buffer(nn.Module):
+    def __init__(self, tensor):
+        super().__init__()
+        self.register_buffer("x", tensor)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        *(None, [1], {1: 2}, {None: 1}, HOLDS_ITSELF),
-        *({"a": value} for value in ((1, 2), {1}, math.nan, math.inf, torch.ones(1), b"")),
-    ],
-)
-def test_a_config_that_json_changes_raises_a_value_error_and_the_old_file_stays(
-    path, small, config
-):
-    with pytest.raises(ValueError, match="expected a config that JSON"):
-        save_checkpoint(nn.Linear(3, 3), config, path)
-    assert path.read_bytes() == small
+class Extra(nn.Module):
+    def get_extra_state(self):
+        return {"text": "hello"}
 
 
 @pytest.mark.parametrize(
-    "tensor",
+    ("module", "config", "says"),
     [
-        torch.zeros(2).to_sparse(),
-        torch.zeros(2, device="meta"),
-        torch.zeros(2, dtype=torch.complex128),
+        *(
+            (nn.Linear(3, 3), config, "expected a config that JSON")
+            for config in (
+                *(None, [1], {1: 2}, HOLDS_ITSELF),
+                *({"a": value} for value in ((1, 2), {1}, math.nan, math.inf)),
+            )
+        ),
+        (Buffer(torch.zeros(2).to_sparse()), {}, "x: tensor"),
+        (Buffer(torch.zeros(2, device="meta")), {}, "x: tensor"),
+        (Buffer(torch.zeros(2, dtype=torch.complex128)), {}, "complex128"),
+        (Extra(), {}, "_extra_state"),
     ],
 )
-def test_a_tensor_that_cannot_be_kept_raises_a_value_error_and_the_old_file_stays(
-    path, small, tensor
+def test_what_cannot_be_kept_raises_a_value_error_and_the_old_file_stays(
+    path, small, module, config, says
 ):
-    module = nn.Module()
-    module.register_buffer("x", tensor)
-    with pytest.raises(ValueError, match=r"x: tensor|complex128"):
-        save_checkpoint(module, {}, path)
+    with pytest.raises(ValueError, match=says):
+        save_checkpoint(module, config, path)
     assert path.read_bytes() == small
-
-
-def test_a_state_that_is_no_tensor_raises_a_value_error(path):
-    class Extra(nn.Module):
-        def get_extra_state(self):
-            return {"text": "hello"}
-
-    with pytest.raises(ValueError, match="_extra_state"):
-        save_checkpoint(Extra(), {}, path)
 
 
 def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(
