@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 from _pytest.nodes import Item
+from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 # Windows has no sandbox for the grader, and no terminal of the kind that the chat's tests play.
 collect_ignore = [] if os.name == "posix" else ["grading", "programs/test_chat.py"]
+
+settings.register_profile("course", deadline=None, max_examples=50)
+settings.load_profile("course")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

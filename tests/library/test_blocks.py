@@ -4,7 +4,14 @@ import pytest
 import torch
 from torch import nn
 
-from attn_lib import DecoderBlock, KVCache, PostNormBlock, PreNormBlock, RoPE
+from attn_lib import (
+    DecoderBlock,
+    KVCache,
+    MultiHeadAttention,
+    PostNormBlock,
+    PreNormBlock,
+    RoPE,
+)
 from tests.library.test_positions import close
 from tests.library.tools import sharpen
 
@@ -17,16 +24,12 @@ def torch_layer(kind, norm_first):
 
 def copied(block, layer):
     """Fill a block with the parameters of PyTorch's layer."""
-    attentions = [("self_attn", "attn" if hasattr(block, "attn") else "self_attn")]
-    if hasattr(block, "cross_attn"):
-        attentions.append(("multihead_attn", "cross_attn"))
-    for theirs, ours in attentions:
-        source, target = getattr(layer, theirs), getattr(block, ours)
-        for i, name in enumerate("qkv"):
-            part = slice(24 * i, 24 * i + 24)
-            getattr(target, f"{name}_proj").weight.data = source.in_proj_weight.data[part]
-            getattr(target, f"{name}_proj").bias.data = source.in_proj_bias.data[part]
-        target.o_proj.load_state_dict(source.out_proj.state_dict())
+    attentions = {"self_attn": layer.self_attn, "attn": layer.self_attn}
+    attentions["cross_attn"] = getattr(layer, "multihead_attn", None)
+    for name, source in attentions.items():
+        if hasattr(block, name):
+            ours = MultiHeadAttention.from_torch(source)
+            getattr(block, name).load_state_dict(ours.state_dict())
     for theirs, ours in ((layer.linear1, block.ff[0]), (layer.linear2, block.ff[2])):
         ours.load_state_dict(theirs.state_dict())
     for name in ("norm1", "norm2", "norm3"):

@@ -1,4 +1,3 @@
-import pytest
 import torch
 
 from attn_lib.data.captioned_digits import NAMES, captioned_digits, scans
@@ -35,14 +34,3 @@ def test_four_of_nine_fields_hold_ink_and_three_different_digits_of_theirs_are_n
         assert len(set(digits)) == 4
         assert len(set(caption)) == 3
         assert set(caption) <= set(digits)
-
-
-def test_the_same_seed_gives_the_same_pictures_and_another_one_others():
-    assert torch.equal(pairs(1).images, pairs(1).images)
-    assert not torch.equal(pairs(1).images, pairs(2).images)
-
-
-def test_a_digit_without_a_scan_is_a_value_error():
-    few = LABELS != 7
-    with pytest.raises(ValueError, match="all digits 0 to 9"):
-        captioned_digits(IMAGES[few], LABELS[few], 1)

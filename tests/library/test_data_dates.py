@@ -16,31 +16,24 @@ DAY = date(2024, 3, 3)
         ("en", "medium", "Mar 3, 2024"),
         ("fr", "long", "3 mars 2024"),
         ("hu", "long", "2024. március 3."),
+        ("ru", "long", "3 марта 2024 г."),  # plain spaces, where Babel's break no lines
     ],
 )
 def test_days_are_written_as_people_write_them(locale, style, expected):
     assert write_date(DAY, locale, style) == expected
 
 
-def test_spaces_that_do_not_break_lines_become_plain_spaces():
-    assert write_date(DAY, "ru", "long") == "3 марта 2024 г."
+def test_the_year_stands_in_every_input_exactly_once():
+    for locale in LOCALES:
+        for style in STYLES:
+            assert write_date(date(1912, 12, 12), locale, style).count("1912") == 1
 
 
-@pytest.mark.parametrize("locale", LOCALES)
-@pytest.mark.parametrize("style", STYLES)
-def test_the_year_stands_in_every_input_exactly_once(locale, style):
-    assert write_date(date(1912, 12, 12), locale, style).count("1912") == 1
-
-
-def test_pairs_are_the_same_for_the_same_seed_and_differ_for_another():
+def test_each_day_comes_once_in_the_order_of_the_seed():
     assert date_pairs(50, seed=1) == date_pairs(50, seed=1) != date_pairs(50, seed=2)
-
-
-def test_no_day_comes_twice_so_training_and_test_do_not_overlap():
-    pairs = date_pairs(9000)
-    assert len({iso for _, iso in pairs}) == 9000
-    train, test = pairs[:8000], pairs[8000:]
-    assert not {iso for _, iso in train} & {iso for _, iso in test}
+    assert len({iso for _, iso in date_pairs(9000)}) == 9000
+    isos = sorted(iso for _, iso in date_pairs(366, years=(2024, 2024)))
+    assert (isos[0], isos[59], isos[-1]) == ("2024-01-01", "2024-02-29", "2024-12-31")
 
 
 def test_pairs_use_all_languages_and_the_years_that_are_asked_for():
@@ -50,11 +43,6 @@ def test_pairs_use_all_languages_and_the_years_that_are_asked_for():
     texts = " ".join(text.lower() for text, _ in date_pairs(500))
     for month in ("märz", "march", "marzo", "mars", "március"):
         assert month in texts
-
-
-def test_every_day_of_a_year_can_be_asked_for():
-    isos = sorted(iso for _, iso in date_pairs(366, years=(2024, 2024)))
-    assert (isos[0], isos[59], isos[-1]) == ("2024-01-01", "2024-02-29", "2024-12-31")
 
 
 def test_ids_worked_out_by_hand():
@@ -78,24 +66,3 @@ def test_decode_undoes_encode():
     for ends in (False, True):
         assert characters.decode(characters.encode(texts, ends=ends)) == texts
     assert characters.encode([]).shape == (0, 0)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: write_date(DAY, "de", "short"), "a style of .*medium.*, got 'short'"),
-        (lambda: write_date(DAY, "xx", "long"), "a locale that Babel knows.* got 'xx'"),
-        (lambda: write_date(DAY, "not one", "long"), "a locale.* got 'not one'"),
-        (lambda: date_pairs(366, years=(2023, 2023)), "at most 365 pairs.* 2023.* got 366"),
-        (lambda: date_pairs(-1), "got -1"),
-        (lambda: date_pairs(1, locales=[]), "at least one locale, got none"),
-        (
-            lambda: Characters(["ab"]).encode(["bad"]),
-            "characters of 'ab', got 'd' in 'bad'",
-        ),
-        (lambda: Characters(["ab"]).decode(torch.tensor([[5]])), "ids from 0 to 4, got 5"),
-    ],
-)
-def test_value_error_names_expected_and_actual(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -1,5 +1,3 @@
-import pytest
-
 from attn_lib.data.docstrings import TOPICS, Words, docstrings
 
 DOCS = docstrings()
@@ -32,8 +30,3 @@ def test_frequent_words_get_numbers_and_the_others_share_one():
     assert real.tolist() == [[True, True, False], [True, False, False]]
     assert words.encode([["a"], ["b", "a"]])[0].tolist() == [[2, 0], [3, 2]]
     assert len(words) == 4
-
-
-def test_a_text_that_is_too_long_is_a_value_error():
-    with pytest.raises(ValueError, match="at most 1 words, got 2"):
-        Words([["a"]], 3).encode([["a", "a"]], length=1)

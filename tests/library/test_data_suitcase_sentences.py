@@ -1,6 +1,3 @@
-import pytest
-import torch
-
 from attn_lib.data.suitcase_sentences import CONTAINERS, THINGS, sentences, text, vocabulary
 
 
@@ -24,16 +21,3 @@ def test_the_thing_decides_the_adjective():
 def test_the_vocabulary_holds_each_word_once_and_no_other():
     assert len(set(vocabulary)) == len(vocabulary)
     assert sorted(sentences.unique().tolist()) == list(range(len(vocabulary)))
-
-
-@pytest.mark.parametrize(
-    ("ids", "message"),
-    [
-        (sentences[:2], r"expected one row of ids \(L,\), got shape \(2, 14\)"),
-        (torch.tensor([0, 99]), r"expected ids from 0 to 27, got 0 to 99"),
-        (torch.tensor([-1]), r"got -1 to -1"),
-    ],
-)
-def test_value_error_names_expected_and_actual(ids, message):
-    with pytest.raises(ValueError, match=message):
-        text(ids)

@@ -2,7 +2,7 @@ from functools import partial
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -54,7 +54,6 @@ def assert_same(kernel, inputs, options, expected_options):
 
 
 @given(problems(), st.booleans(), st.integers(1, 10))
-@settings(max_examples=80, deadline=None)
 def test_chunks_of_any_size_give_output_and_gradients_of_the_whole(
     problem, is_causal, chunk_size
 ):
@@ -64,7 +63,6 @@ def test_chunks_of_any_size_give_output_and_gradients_of_the_whole(
 
 
 @given(problems(), st.integers(1, 10))
-@settings(max_examples=80, deadline=None)
 def test_a_window_gives_output_and_gradients_of_its_mask(problem, window):
     inputs, options = problem
     band = sliding_window_mask(inputs[0].shape[2], inputs[1].shape[2], window)
@@ -85,21 +83,6 @@ def test_a_window_over_several_blocks_of_keys_equals_its_mask(window):
     mask = sliding_window_mask(1400, 1400, window)
     assert_same(
         partial(sliding_window_attention, window=window), inputs, {}, {"mask": mask}
-    )
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        partial(chunked_attention, chunk_size=2, is_causal=True),
-        partial(sliding_window_attention, window=2),
-    ],
-)
-def test_gradients_are_those_of_finite_differences(kernel):
-    q, k, v = (draw(1, heads, 5, 3, seed=heads) for heads in (2, 1, 1))
-    bias = draw(2, 5, 5, seed=9)
-    assert torch.autograd.gradcheck(
-        lambda q, k, v, bias: kernel(q, k, v, bias=bias)[0], (q, k, v, bias)
     )
 
 
@@ -144,13 +127,14 @@ def test_a_module_takes_the_kernel_and_decodes_with_it(module, kernel):
 # ------------------------------------------------------------------------- memory and work
 
 
-def peak(kernel, length, *, backward, **options):
+def measured(kernel, length, *, backward=False, **options):
+    """The bytes at the peak, and the operations, of a call and its way back."""
     q, k, v = (draw(1, 2, length, 16, seed=s, dtype=torch.float32) for s in range(3))
-    with MemoryMeter(ignore=(q, k, v)) as meter:
+    with MemoryMeter(ignore=(q, k, v)) as meter, FlopCounterMode(display=False) as counter:
         output = kernel(q, k, v, **options)[0]
         if backward:
             output.sum().backward()
-    return meter.peak
+    return meter.peak, counter.get_total_flops()
 
 
 @pytest.mark.slow
@@ -159,42 +143,19 @@ def peak(kernel, length, *, backward, **options):
 def test_memory_grows_with_the_length_and_not_with_its_square(backward, is_causal):
     options = {"backward": backward, "is_causal": is_causal}
     small = partial(chunked_attention, chunk_size=64)
-    assert peak(small, 4096, **options) < 4.2 * peak(small, 1024, **options)
-    naive = peak(einsum_attention, 1024, **options)
-    assert naive > 8 * peak(small, 1024, **options)
+    short, long = (measured(small, length, **options)[0] for length in (512, 2048))
+    assert long < 4.2 * short
+    assert measured(einsum_attention, 2048, **options)[0] > 8 * long
 
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_a_window_takes_time_and_memory_that_grow_with_the_length(backward):
     kernel = partial(sliding_window_attention, window=64)
-
-    def work(length):
-        q, k, v = (draw(1, 2, length, 16, seed=s, dtype=torch.float32) for s in range(3))
-        with FlopCounterMode(display=False) as counter:
-            output = kernel(q, k, v)[0]
-            if backward:
-                output.sum().backward()
-        return counter.get_total_flops()
-
-    assert peak(kernel, 4096, backward=backward) < 4.2 * peak(
-        kernel, 1024, backward=backward
-    )
-    assert work(4096) < 4.2 * work(1024)
+    short, long = (measured(kernel, length, backward=backward) for length in (1024, 4096))
+    assert all(more < 4.2 * less for more, less in zip(long, short, strict=True))
 
 
 def test_blocks_of_the_future_are_not_computed():
-    def work(is_causal):
-        q, k, v = torch.randn(3, 1, 1, 512, 16).unbind(0)
-        with FlopCounterMode(display=False) as counter:
-            chunked_attention(q, k, v, is_causal=is_causal, chunk_size=32)
-        return counter.get_total_flops()
-
-    assert work(True) < 0.55 * work(False)
-
-
-def test_value_error_for_an_empty_block():
-    q, k, v = torch.zeros(3, 1, 1, 4, 2)
-    with pytest.raises(ValueError, match="chunks of at least 1 token, got 0"):
-        chunked_attention(q, k, v, chunk_size=0)
-    with pytest.raises(ValueError, match="a window of at least 1 key, got 0"):
-        sliding_window_attention(q, k, v, window=0)
+    kernel = partial(chunked_attention, chunk_size=32)
+    causal, full = (measured(kernel, 512, is_causal=c)[1] for c in (True, False))
+    assert causal < 0.55 * full

