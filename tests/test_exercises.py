@@ -1,11 +1,13 @@
-"""The exercises are what the solutions make, they give nothing away, and nobody's work is lost."""
+"""The exercises are what the solutions make, they earn nothing, and nobody's work is lost."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from attn_lib.checks import grade, judge, tasks
 from scripts import make_exercises
 from scripts.make_exercises import committed, drift, place
 
@@ -20,23 +22,51 @@ def test_the_exercises_are_what_the_solutions_make():
     assert check.returncode == 0, check.stdout + check.stderr
 
 
-@pytest.mark.slow
-def test_generating_twice_gives_the_same_bytes_and_an_exercise_for_every_solution():
-    code = "from scripts.make_exercises import generate; a = generate(); assert a == generate(); "
-    command = [sys.executable, "-c", code + "print(*a)"]
-    names = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    solutions = {path.relative_to(ROOT / "solutions").as_posix() for path in SOLUTIONS}
-    assert set(names.split()) >= solutions > set()
-
-
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda path: path.stem)
 def test_an_exercise_gives_nothing_away(path):
     text = committed(path).decode()
     for leak in ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "grade("):
         assert leak not in text
     assert "raise NotImplementedError" in text
+
+
+def definitions(cells):
+    """Run a notebook's cells that import or define, and return what they define."""
+    namespace = {"__name__": "notebook"}
+    for cell in cells:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code" and not source.startswith(("check(", "progress(")):
+            exec(compile(source, "<cell>", "exec"), namespace)
+    return namespace
+
+
+def cells_of(content):
+    return json.loads(content)["cells"]
+
+
+def tasks_of(path):
+    return [task for task in tasks() if task.lesson == int(path.stem[:2]) and task.points]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXERCISES, ids=lambda path: path.stem)
+def test_an_untouched_exercise_earns_nothing(path):
+    answers = definitions(cells_of(committed(path)))
+    for task in tasks_of(path):
+        assert judge(task.name, answers[task.name]).status == "not attempted"
+        assert grade(task.name, answers[task.name]) == 0
+
+
+@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
+def test_every_task_has_a_graded_cell_worth_its_points_and_a_stored_full_mark(path):
+    graded = {}
+    for cell in cells_of(path.read_bytes()):
+        meta = cell["metadata"].get("nbgrader", {})
+        if meta.get("grade"):
+            [result] = [o for o in cell["outputs"] if o["output_type"] == "execute_result"]
+            stored = float("".join(result["data"]["text/plain"]))
+            graded[meta["grade_id"].removeprefix("check-")] = meta["points"], stored
+    assert graded == {task.name: (task.points, task.points) for task in tasks_of(path)}
 
 
 # --------------------------------------------------- a changed exercise is never overwritten
@@ -48,21 +78,24 @@ def write(path: Path, content: bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize("there", [None, b"old"])
-def test_an_exercise_that_is_missing_or_untouched_is_written(tmp_path, there):
+@pytest.mark.parametrize(
+    ("there", "untouched", "after"),
+    [
+        (None, True, b"new"),
+        (b"old", True, b"new"),
+        (b"my answer", False, b"my answer"),
+    ],
+)
+def test_an_exercise_that_was_worked_in_is_kept_and_named(
+    tmp_path, capsys, there, untouched, after
+):
     path = tmp_path / "01/a.ipynb"
     if there:
         write(path, there)
-    assert place({"01/a.ipynb": b"new"}, tmp_path, lambda path: True, force=False) == []
-    assert path.read_bytes() == b"new"
-
-
-def test_an_exercise_that_was_worked_in_is_kept_and_named(tmp_path, capsys):
-    path = write(tmp_path / "01/a.ipynb", b"my answer")
-    kept = place({"01/a.ipynb": b"new"}, tmp_path, lambda path: False, force=False)
-    assert kept == ["01/a.ipynb"]
-    assert path.read_bytes() == b"my answer"
-    assert "01/a.ipynb: kept" in capsys.readouterr().out
+    kept = place({"01/a.ipynb": b"new"}, tmp_path, lambda path: untouched, force=False)
+    assert path.read_bytes() == after
+    assert kept == ([] if untouched else ["01/a.ipynb"])
+    assert ("01/a.ipynb: kept" in capsys.readouterr().out) != untouched
 
 
 def test_force_sets_the_work_aside_under_a_name_that_is_free(tmp_path):
@@ -88,22 +121,16 @@ def course(tmp_path, monkeypatch):
     return exercise
 
 
-def test_what_differs_from_git_was_worked_in(course):
+def test_what_differs_from_git_and_from_what_the_script_wrote_was_worked_in(
+    course, tmp_path
+):
     assert make_exercises.untouched(course)
-    course.write_bytes(b"my answer")
+    course.write_bytes(b"generated")
     assert not make_exercises.untouched(course)
     assert committed(course) == b"committed"
-
-
-def test_what_the_script_wrote_itself_was_not_worked_in(course):
-    course.write_bytes(b"generated")
     make_exercises.remember({"01/a.ipynb": b"generated"})
     assert make_exercises.untouched(course)
-    course.write_bytes(b"generated, and my answer")
-    assert not make_exercises.untouched(course)
-
-
-def test_without_git_every_difference_counts_as_work(course, tmp_path):
+    course.write_bytes(b"committed")
     (tmp_path / ".git").rename(tmp_path / "no-git")
     assert not make_exercises.untouched(course)
 

@@ -14,7 +14,7 @@ from attn_lib.checks.task import find_task
 from attn_lib.checks.trial import trial_of
 from attn_lib.tasks.lesson_13 import runs
 from tests.checks.told import told
-from tests.test_scores import SOLUTIONS, cells_of, definitions
+from tests.test_exercises import SOLUTIONS, cells_of, definitions
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def the_session_keeps_its_folder():
 
 def test_the_fingerprint_is_one_and_the_same_everywhere():
     path = next(path for path in SOLUTIONS if path.stem.startswith("13"))
-    given = definitions(cells_of(path))["fingerprint"]
+    given = definitions(cells_of(path.read_bytes()))["fingerprint"]
     tensors = {
         "weight": torch.randn(3, 2).T,
         "steps": torch.tensor(7),
