@@ -40,6 +40,13 @@ def test_every_change_is_one_that_is_meant():
     ]
 
 
+def test_a_change_says_in_which_function_it_is_and_changes_something():
+    source = "x = 1\nclass A:\n    def f(self):\n        return 2\n"
+    assert {place for place, _ in changes(source)} == {"", "A.f"}
+    assert not list(mutants("y = f(x, x)"))
+    assert changes("y = zip(x, strict=False)") == [("", "False -> True")]
+
+
 def test_one_place_is_changed_and_the_rest_stands_as_it_was():
     for mutant in mutants("a = 'ä' * 2  # why\nb = (x @\n     y)\n"):
         ast.parse(mutant.source)
@@ -47,24 +54,6 @@ def test_one_place_is_changed_and_the_rest_stands_as_it_was():
         _, new = mutant.change.split(" -> ")
         assert f"({new})" in mutant.source
     assert len({m.source for m in mutants(SOURCE)}) == len(changes(SOURCE))
-
-
-def test_a_change_that_changes_nothing_is_none():
-    assert not list(mutants("y = f(x, x)"))
-    assert changes("y = zip(x, strict=False)") == [("", "False -> True")]
-
-
-def test_a_change_says_in_which_function_it_is():
-    source = "x = 1\nclass A:\n    def f(self):\n        return 2\n"
-    assert {place for place, _ in changes(source)} == {"", "A.f"}
-
-
-def test_a_sample_is_drawn_again_with_its_seed_only():
-    files = ["attn_lib/masks.py", "attn_lib/positions.py"]
-    first = sampler.sample(files, 20, seed=1)
-    assert len(first) == 20
-    assert first == sampler.sample(files, 20, seed=1)
-    assert first != sampler.sample(files, 20, seed=2)
 
 
 def test_a_modules_own_tests_come_first_and_each_module_has_some():
