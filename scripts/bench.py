@@ -21,7 +21,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_lib import (
-    CrossAttention,
     GroupedQueryAttention,
     KVCache,
     MemoryMeter,
@@ -41,8 +40,8 @@ KERNELS = {
     "fused": fused_attention,
     "chunked": chunked_attention,
     "einsum": einsum_attention,
+    "window": partial(sliding_window_attention, window=256),
 }
-WINDOW = partial(sliding_window_attention, window=256)
 
 
 def rounds(*sides: Call, runs: int) -> list[list[float]]:
@@ -128,17 +127,6 @@ def bench_kernels(runs: int) -> None:
             compare(f"kernels, {length} tokens", sides, some, backward=backward)
 
 
-def bench_window(runs: int) -> None:
-    """Compare the fused kernel over all the past with a window of 256 keys."""
-    for length in (4096, 8192, 16384):
-        q, k, v = torch.randn(3, 1, 8, length, 64)
-        sides = {
-            "all keys": partial(fused_attention, q, k, v, is_causal=True),
-            "window": partial(WINDOW, q, k, v),
-        }
-        compare(f"a window of 256, {length} tokens", sides, runs)
-
-
 class Limit(nn.Module):
     """The least one can do: one matrix for q, k and v, PyTorch's function, one matrix."""
 
@@ -182,19 +170,6 @@ def bench_modules(runs: int) -> None:
             compare(f"modules, {length} tokens", sides, runs, backward=backward)
 
 
-def bench_cross(runs: int) -> None:
-    """Compare cross-attention with PyTorch's module: 256 queries, 1024 keys of width 384."""
-    peer = nn.MultiheadAttention(512, 8, kdim=384, vdim=384, batch_first=True)
-    context = torch.randn(2, 1024, 384)
-    x, y = (torch.randn(2, 256, 512, requires_grad=True) for _ in range(2))
-    sides = {
-        "nn.MultiheadAttention": lambda: peer(x, context, context, need_weights=False)[0],
-        "attn_lib CrossAttention": partial(CrossAttention(512, 384, 8), y, context),
-    }
-    for backward in (False, True):
-        compare("cross-attention", sides, runs, backward=backward)
-
-
 def bench_decoding(runs: int) -> None:
     """Compare ways to write a hundred tokens after a text: MHA, GQA, MQA, and without a cache.
 
@@ -227,15 +202,12 @@ def bench_decoding(runs: int) -> None:
 
 def bench_memory() -> None:
     """Print the peak memory without the inputs, by the meter: the same in every run."""
-    print(
-        f"\n{'peak memory of 8 heads, MB':32}"
-        + "".join(f"{n:>12}" for n in (*KERNELS, "window"))
-    )
+    print(f"\n{'peak memory of 8 heads, MB':32}" + "".join(f"{n:>12}" for n in KERNELS))
     for backward in (False, True):
         for length in (2048, 8192, 32768):
             kernels = [
                 None if f is einsum_attention and length > 2048 else f
-                for f in (*KERNELS.values(), WINDOW)
+                for f in KERNELS.values()
             ]
             peaks = [
                 f"{8 * peak(f, length, backward) / 1e6:12.1f}" if f else f"{'':12}"
@@ -267,9 +239,7 @@ def main() -> None:
     bench_checks(options.runs)
     bench_kernels(options.runs)
     bench_modules(options.runs)
-    bench_cross(options.runs)
     bench_decoding(options.runs)
-    bench_window(max(3, options.runs // 5))
     bench_memory()
 
 

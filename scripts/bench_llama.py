@@ -7,7 +7,6 @@ alike; the best of the rounds counts. The transformers library is optional: pip 
 
 import argparse
 import copy
-import time
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -16,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
+from bench import rounds
 from torch import nn
 
-from attn_lib.generation import generate, stream
+from attn_lib.generation import stream
 from attn_lib.quantization import Float16Linear, Int8Linear, quantized
 from attn_lib.smollm2 import find_smollm2, load_smollm2
 
@@ -69,20 +68,14 @@ def write(model: Any, ids: list[int], new: int) -> None:
     list(islice(stream(model, list(ids), model.new_caches(1, len(ids) + new)), new))
 
 
-def best(calls: dict[Any, Callable[[], object]], rounds: int) -> dict[Any, float]:
-    """Run the calls in turn; return the seconds of each one's best round."""
-    seconds = dict.fromkeys(calls, float("inf"))
-    for run in range(rounds + 1):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            if run:  # the first one warms up
-                seconds[name] = min(seconds[name], time.perf_counter() - start)
-    return seconds
+def best(calls: dict[Any, Callable[[], object]], runs: int) -> dict[Any, float]:
+    """Run the calls in turn; return the seconds of each one's best run."""
+    times = rounds(*calls.values(), runs=runs)
+    return {name: min(each) / 1000 for name, each in zip(calls, times, strict=True)}
 
 
 @torch.no_grad()
-def bench_speed(model: Any, ids: list[int], rounds: int) -> None:
+def bench_speed(model: Any, ids: list[int], runs: int) -> None:
     """Print tokens a second after a short prompt, and the time to the first token after a long one."""
     weights = [p for p in model.parameters() if p.ndim == 2]
     writers: dict[str, Callable] = {}
@@ -96,7 +89,7 @@ def bench_speed(model: Any, ids: list[int], rounds: int) -> None:
         for name, writer in writers.items():
             calls[name, "long"] = partial(writer, ids[:32], NEW + 1)
             calls[name, "short"] = partial(writer, ids[:32], 1)
-        seconds = best(calls, rounds)
+        seconds = best(calls, runs)
         first = best({n: partial(w, ids[:512], 1) for n, w in writers.items()}, 2)
         speed = sum(w.nbytes for w in weights) / seconds["memory"]
         print(f"\n{threads} thread(s); memory is read at {speed / 1e9:.1f} GB/s. A token:")
@@ -109,30 +102,13 @@ def bench_speed(model: Any, ids: list[int], rounds: int) -> None:
             print(f"{limit / token:11.0%}{first[name]:12.2f} s", flush=True)
 
 
-@torch.no_grad()
-def bench_loss(model: Any, text: torch.Tensor) -> None:
-    """Print the cost of rounding: the loss token by token, and where a greedy text departs."""
-    torch.set_num_threads(1)
-    reference = generate(model, text[:, :32], 200)
-    print(f"\n{'':16}{'loss, nats':>12}{'more':>9}   first other token of 200, greedy")
-    losses = []
-    for name, each in variants(model).items():
-        caches = each.new_caches(1, text.shape[1])
-        logits = torch.cat([each(t, caches=caches)[0] for t in text.split(1, dim=1)])
-        losses.append(F.cross_entropy(logits[:-1], text[0, 1:]).item())
-        other = (generate(each, text[:, :32], 200) != reference)[0].nonzero()
-        where = f"{other[0].item() - 31}" if len(other) else "none"
-        print(f"{name:16}{losses[-1]:12.4f}{losses[-1] - losses[0]:+9.4f}   {where}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="of all sides in turn (5)")
-    rounds = parser.parse_args().rounds
+    runs = parser.parse_args().rounds
     model, tokenizer = load_smollm2()
     ids = tokenizer.encode(TEXT.read_text(encoding="utf-8")[:20_000]).ids
-    bench_speed(model, ids, rounds)
-    bench_loss(model, torch.tensor([ids[:2000]]))
+    bench_speed(model, ids, runs)
 
 
 if __name__ == "__main__":
