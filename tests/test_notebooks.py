@@ -349,7 +349,7 @@ def run_notebooks(folder: Path) -> subprocess.CompletedProcess:
 
 @pytest.mark.slow
 def test_a_run_stores_clean_outputs_and_a_second_run_changes_nothing(tmp_path):
-    path = tmp_path / "a.ipynb"
+    path, failing = tmp_path / "a.ipynb", tmp_path / "b.ipynb"
     cells = [
         new_code_cell("import os\nos.path.exists(os.environ['ATTN_HOME'])"),
         code("print(1, flush=True)\nprint(2)", execution={"x": "now"}),
@@ -358,15 +358,20 @@ def test_a_run_stores_clean_outputs_and_a_second_run_changes_nothing(tmp_path):
     ]
     nbformat.write(new_notebook(cells=cells, metadata={"widgets": {"a": 1}}), path)
     path.chmod(0o640)
+    nbformat.write(new_notebook(cells=[code("x = 1"), code("1 / 0")]), failing)
+    before = failing.read_bytes()
 
     first = run_notebooks(tmp_path)
-    assert first.returncode == 0, first.stdout + first.stderr
+    assert first.returncode == 1, first.stdout + first.stderr
+    assert re.search(r"b\.ipynb: .*FAILED.*\n.*cell 2 .*ZeroDivisionError", first.stdout)
+    assert failing.read_bytes() == before
     stored = path.read_bytes()
-    second = run_notebooks(tmp_path)
+    second = run_notebooks(path)
+    assert second.returncode == 0
     assert "unchanged" in second.stdout
     assert path.read_bytes() == stored
     assert path.stat().st_mode & 0o777 == 0o640
-    assert list(tmp_path.iterdir()) == [path]
+    assert sorted(tmp_path.iterdir()) == [path, failing]
 
     notebook = nbformat.reads(stored.decode(), as_version=4)
     assert list(is_not_executed(notebook)) == []
@@ -378,15 +383,3 @@ def test_a_run_stores_clean_outputs_and_a_second_run_changes_nothing(tmp_path):
     assert [output.text for output in printed.outputs] == ["1\n2\n"]
     assert printed.metadata == {}
     assert error.outputs[0].ename == "ZeroDivisionError"
-
-
-@pytest.mark.slow
-def test_a_notebook_that_fails_is_left_as_it_was_and_its_cell_named(tmp_path):
-    path = tmp_path / "a.ipynb"
-    nbformat.write(new_notebook(cells=[code("x = 1"), code("1 / 0")]), path)
-    before = path.read_bytes()
-    run = run_notebooks(path)
-    assert run.returncode == 1
-    assert re.search(r"a\.ipynb: .*FAILED", run.stdout)
-    assert re.search(r"cell 2 .*ZeroDivisionError", run.stdout)
-    assert path.read_bytes() == before

@@ -113,8 +113,8 @@ def test_top_p_draws_among_the_fewest_that_have_the_share():
 def test_temperature_sharpens_and_flattens():
     logits, draw = torch.tensor([0.0, 1.0]), torch.Generator().manual_seed(0)
     for temperature in (0.5, 1.0, 2.0):
-        share = sum(next_token(logits, temperature, 1.0, draw) for _ in range(2000)) / 2000
-        assert share == pytest.approx(1 / (1 + math.exp(-1 / temperature)), abs=0.04)
+        share = sum(next_token(logits, temperature, 1.0, draw) for _ in range(500)) / 500
+        assert share == pytest.approx(1 / (1 + math.exp(-1 / temperature)), abs=0.07)
     assert next_token(100 * logits, 1e-41, 1.0, draw) == 1
 
 
