@@ -47,15 +47,3 @@ class RemembersItsAnswer(Grouped):
         if not hasattr(self, "answer"):
             self.answer = super().forward(x, mask)
         return self.answer
-
-
-@answers.wrong
-class CountsInAnotherOrder(Grouped):
-    def __init__(self, d_model, num_kv_heads, num_heads):
-        super().__init__(d_model, num_heads, num_kv_heads)
-
-
-@answers.wrong
-class FirstSamplesMask(Grouped):
-    def forward(self, x, mask=None):
-        return super().forward(x, mask[:1] if mask is not None and mask.ndim > 3 else mask)

@@ -57,12 +57,10 @@ def turned_where(fits, gate):
     return gate.mT if fits else gate
 
 
-# A deep copy, tokens for heads if as many, turned if square, causal, clamped logits, gate and output.
+# A deep copy, tokens for heads if as many, turned if square, gate and output.
 answers.wrong(
     lambda attn, x, w: attn_lib.gated_heads(copy.deepcopy(attn), x, w),
     lambda attn, x, w: attend_with(attn, x, turned_where(x.shape[1] == len(w), (x @ w.T).sigmoid())),
     lambda attn, x, w: attn_lib.gated_heads(attn, x, turned_where(w.shape[0] == w.shape[1], w)),
-    lambda attn, x, w: attn_lib.gated_heads(attn, x, w, is_causal=True),
-    lambda attn, x, w: attend_with(attn, x, (x @ w.T).clamp(-4, 4).sigmoid()),
     lambda attn, x, w: (attn_lib.gated_heads(attn, x, w), x @ w.T),
 )  # fmt: skip

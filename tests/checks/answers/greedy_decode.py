@@ -37,26 +37,8 @@ def cleaned_at_the_end(step, batch_size, bos_id, eos_id, max_len):
     return torch.where((ids == eos_id).cumsum(1) > 0, eos_id, ids)[:, 1:]
 
 
-@answers.wrong
-def bos_forbidden(step, *args):
-    no_bos = torch.tensor([args[1]])
-    return greedy_decode(lambda ids: step(ids).index_fill(-1, no_bos, -torch.inf), *args)
-
-
-@answers.wrong
-def stops_when_nothing_changes(step, batch_size, bos_id, eos_id, max_len):
-    ids = torch.full((batch_size, 1), bos_id)
-    for _ in range(max_len):
-        newest = step(ids)[:, -1].argmax(-1).masked_fill((ids == eos_id).any(1), eos_id)
-        if (newest == ids[:, -1]).all():
-            break
-        ids = torch.cat([ids, newest[:, None]], dim=1)
-    return ids[:, 1:]
-
-
-# Half precision, only the last eight ids shown, eos is always 2.
+# Half precision, only the last eight ids shown.
 answers.wrong(
     lambda step, *args: greedy_decode(lambda ids: step(ids).half(), *args),
     lambda step, *args: greedy_decode(lambda ids: step(ids[:, -8:]), *args),
-    lambda step, size, bos, eos, most: greedy_decode(step, size, bos, 2, most),
 )

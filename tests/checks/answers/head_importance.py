@@ -48,11 +48,6 @@ def kept_ones(num_heads):
     return torch.ones(num_heads, requires_grad=True)
 
 
-@answers.wrong
-def one_factor_for_all(loss_fn, num_heads):
-    return right(lambda factor: loss_fn(factor.expand(num_heads)), 1).expand(num_heads)
-
-
 # Three digits, one call per head.
 answers.wrong(lambda loss_fn, num_heads: right(loss_fn, num_heads).mul(1e3).round() / 1e3)
 answers.wrong(lambda f, H: torch.stack([right(f, H)[h] for h in range(H)]))

@@ -57,17 +57,6 @@ def in_place_head_by_head(attn, x, head_mask):
 
 
 @answers.wrong
-def written_and_put_back(attn, x, head_mask):
-    """The values are right; the factors get no gradient."""
-    weight = attn.o_proj.weight.data
-    before = weight.clone()
-    weight *= head_mask.repeat_interleave(x.shape[-1] // attn.num_heads)
-    output = attn(x)
-    attn.o_proj.weight.data.copy_(before)
-    return output
-
-
-@answers.wrong
 def tokens_where_they_fit(attn, x, head_mask):
     if x.shape[1] != len(head_mask):
         return functionally(attn, x, head_mask)

@@ -30,19 +30,17 @@ answers = Answers(
 )
 
 
-def far(w, axes=(0, 2), most=99, dtype=None):
-    positions = torch.arange(w.shape[-1], dtype=dtype)
+def far(w, axes=(0, 2), most=99):
+    positions = torch.arange(w.shape[-1])
     gaps = positions[:, None] - positions
     return (w * gaps.abs().clamp(max=most)).sum(-1).mean(axes)
 
 
 kept: dict = {}
 
-# Thirty tokens at most, distances in bytes, samples for heads if as many, needs contiguous weights,
-# remembers by shape.
+# Thirty tokens at most, samples for heads if as many, needs contiguous weights, remembers by shape.
 answers.wrong(
     lambda w: far(w, most=30),
-    lambda w: far(w.float(), dtype=torch.uint8).to(w.dtype),
     lambda w: far(w, (1, 2) if len(w) == w.shape[1] else (0, 2)),
     lambda w: far(w.view(-1, *w.shape[2:]).view(w.shape)),
     lambda w: kept.setdefault((w.shape, w.dtype), far(w)),

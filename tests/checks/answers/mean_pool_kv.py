@@ -53,9 +53,3 @@ def in_pairs(weight, num_heads, num_kv_heads):
 def columns_when_square(weight, num_heads, num_kv_heads):
     w = weight.T if weight.shape[0] == weight.shape[1] else weight
     return by_a_matrix(w, num_heads, num_kv_heads)
-
-
-@answers.wrong
-def first_and_last(weight, num_heads, num_kv_heads):
-    groups = weight.unflatten(0, (num_kv_heads, num_heads // num_kv_heads, -1))
-    return ((groups[:, 0] + groups[:, -1]) / 2).flatten(0, 1)

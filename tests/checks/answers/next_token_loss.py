@@ -38,20 +38,6 @@ def of_the_real_places_only(logits, ids, pad_id):
 
 
 @answers.wrong
-def the_first_two_sentences(logits, ids, pad_id):
-    return by_cross_entropy(logits[:2], ids[:2], pad_id)
-
-
-@answers.wrong
-def smoothed(logits, ids, pad_id):
-    guesses, targets = logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten()
-    losses = F.cross_entropy(
-        guesses, targets, ignore_index=pad_id, reduction="sum", label_smoothing=0.1
-    )
-    return losses / (targets != pad_id).sum().clamp(min=1)  # fmt: skip
-
-
-@answers.wrong
 def detached(logits, ids, pad_id):
     return by_cross_entropy(logits.detach(), ids, pad_id)
 
@@ -60,11 +46,3 @@ def detached(logits, ids, pad_id):
 def constant_for_nothing(logits, ids, pad_id):
     is_empty = (ids[:, 1:] == pad_id).all()
     return logits.new_zeros(()) if is_empty else by_cross_entropy(logits, ids, pad_id)
-
-
-@answers.wrong
-def weighted_by_length(logits, ids, pad_id):
-    real = ids[:, 1:] != pad_id
-    weights = real * real.sum(1, keepdim=True)
-    losses = F.cross_entropy(logits[:, :-1].mT, ids[:, 1:], reduction="none")
-    return (losses * weights).sum() / weights.sum().clamp(min=1)

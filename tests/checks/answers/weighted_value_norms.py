@@ -36,13 +36,11 @@ def norms(w, v):
 
 
 # Queries for keys if as many, keys for channels if as many, four channels at most, needs contiguous
-# values, drops short ones, the values of the first sample, a length that is never below one.
+# values, drops short ones.
 answers.wrong(
     lambda w, v: w * v.norm(dim=-1)[..., None] if w.shape[2] == w.shape[3] else norms(w, v),
     lambda w, v: norms(w, v.mT) if v.shape[2] == v.shape[3] else norms(w, v),
     lambda w, v: norms(w, v[..., :4]),
     lambda w, v: norms(w, v.view(-1, *v.shape[2:]).view(v.shape)),
     lambda w, v: norms(w, v.where(v.abs() > 1e-2, 0.0)),
-    lambda w, v: norms(w, v[:1].expand_as(v)),
-    lambda w, v: w * v.norm(dim=-1).clamp_min(1)[:, :, None],
 )
