@@ -70,10 +70,7 @@ def _(rng):
     yield case("one token each: nothing to guess", 5, 4, "x", "x", "x")
     yield case("two tokens each", 5, 4, "xx", "x.", "xx")
     yield case("one sentence", 6, 1, "xxxx.")
-    yield case("L - 1 = V", 4, 3, "xxxxx", "xxx..", "xx...")
-    yield case("L = V", 5, 4, "xxxxx", "xxx..", "xx...")
     yield case("B = L = V", 4, 3, "xxxx", "xx..", "xxx.", "xxx.")
-    yield case("B = L - 1", 5, 3, "xxxx", "xx..", "xxx.")
     yield case("a sentence of twenty, and one of two", 6, 5, "x" * 20, "xx" + "." * 18)
     # So that at least one share of nine is too small for float32.
     sure = lambda t: t * 90  # noqa: E731

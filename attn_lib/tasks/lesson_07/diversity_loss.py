@@ -61,12 +61,9 @@ def _(rng):
     yield case("eight heads", 2, 8, 5, 6, grad=False)
     yield case("one sentence", 1, 4, 3, 5, grad=False)
     yield case("one query", 2, 3, 1, 6, grad=False)
-    yield case("H = L*S", 2, 6, 2, 3, grad=False)
     yield case("B = H = L = S", 3, 3, 3, 3, grad=False)
     yield case("sharp heads", 2, 4, 5, 7, 8.0)
     yield given("all heads the same", random(2, 1, 4, 5).repeat(1, 3, 1, 1), grad=False)
-    apart = torch.eye(4).view(1, 4, 1, 4).repeat(2, 1, 3, 1)
-    yield given("no two heads share a key", apart, grad=False)
     about = "three sentences, the last one all padding: its weights are 0"
     yield given(about, random(3, 3, 4, 4).index_fill(0, torch.tensor(2), 0), grad=False)
     silent = random(2, 3, 4, 5).index_fill(1, torch.tensor(1), 0)

@@ -76,13 +76,11 @@ def _(rng):
     yield by_hand("m0 - 3 m1 + 2 m2 (zero at ones)", 1.0, -3.0, 2.0)
     yield polynomial("three heads", 3)
     yield polynomial("five heads, with trained parameters", 5, trained=("linear", "pairs"))
-    yield polynomial("twelve heads", 12, trained=("cubes",))
     yield polynomial("tiny", 4, scale=1e-6)
     yield polynomial("huge", 4, scale=1e6)
     yield classification("four heads", 4)
     yield classification("one head", 1)
     yield classification("eight heads", 8, N=3)
-    yield classification("H = N = D = C = 3", 3, 3, 3, 3)
     yield square_error("three heads", 3)
     yield square_error("six heads, one sample", 6, N=1)
 
