@@ -12,7 +12,9 @@ from attn_lib.checks.case import Result, Wrong, quicker
 from attn_lib.checks.say import describe
 
 
-def sharpened_parameters(module: nn.Module, rng: torch.Generator) -> dict[str, Tensor]:
+def sharpened_parameters(
+    module: nn.Module, rng: torch.Generator, dtype: torch.dtype = torch.float32
+) -> dict[str, Tensor]:
     """Draw parameters that make attention visible: logits with a spread near 2, biases not zero.
 
     PyTorch's default initialization makes the weights nearly uniform, and so hides most mistakes.
@@ -23,7 +25,7 @@ def sharpened_parameters(module: nn.Module, rng: torch.Generator) -> dict[str, T
         if parameter.ndim == 2:
             gain = 1.5 if name.startswith(("q_proj", "k_proj")) else 1.0
             values = values * gain / parameter.shape[1] ** 0.5
-        parameters[name] = values
+        parameters[name] = values.to(dtype)
     return parameters
 
 

@@ -46,8 +46,7 @@ self_attention = task(
 @self_attention.cases
 def _(rng):
     def case(about, B, L, d_model, head_dim, dtype=torch.float32, scale=1.0, **options):
-        parameters = sharpened_parameters(SelfAttention(d_model, head_dim), rng)
-        parameters = {name: p.to(dtype) for name, p in parameters.items()}
+        parameters = sharpened_parameters(SelfAttention(d_model, head_dim), rng, dtype)
         x = (torch.randn(B, L, d_model, generator=rng) * scale).to(dtype)
         return Case(about, ((d_model, head_dim), parameters, x), run_module, **options)
 

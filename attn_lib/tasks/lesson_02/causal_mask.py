@@ -4,7 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.lesson_02.mask_slips import ENTRIES, PLACES
+from attn_lib.tasks.lesson_02.mask_mistakes import ENTRIES, PLACES
 
 
 @task(

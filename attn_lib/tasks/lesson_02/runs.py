@@ -8,7 +8,6 @@ import torch
 from attn_lib.checks.authoring import Wrong, quicker
 
 
-# A mistake is recognized by the kind of its errors too: so each kind has a class.
 def raise_unless_gradients_are_finite(result, leaves):
     """Raise an error if NaN or inf flows back from a finite result, or nothing flows back at all.
 

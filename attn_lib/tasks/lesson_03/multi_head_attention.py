@@ -72,8 +72,7 @@ def _(rng):
 
     def case(about, B, L, H, D, S=None, *, mask=None, dtype=torch.float32, x=None, **rest):
         """S: the length of the context; None = no context is given."""
-        parameters = sharpened_parameters(MultiHeadAttention(H * D, H), rng)
-        parameters = {name: p.to(dtype) for name, p in parameters.items()}
+        parameters = sharpened_parameters(MultiHeadAttention(H * D, H), rng, dtype)
         scale, grad = rest.pop("scale", 1.0), rest.pop("grad", False)
         inputs = [randn(B, n, H * D) * scale for n in (L, S) if n] if x is None else x
         inputs = [t.to(dtype) for t in inputs] + ([] if mask is None else [{"mask": mask}])

@@ -17,7 +17,6 @@ WANTED = [f"{layer}.{kind}" for layer in LAYERS for kind in ("weight", "bias")]
 SETTINGS = ("training", "batch_first", "num_heads", "embed_dim", "head_dim", "dropout")
 
 
-# A mistake is recognized by the kind of its errors too: so each kind has a class.
 @dataclass(frozen=True)
 class Weights:
     """The parameters of PyTorch's module. An object of its own, so that no verdict lists them."""

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from attn_lib import causal_mask, padding_mask
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.lesson_04.group_slips import GROUPS, QUERIES
+from attn_lib.tasks.lesson_04.group_mistakes import GROUPS, QUERIES
 from attn_lib.tasks.lesson_04.runs import with_mask
 
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from attn_lib import causal_mask, padding_mask
 from attn_lib.checks.authoring import Case, run_module, sharpened_parameters, task
-from attn_lib.tasks.lesson_04.group_slips import GROUPS, QUERIES
+from attn_lib.tasks.lesson_04.group_mistakes import GROUPS, QUERIES
 
 
 class GroupedQueryAttention(nn.Module):
@@ -77,8 +77,9 @@ grouped_query_module = task(
 @grouped_query_module.cases
 def _(rng):
     def case(about, B, L, d_model, H, Hkv, dtype=torch.float32, mask=None, **kwargs):
-        parameters = sharpened_parameters(GroupedQueryAttention(d_model, H, Hkv), rng)
-        parameters = {name: p.to(dtype) for name, p in parameters.items()}
+        parameters = sharpened_parameters(
+            GroupedQueryAttention(d_model, H, Hkv), rng, dtype
+        )
         x = torch.randn(B, L, d_model, generator=rng).to(dtype)
         inputs = (x,) if mask is None else (x, {"mask": mask})
         return Case(about, ((d_model, H, Hkv), parameters, *inputs), run_module, **kwargs)

@@ -76,8 +76,7 @@ def _(rng):
     def case(about, *sizes, dtype=torch.float32, change=lambda *args: args[1:], **options):
         B, L, S, H, D, d_context, *mask = sizes
         init = (H * D, d_context, H)
-        parameters = sharpened_parameters(CrossAttention(*init), rng)
-        parameters = {name: p.to(dtype) for name, p in parameters.items()}
+        parameters = sharpened_parameters(CrossAttention(*init), rng, dtype)
         x = torch.randn(B, L, H * D, generator=rng).to(dtype)
         context = torch.randn(B, S, d_context, generator=rng).to(dtype)
         x, context = change(parameters, x, context)

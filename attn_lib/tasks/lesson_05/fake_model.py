@@ -12,7 +12,6 @@ from attn_lib.checks.authoring import Served, Wrong
 Prefix = tuple[int, ...]
 
 
-# A mistake is recognized by the kind of its errors too: so each kind has a class.
 @dataclass
 class FakeModel:
     """Its logits at each position depend on the row and on every id up to there, bos included.

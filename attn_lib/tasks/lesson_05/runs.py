@@ -63,7 +63,6 @@ def _expanded(name: str, mask: Tensor, shape: tuple) -> Tensor:
         ) from None
 
 
-# A mistake is recognized by the kind of its errors too: so each kind has a class.
 def with_step(answer, _, batch_size, bos_id, eos_id, max_len, call):
     """Decode with a `step` that asks a model elsewhere."""
 

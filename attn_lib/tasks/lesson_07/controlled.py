@@ -37,8 +37,7 @@ def by_hand(number, x, factors):
 
 def random_attention(rng, H, D, dtype=torch.float32):
     """Scores that spread, and biases that are not zero."""
-    tensors = sharpened_parameters(MultiHeadAttention(H * D, H), rng)
-    return Attention(H, {name: t.to(dtype) for name, t in tensors.items()})
+    return Attention(H, sharpened_parameters(MultiHeadAttention(H * D, H), rng, dtype))
 
 
 # The first questions stand above rows of each task itself, too.

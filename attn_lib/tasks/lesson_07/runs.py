@@ -17,7 +17,6 @@ from attn_lib.checks.authoring import Result, Wrong, describe, quicker
 # ------------------------------------------------------------------- masked_heads, gated_heads
 
 
-# A mistake is recognized by the kind of its errors too: so each kind has a class.
 @dataclass(frozen=True)
 class Attention:
     """The parameters of an `attn`. An object of its own, so that no verdict lists them."""
