@@ -3,7 +3,6 @@
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 import attn_lib
@@ -247,25 +246,9 @@ Each of the four layers has a bias here. Which argument of `nn.Linear` did you s
     bias-left-out  q_proj, k_proj, v_proj, o_proj = nn.Linear(d_model, d_model, bias=False)
     bias-left-out  q_proj, k_proj, v_proj = nn.Linear(d_model, d_model, bias=False)
     bias-left-out  o_proj = nn.Linear(d_model, d_model, bias=False)
-""")
-
-
-@multi_head_attention.mistake(
-    "mask-taken-for-padding",
-    "The mask already lines up with the scores (B, H, L, S) from the right, whatever its shape. Which of "
-    "its shapes does your line misread?",
-)
-class MisreadsTheMask(MultiHeadAttention):
-    def forward(self, x, context=None, mask=None):
-        source = x if context is None else context
-        layers = (self.q_proj, x), (self.k_proj, source), (self.v_proj, source)
-        q, k, v = (attn_lib.split_heads(f(t), self.num_heads) for f, t in layers)
-        mask = None if mask is None else mask[:, None, None, :]
-        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return self.o_proj(attn_lib.merge_heads(heads))
-
-
-multi_head_attention.rows("""
+The mask already lines up with the scores (B, H, L, S) from the right, whatever its shape. Which of its
+shapes does your line misread?
+    mask-taken-for-padding  heads = F.scaled_dot_product_attention(q, k, v, attn_mask=None if mask is None else mask[:, None, None, :])
 `any(-1)` takes the axis of the keys away. With which axis of the weights does its result line up then,
 counted from the right?
     row-lines-up-with-keys  hidden = -torch.inf => torch.finfo(scores.dtype).min ; kept = weights if mask is None else weights.masked_fill(~allowed.any(-1), 0.0)

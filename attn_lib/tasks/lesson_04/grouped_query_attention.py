@@ -3,7 +3,6 @@
 import math
 
 import torch
-import torch.nn.functional as F
 
 from attn_lib import causal_mask, padding_mask
 from attn_lib.checks.authoring import Case, task
@@ -160,14 +159,8 @@ Are there more heads after your repeat, or more tokens? Which axis of (B, Hkv, S
     tokens-repeated  k = k.repeat_interleave(H // Hkv, 2) ; v = v.repeat_interleave(H // Hkv, 2)
 Does each query head read one K/V head in yours, or a mean of several?
     kv-heads-averaged  k = k.mean(1, keepdim=True) ; v = v.mean(1, keepdim=True)
+How many heads has q, and how many have k and v where they are used? Who gives both as many heads as q
+has?
+    heads-not-matched  k = k ; v = v ; products = q @ k[:, which].mT ; heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 """)
 grouped_query_attention.rows(QUERIES)
-
-
-@grouped_query_attention.mistake(
-    "heads-not-matched",
-    "How many heads has q, and how many have k and v where they are used? Who gives both as many heads "
-    "as q has?",
-)
-def _(q, k, v, mask=None):
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
