@@ -1,14 +1,12 @@
 """Judge one submission: its cells and answers run in the sandbox, the verdicts are made out here."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from attn_lib.checks import Verdict, tasks, wording
 from attn_lib.checks.case import Case
@@ -22,13 +20,14 @@ from attn_lib.checks.observe import (
     observe,
     walled_off,
 )
-from attn_lib.checks.served import Serves, begun
+from attn_lib.checks.served import begun
 from attn_lib.checks.task import Task
-from attn_lib.checks.trial import Trial, trial_of
+from attn_lib.checks.trial import trial_of
 from attn_lib.grading.sandbox import Died, Sandbox, start
 from attn_lib.grading.submission import defined_at_top
 from attn_lib.grading.visible_course import course_for
 from attn_lib.grading.wire import BadMessage, pack, unpack_call, unpack_outcome
+from attn_lib.grading.worker import one_turn
 
 CELL_SECONDS = 60.0  # for one cell; with one thread, training takes longer than at home
 CASE_SECONDS = 20.0  # for one call of an answer
@@ -38,14 +37,6 @@ RESTARTS = 8  # of the process, when cells end it
 MEMORY = 256 << 20  # bytes of the process, more than at first, on a task's large input
 MOST = 3  # broken cells that are named
 NONSENSE = TypeError, ValueError, AttributeError, OverflowError, RecursionError
-
-
-@dataclass
-class Session:
-    """A running sandbox that has executed the notebook's cells."""
-
-    sandbox: Sandbox
-    defined: set[str]
 
 
 class Judge:
@@ -63,23 +54,17 @@ class Judge:
         self.fatal: dict[int, str] = {}  # cells that end the process, and how
         self.broken: dict[int, str] = {}  # cells that raise an error, and which
         self.end = self.task_end = time.monotonic() + SUBMISSION_SECONDS
-        self.session: Session | None = None
-
-    def verdicts(self) -> Iterator[Verdict]:
-        """Yield a verdict for each task of the lesson that is worth points."""
-        with self:
-            for task in tasks():
-                if task.lesson == self.lesson and task.points:
-                    yield self.verdict(task)
+        self.sandbox: Sandbox | None = None
+        self.defined: set[str] = set()
 
     def verdict(self, task: Task) -> Verdict:
         """Judge one task; `with` ends the process afterwards."""
         self.task_end = self.end
         try:
-            session = self.session = self.session or self._start()
+            sandbox = self.sandbox = self.sandbox or self._start()
         except Died as death:
             return self._failed(task, f"The notebook cannot be run: {death}.")
-        if task.name not in session.defined:
+        if task.name not in self.defined:
             text = f"Nothing in the notebook is named `{task.name}`."
             text += self._fatal_cells() + self._broken_cells()
             stopped = (self.cells[n] for n in (*self.fatal, *self.broken))
@@ -92,19 +77,18 @@ class Judge:
 
         def observed(case: int, gradients: bool) -> Outcome:
             nonlocal current
-            current = tried.cases[case].about
-            if tried.cases[case].in_turns:
-                left = partial(self._left, CASE_SECONDS)
-                return _observe_turns(session.sandbox, tried, case, left)
-            seconds = self._left(CASE_SECONDS)
+            given, left = tried.cases[case], partial(self._left, CASE_SECONDS)
+            current = given.about
+            if given.in_turns:
+                return _observe_turns(sandbox, task, given, left)
             wanted = tried.expected(case, gradients=True).gradients if gradients else None
-            return _observe(session.sandbox, task, tried.cases[case], seconds, wanted)
+            return _observe(sandbox, task, given, left(), wanted)
 
         try:
             verdict = judge_observed(tried, observed)
             if verdict.status == "passed" and task.make_large:
                 current = "a very long text"
-                return self._measured(session.sandbox, task) or verdict
+                return self._measured(sandbox, task) or verdict
             return verdict
         except Died as death:
             self.close()
@@ -112,9 +96,9 @@ class Judge:
 
     def close(self) -> None:
         """End the process; the next task starts another one."""
-        if self.session:
-            self.session.sandbox.close()
-        self.session = None
+        if self.sandbox:
+            self.sandbox.close()
+        self.sandbox = None
 
     def __enter__(self) -> "Judge":
         return self
@@ -170,7 +154,7 @@ class Judge:
         more = f" So did {len(said) - MOST} more." if len(said) > MOST else ""
         return "".join(said[:MOST]) + more
 
-    def _start(self) -> Session:
+    def _start(self) -> Sandbox:
         """Start a process and run the cells; leave out those that end it."""
         for _ in range(RESTARTS):
             sandbox = start(course_for(self.lesson), unsafe=self.unsafe)
@@ -182,7 +166,8 @@ class Judge:
                 for _ in range(2 * len(self.cells) + 1):
                     message, _ = sandbox.hear(self._left(CELL_SECONDS))
                     if "defined" in message:
-                        return Session(sandbox, {str(name) for name in message["defined"]})
+                        self.defined = {str(name) for name in message["defined"]}
+                        return sandbox
                     running = int(message.get("cell", running))
                     if message.get("problem"):
                         self.broken[running] = str(message["problem"])[:100]
@@ -207,29 +192,16 @@ def _observe(
     Args:
         gradients: the names of those that are wanted; None runs it without.
     """
+    end, blobs = time.monotonic() + seconds, list[bytes]()
+    serves = begun(case.serves) if case.serves else None
     request = {
         "task": task.name,
         "run": f"{case.run.__module__}:{case.run.__name__}",
         "gradients": gradients is not None,
-        "serves": case.serves is not None,
+        "serves": serves is not None,
+        "args": pack(case.args, blobs),
     }
-    serves = begun(case.serves) if case.serves else None
-    outcome = _asked(sandbox, request, case.args, seconds, serves, gradients or ())
-    with walled_off():
-        finish(outcome, case)
-    return outcome
-
-
-def _asked(
-    sandbox: Sandbox,
-    request: dict[str, Any],
-    args: tuple,
-    seconds: float,
-    serves: Serves | None = None,
-    gradients: Iterable[str] = (),
-) -> Outcome:
-    end, blobs = time.monotonic() + seconds, list[bytes]()
-    sandbox.ask({**request, "args": pack(args, blobs)}, blobs, seconds)
+    sandbox.ask(request, blobs, seconds)
     header, data = sandbox.hear(seconds)
     try:
         with walled_off() if serves else nullcontext():
@@ -238,15 +210,17 @@ def _asked(
                 reply = pack(serves(*unpack_call(header, data)), blobs)
                 sandbox.ask(reply, blobs, _until(end))
                 header, data = sandbox.hear(_until(end))
-        outcome = unpack_outcome(header, data, gradients)
+        outcome = unpack_outcome(header, data, gradients or ())
     except BadMessage as error:
         raise Died("it sent nonsense to the judge") from error
     _until(end)  # what it makes the judge do takes of its time
     if outcome.error is None:
-        known = named_tensors(args)
+        known = named_tensors(case.args)
         lists = {name.rpartition(".")[0] for name in known if "." in name}
-        different = changed(args, outcome.after)
+        different = changed(case.args, outcome.after)
         outcome.changed = [n for n in different if n in known or _is_item(n, lists)]
+    with walled_off():
+        finish(outcome, case)
     return outcome
 
 
@@ -263,19 +237,12 @@ def _is_item(name: str, lists: set[str]) -> bool:
     return parent in lists and place.isdecimal() and len(place) < 6
 
 
-@dataclass
-class Kept:
-    """Stands out here for what a call returned to be given to the next one."""
-
-    number: int
-
-
 class _Ended(Exception):
     """A call inside went wrong, so the case ends."""
 
 
 def _observe_turns(
-    sandbox: Sandbox, tried: Trial, case: int, left: Callable[[], float]
+    sandbox: Sandbox, task: Task, case: Case, left: Callable[[], float]
 ) -> Outcome:
     """Play a case of several calls out here; inside, each call knows its own arguments only.
 
@@ -287,37 +254,29 @@ def _observe_turns(
 
     def answer(*args: Any) -> Any:
         nonlocal death
-        *tensors, kept = args
-        number = kept.number if isinstance(kept, Kept) else None
-        request = {"task": tried.task.name, "turn": [case, number]}
         try:
-            said.append(_asked(sandbox, request, tuple(tensors), left()))
+            said.append(_observe(sandbox, task, Case("", args, one_turn), left()))
         except Died as error:
             death = error
             raise _Ended from error
-        return _returned(said[-1], tensors)
+        return _returned(said[-1], args)
 
-    outcome = observe(answer, tried.cases[case])
+    outcome = observe(answer, case)
     if death:
         raise death
-    if said and said[-1].error:
-        outcome.error, outcome.untouched = said[-1].error, said[-1].untouched
-    elif said and outcome.error is None:
+    if said and (outcome.error is None or said[-1].error):
+        outcome.error = said[-1].error
         outcome.untouched = said[-1].untouched
     outcome.printed = "".join(call.printed for call in said)
     return outcome
 
 
-def _returned(call: Outcome, tensors: list[Tensor]) -> Any:
+def _returned(call: Outcome, args: tuple) -> Any:
     """Return what a call inside returned, and change what it changed."""
     if call.error:
         raise _Ended
     for name in call.changed:
-        tensors[int(name)].fill_(torch.nan)
+        args[int(name)].fill_(torch.nan)
     if call.untouched:
         return None
-    if not call.is_sequence:
-        return call.values[0]
-    if len(call.values) == 2 and type(call.values[1]) is int:
-        return call.values[0], Kept(call.values[1])
-    return tuple(call.values)
+    return tuple(call.values) if call.is_sequence else call.values[0]

@@ -19,6 +19,7 @@ from pathlib import Path
 from attn_lib.checks import tasks
 
 PACKAGE = Path(__file__).resolve().parents[1]
+CONFINED = "__init__", "confine", "fork_server", "wire", "worker"  # of the grader
 OBSERVERS = ("attn_lib.checks.authoring", "attn_lib.checks.observe")
 
 
@@ -102,33 +103,25 @@ def course_for(lesson: int) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=f"attn-course-{lesson:02}-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     inside = folder / "attn_lib"
-    for part in ("checks", "grading", "tasks"):
-        (inside / part).mkdir(parents=True)
-    modules = visible(lesson)
-    for name in modules:
-        if (PACKAGE / name).is_dir():
-            shutil.copytree(PACKAGE / name, inside / name, ignore=_no_caches)
-        else:
-            shutil.copy(PACKAGE / f"{name}.py", inside)
-    for name in ("plotting", "data"):
-        shutil.copytree(PACKAGE / name, inside / name, ignore=_no_caches)
-    (inside / "__init__.py").write_bytes(exports(modules).encode())
-    for module in engine():
-        shutil.copy(PACKAGE / "checks" / f"{module}.py", inside / "checks")
+    shown = [
+        *visible(lesson),
+        *("plotting", "data"),
+        *(f"checks/{name}" for name in engine()),
+        *(f"grading/{name}" for name in CONFINED),
+        *(f"tasks/lesson_{earlier:02}" for earlier in range(lesson)),
+        f"tasks/lesson_{lesson:02}/runs",
+    ]
+    for name in shown:
+        source, copy = PACKAGE / name, inside / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        elif source.with_suffix(".py").exists():  # not every lesson has a runs.py
+            shutil.copy(source.with_suffix(".py"), copy.parent)
+    (inside / "__init__.py").write_bytes(exports(visible(lesson)).encode())
     shutil.copy(PACKAGE / "grading" / "inside_checks.py", inside / "checks" / "__init__.py")
-    for name in ("__init__.py", "confine.py", "fork_server.py", "wire.py", "worker.py"):
-        shutil.copy(PACKAGE / "grading" / name, inside / "grading")
-    (inside / "tasks" / "__init__.py").touch()
-    for source in sorted((PACKAGE / "tasks").glob("lesson_*")):
-        copy = inside / "tasks" / source.name
-        if int(source.name[-2:]) < lesson:
-            shutil.copytree(source, copy, ignore=_no_caches)
-            (copy / "__init__.py").write_bytes(b"")
-        elif int(source.name[-2:]) == lesson:
-            copy.mkdir()
-            (copy / "__init__.py").touch()
-            if (source / "runs.py").exists():
-                shutil.copy(source / "runs.py", copy)
+    for package in (inside / "tasks", *inside.glob("tasks/lesson_*")):
+        (package / "__init__.py").write_bytes(b"")
     return folder
 
 
@@ -137,9 +130,6 @@ def engine() -> list[str]:
     found = frozenset().union(*map(imported, OBSERVERS))
     prefix = "attn_lib.checks."
     return sorted(name.removeprefix(prefix) for name in found if name.startswith(prefix))
-
-
-_no_caches = shutil.ignore_patterns("__pycache__")
 
 
 def exports(modules: list[str]) -> str:

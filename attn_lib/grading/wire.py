@@ -45,27 +45,22 @@ def odd(kind: str) -> Odd:
 # ------------------------------------------------------------------------------- the stream
 
 
-class Reader(Protocol):
-    """A source of messages: a file, or a socket with a deadline."""
+class Stream(Protocol):
+    """A file, or a socket with a deadline."""
 
     def read(self, size: int, /) -> bytes: ...
-
-
-class Writer(Protocol):
-    """A receiver of messages."""
-
     def write(self, data: bytes, /) -> Any: ...
     def flush(self) -> None: ...
 
 
-def send(stream: Writer, header: Any, blobs: list[bytes]) -> None:
+def send(stream: Stream, header: Any, blobs: list[bytes]) -> None:
     """Write one message."""
     text, data = json.dumps(header).encode(), b"".join(blobs)
     stream.write(struct.pack("<II", len(text), len(data)) + text + data)
     stream.flush()
 
 
-def receive(stream: Reader) -> tuple[Any, memoryview]:
+def receive(stream: Stream) -> tuple[Any, memoryview]:
     """Read one message: its header and its bytes.
 
     Raises:
@@ -82,7 +77,7 @@ def receive(stream: Reader) -> tuple[Any, memoryview]:
         raise BadMessage("not JSON") from error
 
 
-def _exactly(stream: Reader, size: int) -> bytearray:
+def _exactly(stream: Stream, size: int) -> bytearray:
     data = bytearray()
     while len(data) < size:
         part = stream.read(size - len(data))
@@ -178,8 +173,7 @@ def _unpack_tensor(content: Any, data: memoryview) -> Tensor:
 
 def pack_call(given: list[Any], gradient: Any, blobs: list[bytes]) -> dict[str, Any]:
     """Turn a call of what the judge serves into JSON."""
-    packed = [_pack_value(value, blobs) for value in (gradient, *given)]
-    return {"call": packed}
+    return {"call": [_pack_value(value, blobs) for value in (gradient, *given)]}
 
 
 def unpack_call(packed: Any, data: memoryview) -> tuple[list[Any], Any]:
@@ -240,6 +234,14 @@ def unpack_outcome(packed: Any, data: memoryview, gradients: Iterable[str]) -> O
     """
     try:
         error = packed["error"]
+        if len(packed["after"]) > ARGUMENTS_LIMIT:
+            raise BadMessage("too many arguments")
+        # Those that are no ordinary tensors any more are missing.
+        after = {
+            str(name)[:200]: tensor
+            for name, value in packed["after"].items()
+            if (tensor := _tensor_or_none(value, data)) is not None
+        }
         values = [_unpack_value(value, data) for value in packed["values"][:20]]
         values += [odd("value")] * (min(int(packed["count"]), 1000) - len(values))
         return Outcome(
@@ -251,7 +253,7 @@ def unpack_outcome(packed: Any, data: memoryview, gradients: Iterable[str]) -> O
             },
             error=error and _unpack_error(error),
             untouched=bool(packed["untouched"]),
-            after=_unpack_after(packed["after"], data),
+            after=after,
             printed=str(packed["printed"])[:TEXT_LIMIT],
         )
     except Exception as reason:  # whatever a stranger's message makes go wrong
@@ -272,14 +274,6 @@ def _unpack_error(error: Any) -> Raised:
 def _tensor_or_none(packed: Any, data: memoryview) -> Tensor | None:
     value = None if packed is None else _unpack_value(packed, data)
     return value if isinstance(value, Tensor) else None
-
-
-def _unpack_after(packed: Any, data: memoryview) -> dict[str, Tensor]:
-    """Return arguments after a call; those that are no ordinary tensors any more are missing."""
-    if len(packed) > ARGUMENTS_LIMIT:
-        raise BadMessage("too many arguments")
-    after = {str(name)[:200]: _tensor_or_none(t, data) for name, t in packed.items()}
-    return {name: tensor for name, tensor in after.items() if tensor is not None}
 
 
 def _pack_value(value: Any, blobs: list[bytes]) -> Any:

@@ -134,7 +134,6 @@ def main(channel: int) -> None:
         if place:
             vars(place)["get_ipython"] = names["get_ipython"]
     vars(builtins)["input"] = lambda prompt="": ""  # there is nobody to ask
-    turns = Turns()
     send(replies, "ready", [])
     while True:
         try:
@@ -146,13 +145,10 @@ def main(channel: int) -> None:
         else:
             blobs: list[bytes] = []
             answer: Any = names.get(header["task"])
-            if "turn" in header:
-                outcome = observe(answer, turns.case(header, data))
-            else:
-                serves = partial(serve, requests, replies) if header["serves"] else None
-                args, run = unpack(header["args"], data), find(header["run"])
-                case = Case("", args, run, serves=serves)
-                outcome = observe(answer, case, gradients=header["gradients"])
+            serves = partial(serve, requests, replies) if header["serves"] else None
+            args, run = unpack(header["args"], data), find(header["run"])
+            case = Case("", args, run, serves=serves)
+            outcome = observe(answer, case, gradients=header["gradients"])
             send(replies, pack_outcome(outcome, blobs), blobs)
 
 
@@ -163,32 +159,20 @@ def serve(requests: Any, replies: Any, given: list[Any], gradient: Any) -> Any:
     return unpack(*receive(requests))
 
 
-class Turns:
-    """Keeps here what an answer returns to be given to its next call."""
+_kept: list[Any] = []  # what calls returned second, to be given to the next ones
 
-    def __init__(self) -> None:
-        self.number: int | None = None
-        self.kept: list[Any] = []
 
-    def case(self, header: Any, data: memoryview) -> Case:
-        """Return one call of a case of several."""
-        number, last = header["turn"]
-        if number != self.number:
-            self.number, self.kept = number, []
-        given = None if last is None else self.kept[last]
+def one_turn(answer: Any, *args: Any) -> Any:
+    """Run one call of a case of several: the last argument, and what is returned second, stay here.
 
-        def run(answer: Any, *args: Any) -> Any:
-            result = answer(*args, given)
-            if (
-                not isinstance(result, tuple | list)
-                or len(result) != 2
-                or result[1] is None
-            ):
-                return result
-            self.kept.append(result[1])
-            return result[0], len(self.kept) - 1
-
-        return Case("", unpack(header["args"], data), run)
+    The judge knows only their numbers, or None.
+    """
+    *tensors, number = args
+    result = answer(*tensors, None if number is None else _kept[number])
+    if not isinstance(result, tuple | list) or len(result) != 2 or result[1] is None:
+        return result
+    _kept.append(result[1])
+    return result[0], len(_kept) - 1
 
 
 def run_cells(header: Any, notebook: Notebook, replies: Any) -> None:

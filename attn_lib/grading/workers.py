@@ -4,7 +4,6 @@ Both do the same: a few submissions are under way at a time, and results come as
 a dying process takes with it is graded again; whatever dies twice is named and left to a human.
 """
 
-import contextlib
 import multiprocessing
 import os
 import signal
@@ -12,10 +11,11 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import connection, forkserver
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -29,6 +29,7 @@ ENDED = (
     "The judge's own process was ended twice while it graded this: by it, by a lack of memory, or from "
     "outside."
 )
+KILLED = "Grading it ended several workers of the cluster."
 OTHER = "a worker has another version of the course, or of torch"
 _one_at_a_time = threading.Lock()
 
@@ -93,12 +94,55 @@ def _failed(job: Job, error: Exception) -> Done:
     """
     if isinstance(error, NoSandbox | OtherVersion):
         raise error
+    if type(error).__name__ == "KilledWorker":  # dask's, which may not be installed
+        return Done(job, failure=KILLED)
     text = f"{type(error).__name__}: {error}"[:200]
     said = f"Grading it failed here, which is no fault of the learner's: {text}"
     return Done(job, failure=said)
 
 
-# ---------------------------------------------------------------------------- this machine
+def _graded(
+    jobs: Iterable[Job],
+    read: Callable[[Job], bytes],
+    submit: Callable[[bytes, int], Future],
+    room: Callable[[], int],
+) -> Iterator[Done]:
+    """Keep jobs under way; yield what came of each, as it is ready.
+
+    Args:
+        jobs: what to grade.
+        read: returns the bytes of a job's submission.
+        submit: begins to grade the bytes, for a lesson.
+        room: returns how many jobs may be under way.
+    """
+    # Lesson by lesson: a process keeps what it has prepared for one.
+    waiting = deque(sorted(jobs, key=lambda job: job.lesson))
+    running: dict[Future, Job] = {}
+    ended: set[Job] = set()
+    while waiting or running:
+        while waiting and len(running) < room():
+            job = waiting.popleft()
+            try:
+                data = read(job)
+            except OSError as error:
+                yield _failed(job, error)
+            else:
+                running[submit(data, job.lesson)] = job
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            job = running.pop(future)
+            try:
+                done = Done(job, future.result())
+            except BrokenProcessPool:  # its process has died
+                if job not in ended:
+                    ended.add(job)
+                    waiting.append(job)
+                    continue
+                done = Done(job, failure=ENDED)
+            except CancelledError as error:
+                raise ConnectionError("the connection to the cluster was lost") from error
+            except Exception as error:
+                done = _failed(job, error)
+            yield done
 
 
 def on_this_machine(
@@ -125,71 +169,36 @@ def on_this_machine(
     Raises:
         NoSandbox: bubblewrap does not work.
     """
-    # Lesson by lesson: a process keeps what it has prepared for one.
-    waiting = deque((job, False) for job in sorted(jobs, key=lambda job: job.lesson))
-    idle = [Worker(folder) for _ in range(processes)]
-    busy: dict[Any, tuple[Worker, Job, bool]] = {}
+    context = multiprocessing.get_context("forkserver")  # it imports torch once
+    context.set_forkserver_preload([__name__])
+    _start_fork_server()
+    theirs, life = context.Pipe(duplex=False)
+
+    def start() -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, context, _begin, (theirs, str(folder)))
+
+    # Of one process each, so that one that dies takes no other's work with it.
+    pools = [start() for _ in range(processes)]
+    last: list[Future | None] = [None] * processes
+
+    def submit(data: bytes, lesson: int) -> Future:
+        free = next(n for n, future in enumerate(last) if not future or future.done())
+        given = course_version(), grade, data, lesson, seed, unsafe
+        try:
+            future = pools[free].submit(work, *given)
+        except BrokenProcessPool:
+            pools[free] = start()
+            future = pools[free].submit(work, *given)
+        last[free] = future
+        return future
+
     try:
-        while waiting or busy:
-            while waiting and idle:
-                job, again = waiting.popleft()
-                try:
-                    data = read(job)
-                except OSError as error:
-                    yield _failed(job, error)
-                    continue
-                worker = idle.pop()
-                worker.ask(course_version(), grade, data, job.lesson, seed, unsafe)
-                busy[worker.channel] = worker, job, again
-            for channel in connection.wait(busy) if busy else ():
-                worker, job, again = busy.pop(channel)
-                try:
-                    said = worker.channel.recv()
-                except (EOFError, OSError):  # its process has died
-                    worker.end()
-                    idle.append(Worker(folder))
-                    if again:
-                        yield Done(job, failure=ENDED)
-                    else:
-                        waiting.append((job, True))
-                    continue
-                idle.append(worker)
-                if isinstance(said, Exception):
-                    yield _failed(job, said)
-                else:
-                    yield Done(job, said)
+        yield from _graded(jobs, read, submit, lambda: processes)
     finally:  # interrupted, what is under way is not awaited
-        for worker in (*idle, *(worker for worker, _, _ in busy.values())):
-            worker.end()
-
-
-class Worker:
-    """A process of this machine that grades one submission after another.
-
-    Attributes:
-        channel: to it; what it answers is a report or an error.
-    """
-
-    def __init__(self, folder: Path):
-        context = multiprocessing.get_context("forkserver")  # it imports torch once
-        context.set_forkserver_preload([__name__])
-        _start_fork_server()
-        self.channel, theirs = context.Pipe()
-        given = theirs, str(folder)
-        self._process = context.Process(target=_answer, args=given, daemon=True)
-        self._process.start()
-        theirs.close()  # so that the death of the process is the end of the channel
-
-    def ask(self, *request: Any) -> None:
-        """Send the arguments of `work`; if the process is gone, the channel says so."""
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.channel.send(request)
-
-    def end(self) -> None:
-        """End the process, whatever it does."""
-        self._process.kill()
-        self._process.join()
-        self.channel.close()
+        life.close()
+        for pool in pools:
+            pool.shutdown()
+        theirs.close()
 
 
 def _start_fork_server() -> None:
@@ -201,27 +210,16 @@ def _start_fork_server() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def _answer(channel: connection.Connection, folder: str) -> None:
-    """Grade what comes; Ctrl-C is for the parent, without which this process ends too."""
+def _begin(life: connection.Connection, folder: str) -> None:
+    """Prepare a process: Ctrl-C is for the parent, and when that closes `life`, or ends, this ends too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tempfile.tempdir = folder
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    while True:
-        request = channel.recv()
-        try:
-            channel.send(work(*request))
-        except Exception as error:
-            channel.send(error)
+    threading.Thread(target=_end_with, args=(life,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent
-    parent.join()
+def _end_with(life: connection.Connection) -> None:
+    life.poll(None)
     os._exit(1)
-
-
-# ------------------------------------------------------------------------------- a cluster
 
 
 def on_cluster(
@@ -252,11 +250,8 @@ def on_cluster(
         NoSandbox: bubblewrap does not work on a worker.
         OtherVersion: a worker would grade by other rules.
     """
-    from distributed import Client, as_completed
-    from distributed.client import FutureCancelledError
-    from distributed.scheduler import KilledWorker
+    from distributed import Client
 
-    queue = deque(sorted(jobs, key=lambda job: job.lesson))
     with Client(address, timeout=CONNECT_SECONDS, set_as_default=False) as client:
         client.wait_for_workers(1, timeout=3 * CONNECT_SECONDS)
         try:
@@ -267,31 +262,13 @@ def on_cluster(
             raise OtherVersion(OTHER)
         if not unsafe:
             client.run(check_sandbox)
-        running: dict[Any, Job] = {}
-        ready = as_completed(loop=client.loop)
-        while queue or running:
-            room = max(2, 2 * sum(client.ncores().values())) - len(running)
-            while queue and room > 0:
-                job = queue.popleft()
-                try:
-                    data = read(job)
-                except OSError as error:
-                    yield _failed(job, error)
-                    continue
-                given = course_version(), grade, data, job.lesson, seed, unsafe
-                future = client.submit(work, *given, pure=False)
-                running[future] = job
-                ready.add(future)
-                room -= 1
-            if not running:
-                continue
-            future = next(ready)
-            job = running.pop(future)
-            try:
-                yield Done(job, future.result())
-            except KilledWorker:
-                yield Done(job, failure="Grading it ended several workers of the cluster.")
-            except FutureCancelledError as error:
-                raise ConnectionError("the connection to the cluster was lost") from error
-            except Exception as error:
-                yield _failed(job, error)
+        executor = client.get_executor(pure=False)
+
+        def submit(data: bytes, lesson: int) -> Future:
+            given = course_version(), grade, data, lesson, seed, unsafe
+            return executor.submit(work, *given)
+
+        def room() -> int:
+            return max(2, 2 * sum(client.ncores().values()))
+
+        yield from _graded(jobs, read, submit, room)

@@ -414,28 +414,28 @@ CHEATS = {
     ),
 }
 
-GRADIENT = "A gradient of another shape or type than asked for is a wrong one."
+GRADIENTS = {
+    "a gradient of no numbers": "tensor('float32', [0, 1, 1, 1, 1, 1], 0)",
+    "a gradient of another shape": "tensor('float32', [7, 11], 308)",
+    "a gradient of eight bits": "tensor('float8_e4m3fn', [1], 1)",
+    "a complex gradient": "tensor('complex64', [1], 8)",
+}
+MESSAGES = {
+    "a cell numbered infinity": {"cell": float("inf")},
+    "a cell numbered in words": {"cell": "one"},
+    "a list for a message": [1, 2],
+    "nothing for a message": None,
+}
 FORGED = {
-    "a gradient of no numbers": forged(
-        GRADIENT,
+    name: forged(
+        "A gradient of another shape or type than asked for is a wrong one.",
         "gradient of `x` is wrong",
-        "said['gradients'] = {'0': tensor('float32', [0, 1, 1, 1, 1, 1], 0)}",
-    ),
-    "a gradient of another shape": forged(
-        GRADIENT,
-        "gradient of `x` is wrong",
-        "said['gradients'] = {'0': tensor('float32', [7, 11], 308)}",
-    ),
-    "a gradient of eight bits": forged(
-        GRADIENT,
-        "gradient of `x` is wrong",
-        "said['gradients'] = {'0': tensor('float8_e4m3fn', [1], 1)}",
-    ),
-    "a complex gradient": forged(
-        GRADIENT,
-        "gradient of `x` is wrong",
-        "said['gradients'] = {'0': tensor('complex64', [1], 8)}",
-    ),
+        f"said['gradients'] = {{'0': {gradient}}}",
+    )
+    for name, gradient in GRADIENTS.items()
+}
+FORGED |= {name: sent(message) for name, message in MESSAGES.items()}
+FORGED |= {
     "infinitely many values": forged(
         "Sizes that are no numbers are nonsense.",
         "nonsense",
@@ -457,10 +457,6 @@ FORGED = {
         r"texts = ['<script>\x1b[2J\ud800=1+1' * 99] * 2",
         "said['error'] = ['<script>', *texts, [['<script>', 1]], False]",
     ),
-    "a cell numbered infinity": sent({"cell": float("inf")}),
-    "a cell numbered in words": sent({"cell": "one"}),
-    "a list for a message": sent([1, 2]),
-    "nothing for a message": sent(None),
 }
 
 HOSTILE = ENDS | STORMS | FILES | CHEATS | FORGED

@@ -8,8 +8,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from attn_lib.grading import workers
 from attn_lib.grading.grade import Report, TaskResult, worth_points
+from attn_lib.grading.workers import _begin
 
 
 def full_marks(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Report:
@@ -33,12 +33,12 @@ def as_told(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Rep
     return full_marks(data, lesson, seed=seed)
 
 
-def begin_as_told(channel: Connection, folder: str) -> None:
-    """Die as often as there are files that say so, while a process starts; else answer."""
+def begin_as_told(life: Connection, folder: str) -> None:
+    """Die as often as there are files that say so, while a process starts."""
     for order in Path(folder).parent.parent.glob("die-at-start-*"):
         order.unlink(missing_ok=True)
         os.kill(os.getpid(), signal.SIGKILL)
-    workers._answer(channel, folder)
+    _begin(life, folder)
 
 
 def surroundings(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Any:

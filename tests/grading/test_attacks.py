@@ -13,6 +13,7 @@ from attn_lib.checks.task import find_task
 from attn_lib.grading import sandbox
 from attn_lib.grading.submission_judge import Judge
 from tests.grading.attacks import CELLS, HONEST, HOSTILE, SILENCED
+from tests.grading.judging import judged
 
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 
@@ -58,11 +59,10 @@ def heard(monkeypatch):
     return headers
 
 
-def judged(attack, port, kept, *, unsafe=False):
+def attacked(attack, port, kept, *, unsafe=False):
     """Return the verdicts on an attack and on the honest answer behind it."""
     cell = attack.cell.replace("PORT", str(port)).replace("KEEP", repr(str(kept)))
-    judge = Judge([cell, HONEST], 1, seed=11, unsafe=unsafe)
-    return {verdict.task: verdict for verdict in judge.verdicts()}
+    return judged(cell, HONEST, seed=11, unsafe=unsafe)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -76,7 +76,7 @@ def test_a_hostile_submission_earns_nothing_it_did_not_do(
         seconds = 2.5 if "too long" in attack.told else 60.0
         monkeypatch.setattr(f"attn_lib.grading.submission_judge.{limit}", seconds)
     start = time.monotonic()
-    verdicts = judged(attack, port, kept)
+    verdicts = attacked(attack, port, kept)
     assert time.monotonic() - start < 200
     said = verdicts["stable_softmax"].evidence
     assert re.search(attack.told, said), f"it did not take place: {said}"
@@ -105,7 +105,7 @@ def test_without_the_sandbox_the_same_attacks_do_harm(listener, kept):
     """So that the ones above are attacks, and what keeps them off is the sandbox."""
     port, arrived, thread = listener
     for name in ("network", "overwrites the gradebook"):
-        judged(HOSTILE[name], port, kept, unsafe=True)
+        attacked(HOSTILE[name], port, kept, unsafe=True)
     thread.join(20)
     assert arrived == [b"stolen"]
     assert kept.read_text() == "stolen"

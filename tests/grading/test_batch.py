@@ -344,7 +344,7 @@ def test_a_process_that_dies_takes_nothing_with_it(tmp_path):
 def test_a_process_that_dies_while_it_starts_does_not_end_the_class(
     tmp_path, monkeypatch, deaths
 ):
-    monkeypatch.setattr(workers, "_answer", begin_as_told)
+    monkeypatch.setattr(workers, "_begin", begin_as_told)
     folder = told(tmp_path / "class", 2)
     for number in range(deaths):
         (tmp_path / f"die-at-start-{number}").touch()

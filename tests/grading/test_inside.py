@@ -16,6 +16,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from attn_lib.checks.case import Case
+from attn_lib.checks.task import find_task
 from attn_lib.grading import doctor, fork_server, grade, inside_checks, sandbox
 from attn_lib.grading import submission_judge as judging
 from attn_lib.grading.batch import grade_class
@@ -70,26 +72,21 @@ def test_inside_a_check_says_nothing_and_gives_nothing():
 
 
 def test_the_course_inside_holds_what_was_taught_and_no_more():
-    there = {
-        path.relative_to(course_for(4)).as_posix() for path in course_for(4).rglob("*")
-    }
-    there = {name.removeprefix("attn_lib/") for name in there}
+    inside = course_for(4) / "attn_lib"
+    there = {path.relative_to(inside).as_posix() for path in inside.rglob("*")}
     assert {
         "masks.py",
         "multi_head.py",
         "plotting/__init__.py",
         "data/__init__.py",
     } <= there
-    assert {"tasks/lesson_03/merge_heads.py", "tasks/lesson_04/runs.py"} <= there
-    assert {n for n in there if n.startswith("tasks/lesson_04/")} <= {
-        "tasks/lesson_04/__init__.py", "tasks/lesson_04/runs.py",
-    }  # fmt: skip
+    assert "tasks/lesson_03/merge_heads.py" in there
     assert not there & {"grouped_query.py", "kv_cache.py", "models", "checks/judge.py"}
-    assert {n for n in there if n.startswith("grading/")} == {
-        f"grading/{name}.py" for name in ("__init__", "confine", "fork_server", "wire", "worker")
-    }  # fmt: skip
+    own = {"__init__", "confine", "fork_server", "wire", "worker"}
+    for folder, names in (("tasks/lesson_04/", {"__init__", "runs"}), ("grading/", own)):
+        of_folder = {name for name in there if name.startswith(folder)}
+        assert of_folder == {f"{folder}{name}.py" for name in names}
     assert not [name for name in there if "__pycache__" in name]
-    inside = course_for(4) / "attn_lib"
     assert "Say nothing" in (inside / "checks" / "__init__.py").read_text()
     assert {p.read_text() for p in inside.glob("tasks/lesson_*/__init__.py")} == {""}
 
@@ -200,14 +197,17 @@ def test_a_worker_that_never_says_that_it_is_ready_is_given_up(worker):
     assert box._fork_server.closed == 1  # and said nothing
 
 
-def test_the_status_of_a_worker_that_has_ended_is_known(worker):
+@pytest.mark.parametrize("lasts", [True, False])
+def test_the_status_of_a_worker_that_has_ended_is_known(worker, lasts):
+    """A fork server for one worker ends with it."""
     box, theirs, supervisor = worker
+    box._fork_server.lasts = lasts
     supervisor.sendall(struct.pack("<i", -11))
     theirs.close()
     with pytest.raises(Died, match=r"ended the process \(exit status -11\)"):
         box.hear(5)
     assert box.close() == box.close() == -11
-    assert box._fork_server.closed == 0
+    assert box._fork_server.closed == (0 if lasts else 1)
 
 
 def test_a_worker_that_still_runs_is_killed(worker):
@@ -226,27 +226,16 @@ def test_a_worker_that_still_runs_is_killed(worker):
     assert (box.close(), box._fork_server.closed) == (-9, 0)
 
 
-def test_a_fork_server_for_one_worker_ends_with_it(worker):
-    box, _, supervisor = worker
-    box._fork_server.lasts = False
-    supervisor.sendall(struct.pack("<i", 0))
-    assert (box.close(), box._fork_server.closed) == (0, 1)
-
-
-def test_a_worker_that_sends_nonsense_is_closed(worker):
+def test_a_worker_that_sends_nonsense_or_takes_nothing_is_given_up(worker):
     box, theirs, supervisor = worker
-    supervisor.sendall(struct.pack("<i", 0))
-    theirs.sendall(b"\xff" * 8)
-    with pytest.raises(Died, match="too large"):
-        box.hear(5)
-    assert box._channel.fileno() < 0
-
-
-def test_a_worker_that_takes_nothing_is_given_up(worker):
-    box, _, supervisor = worker
     supervisor.sendall(struct.pack("<i", 0))
     with pytest.raises(Died, match="it ran too long"):
         box.ask({}, [bytes(50 << 20)], 0.3)
+    box._channel, theirs = socket.socketpair()
+    theirs.sendall(b"\xff" * 8)
+    with theirs, pytest.raises(Died, match="too large"):
+        box.hear(5)
+    assert box._channel.fileno() < 0
 
 
 def test_a_channel_is_waited_for_until_the_deadline_and_never_less_than_a_moment(
@@ -291,12 +280,14 @@ class Played:
     """Stands in for a worker: says what is written down, then dies."""
 
     def __init__(self, *said):
-        self.said, self.asked, self.closed = list(said), [], False
+        self.said, self.asked, self.closed, self.waits = list(said), [], False, []
 
     def ask(self, header, blobs, seconds):
         self.asked.append(header)
+        self.waits.append(seconds)
 
     def hear(self, seconds):
+        self.waits.append(seconds)
         if not self.said:
             raise Died("it ended")
         return self.said.pop(0), memoryview(b"")
@@ -318,32 +309,26 @@ def plays(monkeypatch):
     return waiting
 
 
-def test_a_worker_that_dies_before_any_cell_is_not_tried_again(plays):
-    plays += [first := Played(), Played()]
-    judge = Judge(["a", "b"], 1, seed=0, unsafe=True)
-    with pytest.raises(Died, match="it ended"):
-        judge._start()
-    assert (judge.fatal, first.closed, len(plays)) == ({}, True, 1)
+def test_a_worker_that_dies_before_any_cell_or_at_one_left_out_is_not_tried_again(plays):
+    for said, starts in (((), 1), (({"cell": 0},), 2)):
+        plays[:] = players = [Played(*said) for _ in range(3)]
+        judge = Judge(["a"], 1, seed=0, unsafe=True)
+        with pytest.raises(Died, match="it ended"):
+            judge._start()
+        assert [player.closed for player in players].count(True) == starts
 
 
 def test_a_cell_that_ends_the_process_is_left_out_of_the_next(plays):
-    plays += [
-        first := Played({"cell": 0}),
-        second := Played({"cell": 1}, {"defined": ["x"]}),
-    ]
+    first, second = Played({"cell": 0}), Played({"cell": 1}, {"defined": ["x"]})
+    plays += [first, second]
     judge = Judge(["a", "b"], 1, seed=0, unsafe=True)
-    assert judge._start().defined == {"x"}
+    judge.end = judge.task_end = time.monotonic() + 20
+    assert judge._start() is second
+    assert judge.defined == {"x"}
     assert judge.fatal == {0: "it ended"}
     assert [asked["skip"] for asked in first.asked + second.asked] == [[], [0]]
-    assert first.closed
-    assert not second.closed
-
-
-def test_a_cell_that_was_left_out_cannot_end_the_process_again(plays):
-    plays += [Played({"cell": 0}), Played({"cell": 0}), Played()]
-    with pytest.raises(Died, match="it ended"):
-        Judge(["a"], 1, seed=0, unsafe=True)._start()
-    assert len(plays) == 1
+    assert (first.closed, second.closed) == (True, False)
+    assert all(seconds <= 20 for seconds in first.waits + second.waits)
 
 
 def test_cells_that_end_the_process_one_after_another_are_given_up(plays):
@@ -364,13 +349,8 @@ def test_more_messages_than_cells_can_send_are_too_many(plays):
 
 def test_the_first_three_broken_cells_are_named():
     judge = Judge([], 1, seed=0)
-    judge.broken = dict(enumerate("ABC"))
-    assert (
-        judge.failed_cells()
-        == "".join(
-            f"Code cell {n} raised {kind}. " for n, kind in enumerate("ABC", 1)
-        ).strip()
-    )
+    judge.broken = dict(enumerate("AB"))
+    assert judge.failed_cells() == "Code cell 1 raised A. Code cell 2 raised B."
     judge.broken = dict(enumerate("ABCDE")) | {5: "NotImplementedError"}
     assert judge.failed_cells().endswith("raised C. So did 2 more.")
 
@@ -378,7 +358,7 @@ def test_the_first_three_broken_cells_are_named():
 def test_an_outcome_that_takes_the_judge_too_long_does_not_count(monkeypatch):
     monkeypatch.setattr(judging, "unpack_outcome", lambda *_: time.sleep(0.3))
     with pytest.raises(Died, match="too long"):
-        judging._asked(Played({}), {}, (), 0.2)
+        judging._observe(Played({}), find_task("attention"), Case("", ()), 0.2)
 
 
 def test_only_the_places_of_a_list_can_be_new_among_the_arguments():

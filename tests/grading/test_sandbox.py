@@ -9,9 +9,9 @@ import psutil
 import pytest
 
 from attn_lib.grading import sandbox
-from attn_lib.grading.submission_judge import Judge
 from attn_lib.grading.visible_course import course_for
 from tests.grading.attacks import HONEST, HOSTILE
+from tests.grading.judging import judged
 
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 
@@ -26,11 +26,6 @@ def ours():
     """The processes that this one has started, and those that they started, with nothing under way."""
     time.sleep(0.5)
     return psutil.Process().children(recursive=True)
-
-
-def judged(*cells, lesson=1):
-    verdicts = Judge(list(cells), lesson, seed=3).verdicts()
-    return {verdict.task: verdict for verdict in verdicts}
 
 
 @pytest.fixture
@@ -210,8 +205,10 @@ def test_a_worker_can_neither_reach_others_nor_win_rights():
 def test_the_processes_go_with_the_one_that_judges():
     endless = "def attention_scores(q, k):\n    while True:\n        pass"
     program = (
+        "from attn_lib.grading.grade import worth_points\n"
         "from attn_lib.grading.submission_judge import Judge\n"
-        f"for _ in Judge([{endless!r}], 1, seed=1).verdicts(): print(_.task, flush=True)"
+        f"judge = Judge([{endless!r}], 1, seed=1)\n"
+        "for task in worth_points(1): print(judge.verdict(task), flush=True)"
     )
     judge = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     with judge:
@@ -254,8 +251,8 @@ def test_a_worker_that_stops_itself_is_ended_too(monkeypatch):
     stops = (
         "import os\ndef attention_scores(q, k):\n    os.kill(os.getpid(), 19)\n    return q"
     )
-    verdicts = Judge([stops], 1, seed=3, unsafe=True).verdicts()
-    assert "ran too long" in {v.task: v for v in verdicts}["attention_scores"].message
+    verdicts = judged(stops, unsafe=True)
+    assert "ran too long" in verdicts["attention_scores"].message
     sandbox._end_kept()
     stopped = [
         process

@@ -11,8 +11,8 @@ from attn_lib.grading.batch import Row
 from attn_lib.grading.grade import Report, grade_submission
 from attn_lib.grading.nbgrader_plugin import write_verdict
 from attn_lib.grading.reports import feedback_page, grades_csv
-from attn_lib.grading.submission_judge import Judge
 from tests.checks.attacks_12 import HEAD, LOOK, REMEMBER
+from tests.grading.judging import verdict_on
 from tests.grading.test_nbgrader import check_cell
 
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
@@ -34,46 +34,99 @@ GRADIENTS = """\
 """
 
 
-def verdict_on(cell, seed=7):
-    with Judge([cell], 12, seed=seed) as judge:
-        tasks = {task.name: task for task in submission_judge.tasks()}
-        return judge.verdict(tasks["test_attention"])
+GENERATE = """
+import torch
+def generate(model, ids, max_new_tokens):
+    caches, fed = model.new_caches(len(ids), ids.shape[1] + max_new_tokens), ids
+    for _ in range(max_new_tokens):
+        fed = model(fed, caches=caches)[:, -1:].argmax(-1)
+        ids = torch.cat([ids, fed], dim=1)
+    return ids
+"""
+CACHED = """
+import torch
+def cached_attention(q, k, v, cache):
+    if cache is not None:
+        k, v = torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2)
+    mask = torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2]).bool()
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask), (k, v)
+"""
+ROLLOUT = """
+import torch
+def attention_rollout(layers):
+    rollout = identity = torch.eye(layers[0].shape[-1]).to(layers[0])
+    for weights in list(layers):
+        rollout = (weights.mean(1) + identity) / 2 @ rollout
+    return rollout
+"""
+LATER = "    print('step')\n    if cache:\n        raise ValueError('later')\n    mask"
+BEFORE_RETURN = "    ids += 0\n    raise ValueError('mine')\n    return"
+
+# Per task: a right answer, and what is said if its first text is replaced by the second.
+CASES = {
+    "test_attention": (BEGIN + PARITY, [
+        ("", "", "wrong"),
+        (PARITY, PARITY + GRADIENTS, "wrong"),
+        (PARITY, "    print(1)\n", "0 of 6"),
+        (PARITY, "    assert 0\n", "accuses"),
+        (PARITY, "    return False\n", "0 of 6"),
+        (PARITY, "    implementation(*torch.ones(3, 1, 1, 3000, 8))\n", "too large"),
+    ]),
+    "generate": (GENERATE, [
+        ("", "", "passed"),
+        ("def gen", "@torch.inference_mode()\ndef gen", "passed"),
+        ("model(fed, caches=caches)", "model(ids)", "no-caches"),
+        ("_tokens), ids", "_tokens)[::-1], ids", "other-caches-given"),
+        ("    return", BEFORE_RETURN, "ValueError: mine"),
+        ("    caches, fed", "    ids.mul_(1).clamp_(max=2)\n    caches, fed", "changes-input"),
+    ]),
+    "cached_attention": (CACHED, [
+        ("", "", "passed"),
+        ("(k, v)\n", "{'k': k, 'v': v}\n", "error"),
+        (", (k, v)\n", ", None\n", "The second of the two things, the cache, is None"),
+        (", (k, v)\n", ", k, v\n", "it returned 3"),
+        (", (k, v)\n", "\n", "two things"),
+        ("    mask", "    q.mul_(2)\n    mask", "Not yet"),
+        ("    mask", "    raise ValueError('mine')\n    mask", "ValueError: mine"),
+        ("    mask", LATER, "step\n"),
+        ("    mask", "    raise NotImplementedError\n    mask", "ot attempted"),
+        ("    mask", "    return None\n    mask", "It returned None"),
+    ]),
+    "attention_rollout": (ROLLOUT, [
+        ("    return", "    layers.append(layers[0])\n    return", "`layers["),
+        ("    return", "    layers.pop()\n    return", "changes-input"),
+    ]),
+    "map_llama_name": ("def map_llama_name(name):\n    return name.replace('blk', 'blocks')", [
+        ("", "", "wrong"),
+    ]),
+}  # fmt: skip
 
 
-def both(cell, seed=7):
-    """Return the verdicts of the notebook and of the grader."""
+def in_a_notebook(name, cell):
     names = {"__name__": "cell"}
     exec(cell, names)
-    return judge("test_attention", names["test_attention"], seed=seed), verdict_on(
-        cell, seed
-    )
+    return judge(name, names[name], seed=7)
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        PARITY,
-        PARITY + GRADIENTS,
-        "    print(1)\n",
-        "    assert 0\n",
-        "    return False\n",
-        "    implementation(*torch.ones(3, 1, 1, 3000, 8))\n",
-    ],
+    ("name", "old", "new", "said"),
+    [(name, *row) for name, (_, rows) in CASES.items() for row in rows],
 )
-def test_a_test_gets_the_same_points_as_in_a_notebook(body):
-    here, there = both(BEGIN + body)
-    assert (there.status, there.points, there.mistake) == (
-        here.status,
-        here.points,
-        here.mistake,
-    )
-    of_code = re.compile("\nOn a right|\n    line ")  # only there it is shown
-    assert of_code.split(there.evidence)[0] == of_code.split(here.evidence)[0]
-    assert there.question == here.question
+def test_an_answer_is_judged_as_in_a_notebook(name, old, new, said):
+    right, _ = CASES[name]
+    cell = right.replace(old, new, 1) if old else right
+    here, there = in_a_notebook(name, cell), verdict_on(name, cell)
+    for part in ("status", "points", "mistake", "second"):
+        assert getattr(there, part) == getattr(here, part)
+    assert said in f"{there.status} {there.mistake} {there.second} {there}"
+    of_code = re.compile("\nOn a right|\n    (?:line|called) ")  # only there it is shown
+    if here.status != "not attempted":
+        assert of_code.split(there.message)[0] == of_code.split(here.message)[0]
 
 
 def test_to_remember_gains_nothing():
-    here, there = both(HEAD + REMEMBER["kept in a file"])
+    cell = HEAD + REMEMBER["kept in a file"]
+    here, there = in_a_notebook("test_attention", cell), verdict_on("test_attention", cell)
     assert there.points == 0
     assert there.mistake in ("remembers", "accuses-right-ones")
     # It took place there as it did here: they caught and accused the same.
@@ -86,7 +139,9 @@ def test_to_look_at_an_implementation_finds_nothing(name):
     tell = (
         "    raise ValueError(seen[-1] if len(set(seen)) == 1 else 'found a difference')\n"
     )
-    there = verdict_on(HEAD + LOOK[name].replace("    assert", tell + "    assert"))
+    there = verdict_on(
+        "test_attention", HEAD + LOOK[name].replace("    assert", tell + "    assert")
+    )
     assert there.points == 0
     assert "every implementation, the right ones too" in there.evidence
     assert "ValueError: " in there.evidence  # it took place
@@ -110,7 +165,7 @@ def test_attention(implementation):
     seen.append(str(found))
     raise ValueError(seen[-1] if len(set(seen)) == 1 else "found a difference")
 """
-    there = verdict_on(cell)
+    there = verdict_on("test_attention", cell)
     assert "'serves': True" in there.evidence  # it took place
     assert "set()" in there.evidence
     assert "'False'" in there.evidence
@@ -119,9 +174,9 @@ def test_attention(implementation):
 
 def test_the_hidden_implementations_are_not_inside():
     cell = "from attn_lib.tasks.lesson_12 import hidden\n" + BEGIN + PARITY
-    assert "ModuleNotFoundError" in str(verdict_on(cell)) or "ImportError" in str(
-        verdict_on(cell)
-    )
+    assert "ModuleNotFoundError" in str(
+        verdict_on("test_attention", cell)
+    ) or "ImportError" in str(verdict_on("test_attention", cell))
 
 
 # Each ends the test, or its process, or says what is not so, from the third implementation on.
@@ -150,7 +205,7 @@ def test_whatever_a_test_does_it_gains_nothing_and_the_judge_goes_on(body):
     cell = BEGIN.replace("def ", "seen = []\ndef ") + "    seen.append(0)\n"
     body = "".join(f"    {line}\n" for line in body.splitlines())
     began = time.monotonic()
-    verdict = verdict_on(cell + "    if len(seen) > 2:\n" + body)
+    verdict = verdict_on("test_attention", cell + "    if len(seen) > 2:\n" + body)
     assert verdict.points == 0
     assert verdict.status in ("wrong", "error")
     assert time.monotonic() - began < 60
@@ -165,60 +220,9 @@ def test_whatever_a_test_does_it_gains_nothing_and_the_judge_goes_on(body):
 )
 def test_a_test_without_an_end_is_ended(body, monkeypatch):
     monkeypatch.setattr(submission_judge, "CASE_SECONDS", 2.0)
-    verdict = verdict_on(BEGIN + body)
+    verdict = verdict_on("test_attention", BEGIN + body)
     assert (verdict.status, verdict.points) == ("error", 0)
     assert "too long" in verdict.evidence
-
-
-# ------------------------------------------------------------------- a model that is called in turn
-
-GENERATE = """
-import torch
-def generate(model, ids, max_new_tokens):
-    caches, fed = model.new_caches(len(ids), ids.shape[1] + max_new_tokens), ids
-    for _ in range(max_new_tokens):
-        fed = model(fed, caches=caches)[:, -1:].argmax(-1)
-        ids = torch.cat([ids, fed], dim=1)
-    return ids
-"""
-
-
-def generate_verdict(cell, seed=7):
-    with Judge([cell], 14, seed=seed) as judge:
-        tasks = {task.name: task for task in submission_judge.tasks()}
-        return judge.verdict(tasks["generate"])
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "mistake"),
-    [
-        ("", "", None),
-        ("def gen", "@torch.inference_mode()\ndef gen", None),
-        ("model(fed, caches=caches)", "model(ids)", "no-caches"),
-        ("model(fed", "model(ids", "more-than-the-new-token-fed"),
-        ("caches, fed = model.new_caches(len(ids)", "caches, fed = model.new_caches(1", "rows-miscounted"),
-        ("[:, -1:].argmax(-1)", "[:, :1].argmax(-1)", "another-place"),
-        ("_tokens), ids", "_tokens)[::-1], ids", "other-caches-given"),
-        ("    return", "    ids += 0\n    raise ValueError('mine')\n    return", None),
-        ("    caches, fed", "    ids.mul_(1).clamp_(max=2)\n    caches, fed", "changes-input"),
-    ],
-)  # fmt: skip
-def test_a_generate_is_judged_as_in_a_notebook(old, new, mistake):
-    cell = GENERATE.replace(old, new, 1) if old else GENERATE
-    names = {"__name__": "cell"}
-    exec(cell, names)
-    here, there = judge("generate", names["generate"], seed=7), generate_verdict(cell)
-    assert (there.status, there.mistake) == (here.status, here.mistake)
-    assert (
-        there.status == "passed"
-        or old.strip() == "return"
-        or mistake
-        in (
-            there.mistake,
-            there.second,
-        )
-    )
-    assert there.message.split("\n    line")[0] == here.message.split("\n    line")[0]
 
 
 def test_a_generate_that_looks_for_the_model_finds_numbers_only():
@@ -229,14 +233,16 @@ def generate(model, ids, max_new_tokens):
     asked = [name for name in sys.modules if "elsewhere" in name or name.endswith("lesson_14.generate")]
     raise ValueError(f"seen: {sorted(kinds & {'Elsewhere', 'Held', 'Model'})} {asked}")
 """
-    there = generate_verdict(cell)
+    there = verdict_on("generate", cell)
     assert there.points == 0
     assert "seen: ['Model'] []" in there.evidence
 
 
 def test_the_price_is_asked_where_no_answer_can_change_it():
     """It reads the text anew at each step, past the model's own count."""
-    there = generate_verdict("""
+    there = verdict_on(
+        "generate",
+        """
 import torch
 def generate(model, ids, max_new_tokens):
     for _ in range(max_new_tokens):
@@ -244,25 +250,11 @@ def generate(model, ids, max_new_tokens):
         places = torch.tensor([[number, layer] for layer in range(model.num_layers)])
         ids = torch.cat([ids, model._call(ids, places)[:, -1:].argmax(-1)], dim=1)
     return ids
-""")
+""",
+    )
     assert there.points == 0
     # It took place, and was refused.
     assert "should read the whole prompt" in there.evidence
-
-
-def test_texts_are_judged_as_in_a_notebook():
-    cell = """
-def map_llama_name(name):
-    return name.replace("blk", "blocks")
-"""
-    names = {"__name__": "cell"}
-    exec(cell, names)
-    here = judge("map_llama_name", names["map_llama_name"], seed=7)
-    with Judge([cell], 14, seed=7) as judging:
-        tasks = {task.name: task for task in submission_judge.tasks()}
-        there = judging.verdict(tasks["map_llama_name"])
-    assert there.status == "wrong"
-    assert there.message == here.message
 
 
 # ----------------------------------------------------------------------------- points in steps
