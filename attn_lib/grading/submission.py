@@ -150,22 +150,24 @@ def _from_json(content: Any) -> Notebook:
         sheets = content.get("worksheets")
         if not isinstance(sheets, list):
             raise Unreadable("It is JSON, but not a notebook: it has no cells.")
-        cells = [
-            cell
-            for sheet in sheets
-            if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list)
-            for cell in sheet["cells"]
-        ]
-    language = _language(content.get("metadata"))
+        cells = [cell for sheet in sheets for cell in _at(sheet, "cells", kind=list) or ()]
+    language = _at(content, "metadata", "language_info", "name")
+    language = language or _at(content, "metadata", "kernelspec", "language")
     if language and "python" not in language.lower():
         raise Unreadable(f"It is a notebook for {language[:50]}, not for Python.")
-    found = [
-        (source, _grade_id(cell))
+    code = [
+        (source, _at(cell, "metadata", "nbgrader", "grade_id"))
         for cell in cells
-        if isinstance(cell, dict) and cell.get("cell_type") == "code"
-        if (source := _source(cell)) is not None
+        if _at(cell, "cell_type") == "code" and (source := _source(cell)) is not None
     ]
-    return _checked([source for source, _ in found], [name for _, name in found if name])
+    return _checked([source for source, _ in code], [name for _, name in code if name])
+
+
+def _at(value: Any, *keys: str, kind: type = str) -> Any:
+    """Return what stands in nested dicts at these keys; None if it is not there, or of another kind."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, kind) else None
 
 
 def _checked(cells: list[str], grade_ids: list[str]) -> Notebook:
@@ -196,20 +198,3 @@ def _source(cell: dict) -> str | None:
         ended = any(line.endswith("\n") for line in source)
         source = ("" if ended else "\n").join(source)
     return source.replace("\r\n", "\n") if isinstance(source, str) else None
-
-
-def _grade_id(cell: dict) -> str:
-    metadata = cell.get("metadata")
-    ours = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    name = ours.get("grade_id") if isinstance(ours, dict) else None
-    return name if isinstance(name, str) else ""
-
-
-def _language(metadata: Any) -> str:
-    """Return the language a notebook says it is written in, or ""."""
-    for part, key in (("language_info", "name"), ("kernelspec", "language")):
-        inner = metadata.get(part) if isinstance(metadata, dict) else None
-        name = inner.get(key) if isinstance(inner, dict) else None
-        if isinstance(name, str) and name:
-            return name
-    return ""

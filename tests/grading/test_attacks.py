@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-import threading
 import time
 from pathlib import Path
 
@@ -20,21 +19,19 @@ pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 
 @pytest.fixture
 def listener():
-    """A port on the loopback address, and what arrives there."""
-    arrived = []
+    """A port on the loopback address that others can connect to."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(20)
+        server.setblocking(False)
+        yield server
 
-        def serve():
-            try:
-                with server.accept()[0] as connection:
-                    arrived.append(connection.recv(100))
-            except OSError:
-                pass
 
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield server.getsockname()[1], arrived, thread
+def arrived(listener):
+    """Return what was sent to the port."""
+    try:
+        with listener.accept()[0] as connection:
+            return connection.recv(100)
+    except BlockingIOError:
+        return b""
 
 
 @pytest.fixture
@@ -59,9 +56,10 @@ def heard(monkeypatch):
     return headers
 
 
-def attacked(attack, port, kept, *, unsafe=False):
+def attacked(attack, listener, kept, *, unsafe=False):
     """Return the verdicts on an attack and on the honest answer behind it."""
-    cell = attack.cell.replace("PORT", str(port)).replace("KEEP", repr(str(kept)))
+    port = str(listener.getsockname()[1])
+    cell = attack.cell.replace("PORT", port).replace("KEEP", repr(str(kept)))
     return judged(cell, HONEST, seed=11, unsafe=unsafe)
 
 
@@ -70,13 +68,13 @@ def test_a_hostile_submission_earns_nothing_it_did_not_do(
     name, listener, kept, heard, monkeypatch
 ):
     monkeypatch.setenv("HOST_SECRET", "secret")
-    attack, (port, arrived, _) = HOSTILE[name], listener
+    attack = HOSTILE[name]
     # Wait less for what never ends; all else has its time, also on a busy machine.
     for limit in ("CASE_SECONDS", "CELL_SECONDS"):
         seconds = 2.5 if "too long" in attack.told else 60.0
         monkeypatch.setattr(f"attn_lib.grading.submission_judge.{limit}", seconds)
     start = time.monotonic()
-    verdicts = attacked(attack, port, kept)
+    verdicts = attacked(attack, listener, kept)
     assert time.monotonic() - start < 200
     said = verdicts["stable_softmax"].evidence
     assert re.search(attack.told, said), f"it did not take place: {said}"
@@ -85,7 +83,7 @@ def test_a_hostile_submission_earns_nothing_it_did_not_do(
     assert set(earned) <= {"attention_scores"}, str(verdicts["stable_softmax"])
     assert earned or not attack.keeps
     assert all(verdict.message for verdict in verdicts.values())
-    assert arrived == []
+    assert arrived(listener) == b""
     assert kept.read_text() == "unharmed"
 
 
@@ -103,11 +101,9 @@ def test_a_rule_that_is_silenced_inside_holds_outside(name):
 
 def test_without_the_sandbox_the_same_attacks_do_harm(listener, kept):
     """So that the ones above are attacks, and what keeps them off is the sandbox."""
-    port, arrived, thread = listener
     for name in ("network", "overwrites the gradebook"):
-        attacked(HOSTILE[name], port, kept, unsafe=True)
-    thread.join(20)
-    assert arrived == [b"stolen"]
+        attacked(HOSTILE[name], listener, kept, unsafe=True)
+    assert arrived(listener) == b"stolen"
     assert kept.read_text() == "stolen"
 
 

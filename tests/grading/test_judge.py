@@ -1,6 +1,5 @@
 """The judge outside of the learner's process: honest notebooks, and notebooks that end or cheat it."""
 
-import json
 import random
 from pathlib import Path
 
@@ -9,17 +8,13 @@ import pytest
 
 from attn_lib.checks import tasks
 from attn_lib.checks.task import find_task
+from attn_lib.grading.submission import read_cells
 from attn_lib.grading.visible_course import course_for, engine, library, taught, visible
 from tests.grading.judging import judged, verdict_on
 
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = sorted(ROOT.glob("solutions/*/*.ipynb"))
-
-
-def cells_of(path):
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    return ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
 
 
 SOFTMAX = "import torch\n\n\ndef stable_softmax(x, dim=-1):\n    return x.softmax(dim)\n"
@@ -29,13 +24,12 @@ SCORES = "def attention_scores(q, k):\n    return q @ k.mT / q.shape[-1] ** 0.5\
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_a_solution_gets_every_point_and_an_untouched_exercise_none(path):
     lesson = int(path.stem[:2])
-    verdicts = judged(*cells_of(path), lesson=lesson)
+    verdicts = judged(*read_cells(path.read_bytes()), lesson=lesson)
     assert {v.status for v in verdicts.values()} == {"passed"}, [
         *map(str, verdicts.values())
     ]
-    verdicts = judged(
-        *cells_of(ROOT / "exercises" / path.parent.name / path.name), lesson=lesson
-    )
+    exercise = ROOT / "exercises" / path.parent.name / path.name
+    verdicts = judged(*read_cells(exercise.read_bytes()), lesson=lesson)
     assert {(v.status, v.points) for v in verdicts.values()} == {("not attempted", 0)}
 
 
@@ -189,23 +183,21 @@ def test_the_cases_call_answers_only_through_what_is_inside():
 
 
 def test_answers_of_earlier_lessons_are_there_and_later_ones_are_not():
-    cells = [
+    """Nor is one whose answer would give one of this lesson away."""
+    verdicts = judged(
         "from attn_lib.checks import mine\nfrom attn_lib import causal_mask",
         "def cached_attention(q, k, v, cache):\n    raise ValueError(str(mine('attention')) + str(causal_mask(1, 2)))",
         "import attn_lib\ndef repeat_kv(x, num_heads):\n    return attn_lib.repeat_kv(x, num_heads)",
-    ]
-    verdicts = judged(*cells, lesson=4)
+        lesson=4,
+    )
     assert "tensor([[True, True]])" in verdicts["cached_attention"].message
     assert "AttributeError" in verdicts["repeat_kv"].message
-
-
-def test_in_lesson_02_the_softmax_of_lesson_01_is_there_and_attention_is_not():
-    cells = [
+    verdicts = judged(
         "from attn_lib.checks import mine\nsoftmax = mine('stable_softmax')",
         "def masked_softmax(scores, mask):\n    raise ValueError(str(softmax(scores).shape))",
         "def masked_attention(q, k, v, mask=None):\n    return mine('attention')(q, k, v)[0]",
-    ]
-    verdicts = judged(*cells, lesson=2)
+        lesson=2,
+    )
     assert "torch.Size" in verdicts["masked_softmax"].message
     assert 'There is no task named "attention"' in verdicts["masked_attention"].message
 

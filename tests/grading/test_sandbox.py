@@ -40,13 +40,16 @@ def together(monkeypatch):
 ENDLESS = "def stable_softmax(x, dim=-1):\n    while True:\n        pass"
 
 
-def test_a_fork_server_is_kept_for_the_next_submission_and_its_workers_are_not(monkeypatch):
+def test_a_fork_server_is_kept_for_the_lesson_and_its_workers_are_not(monkeypatch):
     judged(HONEST)
     fork_server, processes = kept(), {process: process.num_fds() for process in ours()}
     monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 1.5)
     assert judged(ENDLESS, HONEST)["attention_scores"].status == "passed"
     assert kept() is fork_server
     assert {process: process.num_fds() for process in ours()} == processes
+    judged(HONEST, lesson=2)
+    assert [*sandbox._kept] == [(course_for(2), False)]
+    assert len(ours()) == len(processes)  # that of lesson 1 has ended
 
 
 def test_a_fork_server_that_hangs_is_ended_with_all_it_started(monkeypatch):
@@ -85,15 +88,6 @@ def test_a_fork_server_that_was_killed_is_replaced():
     time.sleep(0.5)
     assert judged(HONEST)["attention_scores"].status == "passed"
     assert kept() is not fork_server
-
-
-def test_another_lesson_gets_a_fork_server_of_its_own_and_the_old_one_ends():
-    judged(HONEST)
-    count = len(ours())
-    judged(HONEST, lesson=2)
-    assert len(ours()) == count
-    [(course, unsafe)] = sandbox._kept
-    assert (course, unsafe) == (course_for(2), False)
 
 
 FOLDERS = """

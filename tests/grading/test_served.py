@@ -240,9 +240,7 @@ def generate(model, ids, max_new_tokens):
 
 def test_the_price_is_asked_where_no_answer_can_change_it():
     """It reads the text anew at each step, past the model's own count."""
-    there = verdict_on(
-        "generate",
-        """
+    cell = """
 import torch
 def generate(model, ids, max_new_tokens):
     for _ in range(max_new_tokens):
@@ -250,8 +248,8 @@ def generate(model, ids, max_new_tokens):
         places = torch.tensor([[number, layer] for layer in range(model.num_layers)])
         ids = torch.cat([ids, model._call(ids, places)[:, -1:].argmax(-1)], dim=1)
     return ids
-""",
-    )
+"""
+    there = verdict_on("generate", cell)
     assert there.points == 0
     # It took place, and was refused.
     assert "should read the whole prompt" in there.evidence
