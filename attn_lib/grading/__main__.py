@@ -4,20 +4,22 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from attn_lib.files import write_whole
 from attn_lib.grading.alike import alike
-from attn_lib.grading.arguments import BadSeed, parser, remembered_seed
-from attn_lib.grading.batch import Busy, alone, grade_class
+from attn_lib.grading.arguments import parser, remembered_seed
+from attn_lib.grading.batch import alone, grade_class
 from attn_lib.grading.class_page import attempts, class_page
 from attn_lib.grading.doctor import examine
 from attn_lib.grading.find import passed_over
 from attn_lib.grading.lateness import Deadline, worksheet_times
 from attn_lib.grading.lms import write_import
 from attn_lib.grading.overrides import read_overrides, with_overrides
-from attn_lib.grading.release import IN_IT, CannotRelease, release
+from attn_lib.grading.refused import Refused
+from attn_lib.grading.release import IN_IT, release
 from attn_lib.grading.reports import problems, table, write_reports
-from attn_lib.grading.roster import BadTable, Roster, read_roster
+from attn_lib.grading.roster import Roster, read_roster
 from attn_lib.grading.row import Row
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 from attn_lib.grading.workers import OtherVersion
@@ -27,6 +29,7 @@ UNSAFE = (
     "can read and delete your files, use the network, and read the solutions. Only for code that you "
     "trust."
 )
+GRADING = "lesson", "jobs", "dask", "unsafe", "strict"  # options that reach the judge
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted. The same command goes on from here.", file=sys.stderr)
         return 130
-    except (NoSandbox, Busy, OtherVersion, CannotRelease, BadSeed, BadTable) as error:
+    except (NoSandbox, OtherVersion, Refused) as error:
         print(error, file=sys.stderr)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -51,14 +54,18 @@ def _grade(options: argparse.Namespace) -> int:
         print(UNSAFE, file=sys.stderr)
     elif not options.dask:
         check_sandbox()
-    if refused := _refused(options):
-        print(refused, file=sys.stderr)
-        return 1
+    if options.dask and not find_spec("distributed"):
+        raise Refused("--dask needs dask: pip install 'attention-from-scratch[dask]'")
+    if not options.folder.is_dir():
+        raise Refused(f"There is no folder {options.folder}.")
+    if options.out.resolve() == options.folder.resolve():
+        raise Refused("--out is the folder of the submissions: choose another.")
+    if options.late_penalty and not options.deadline:
+        raise Refused("--late-penalty needs a --deadline.")
     start = time.monotonic()
     roster = read_roster(options.roster) if options.roster else None
     if roster and roster.kind == "Moodle" and options.lesson is None:
-        print("Moodle's worksheet is for one assignment: add --lesson.", file=sys.stderr)
-        return 1
+        raise Refused("Moodle's worksheet is for one assignment: add --lesson.")
     with alone(options.out):
         seed = remembered_seed(options.seed, options.out)
         rows = _graded(options, roster, seed)
@@ -66,8 +73,7 @@ def _grade(options: argparse.Namespace) -> int:
     others = passed_over(options.folder)
     if not rows:
         nothing = f"Nothing was handed in: there is no notebook in {options.folder}."
-        print(nothing, others, file=sys.stderr)
-        return 1
+        raise Refused(f"{nothing} {others}")
     print(table(rows))
     for line in filter(None, [*problems(rows), others]):
         print(f"! {line}")
@@ -85,45 +91,19 @@ def _grade(options: argparse.Namespace) -> int:
 
 def _graded(options: argparse.Namespace, roster: Roster | None, seed: int) -> list[Row]:
     """Grade a class, then count lateness and what was changed by hand."""
-    overrides = [  # read first, as the worksheet: an error is said at once
+    # What the teacher wrote is read first: an error in it is said at once.
+    overrides = [
         line
         for line in read_overrides(options.out)
         if options.lesson in (None, line.lesson)
     ]
-    due = None
+    times = worksheet_times(roster) if roster and options.deadline else {}
+    asked = {name: getattr(options, name) for name in GRADING}
+    rows = grade_class(options.folder, options.out, seed=seed, roster=roster, **asked)
     if options.deadline:
-        times = worksheet_times(roster) if roster else {}
-        due = Deadline(options.deadline, options.late_penalty, times)
-    rows = grade_class(
-        options.folder,
-        options.out,
-        seed=seed,
-        lesson=options.lesson,
-        roster=roster,
-        jobs=options.jobs,
-        dask=options.dask,
-        unsafe=options.unsafe,
-        strict=options.strict,
-    )
-    if due:
+        due = Deadline(options.deadline, options.late_penalty / 100, times)
         rows = list(due.applied(rows))
     return list(with_overrides(rows, overrides))
-
-
-def _refused(options: argparse.Namespace) -> str:
-    """Say why this cannot be graded, or nothing."""
-    if options.dask:
-        try:
-            import distributed  # noqa: F401
-        except ImportError:
-            return "--dask needs dask: pip install 'attention-from-scratch[dask]'"
-    if not options.folder.is_dir():
-        return f"There is no folder {options.folder}."
-    if options.out.resolve() == options.folder.resolve():
-        return "--out is the folder of the submissions: choose another."
-    if options.late_penalty and not options.deadline:
-        return "--late-penalty needs a --deadline."
-    return ""
 
 
 def _written(

@@ -4,21 +4,20 @@ import argparse
 import contextlib
 import os
 import secrets
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from attn_lib.checks import tasks
 from attn_lib.files import write_whole
+from attn_lib.grading.refused import Refused
 from attn_lib.grading.release import IN_IT
 
 SEED = "ATTN_GRADING_SEED"
 EPILOG = """\
 exit status: 0 done, whatever points there were; 1 it could not be done; 2 wrong arguments;
 3 done, but something failed here that is not a learner's fault (run again); 130 interrupted"""
-
-
-class BadSeed(ValueError):
-    """The seed in the environment is no seed."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,8 +29,33 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    lessons = sorted({task.lesson for task in tasks() if task.points})
     without = "run submissions WITHOUT a sandbox, with your rights"
+    _add_grade(commands, lessons, without)
 
+    about = f"Make a zip for a class. In it: {IN_IT}."
+    short = "make a zip for a class, without solutions"
+    zipped = commands.add_parser("release", help=short, description=about)
+    zipped.add_argument("file", nargs="?", type=Path, metavar="FILE.zip")
+    zipped.add_argument("--out", type=Path, metavar="FILE.zip", help="the same")
+    several: dict[str, Any] = {"type": int, "nargs": "+", "action": "extend", "metavar": "N"}
+    only = "only these, and lesson 00 (else all)"
+    zipped.add_argument("--lesson", help=only, **several)
+
+    about = (
+        "Check Python, torch and bubblewrap; then grade the course's own solutions, which "
+        "must get every point, and its untouched exercises, which must get none."
+    )
+    short = "check that grading works here"
+    doctor = commands.add_parser("doctor", help=short, description=about)
+    doctor.add_argument("--lesson", choices=lessons, help="only these", **several)
+    doctor.add_argument("--unsafe", action="store_true", help=without)
+    return whole
+
+
+def _add_grade(
+    commands: argparse._SubParsersAction, lessons: list[int], without: str
+) -> None:
     grade = commands.add_parser(
         "grade",
         help="grade a folder of notebooks",
@@ -44,95 +68,33 @@ def parser() -> argparse.ArgumentParser:
         + " ".join(EPILOG.split())
         + ".",
     )
-    grade.add_argument("folder", type=Path, metavar="FOLDER")
-    grade.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="for the results"
-    )
-    grade.add_argument(
-        "--lesson",
-        type=_lesson,
-        metavar="N",
-        help="only this one; also where it cannot be told",
-    )
-    grade.add_argument(
-        "--roster",
-        type=Path,
-        metavar="CSV",
-        help="the class: columns id and name, Canvas's gradebook, or Moodle's grading worksheet",
-    )
-    grade.add_argument(
-        "--deadline",
-        type=_time,
-        metavar="TIME",
-        help="note who was late: '2026-10-01 18:00', in your time zone",
-    )
-    grade.add_argument(
-        "--late-penalty",
-        type=_percent,
-        default=0.0,
-        metavar="PERCENT",
-        help="of the points, for each day that has begun",
-    )
-    grade.add_argument(
-        "--strict",
-        action="store_true",
-        help="no points for a right answer that calls a wrong one",
-    )
-    grade.add_argument(
-        "--seed",
-        type=_seed,
-        metavar="S",
-        help=f"of the inputs: a private number (else ${SEED}, else one that is drawn and kept in DIR)",
-    )
-    grade.add_argument(
-        "--jobs",
-        type=_positive,
-        default=0,
-        metavar="N",
-        help="at a time (else one for each core)",
-    )
-    grade.add_argument(
-        "--dask",
-        default="",
-        metavar="ADDRESS",
-        help="use this dask cluster: tcp://host:8786",
-    )
-    grade.add_argument("--unsafe", action="store_true", help=without)
-
-    zipped = commands.add_parser(
-        "release",
-        help="make a zip for a class, without solutions",
-        description=f"Make a zip for a class. In it: {IN_IT}.",
-    )
-    zipped.add_argument("file", nargs="?", type=Path, metavar="FILE.zip")
-    zipped.add_argument("--out", type=Path, metavar="FILE.zip", help="the same")
-    zipped.add_argument(
-        "--lesson",
-        type=int,
-        nargs="+",
-        action="extend",
-        metavar="N",
-        help="only these, and lesson 00 (else all)",
-    )
-
-    doctor = commands.add_parser(
-        "doctor",
-        help="check that grading works here",
-        description="Check Python, torch and bubblewrap; then grade the course's own solutions, which "
-        "must get every point, and its untouched exercises, which must get none.",
-    )
-    doctor.add_argument(
-        "--lesson", type=_lesson, nargs="+", action="extend", metavar="N", help="only these"
-    )
-    doctor.add_argument("--unsafe", action="store_true", help=without)
-    return whole
+    add = grade.add_argument
+    add("folder", type=Path, metavar="FOLDER")
+    add("--out", type=Path, required=True, metavar="DIR", help="for the results")
+    only = "only this one; also where it cannot be told"
+    add("--lesson", type=int, choices=lessons, metavar="N", help=only)
+    kinds = "columns id and name, Canvas's gradebook, or Moodle's grading worksheet"
+    add("--roster", type=Path, metavar="CSV", help=f"the class: {kinds}")
+    note = "note who was late: '2026-10-01 18:00', in your time zone"
+    add("--deadline", type=_time, metavar="TIME", help=note)
+    cost = "of the points, for each day that has begun"
+    add("--late-penalty", type=_whole(0, 100), default=0, metavar="PERCENT", help=cost)
+    strict = "no points for a right answer that calls a wrong one"
+    add("--strict", action="store_true", help=strict)
+    drawn = f"a private number (else ${SEED}, else one that is drawn and kept in DIR)"
+    add("--seed", type=_seed, metavar="S", help=f"of the inputs: {drawn}")
+    jobs = "at a time (else one for each core)"
+    add("--jobs", type=_whole(1, 1000), default=0, metavar="N", help=jobs)
+    dask = "use this dask cluster: tcp://host:8786"
+    add("--dask", default="", metavar="ADDRESS", help=dask)
+    add("--unsafe", action="store_true", help=without)
 
 
 def remembered_seed(given: int | None, out: Path) -> int:
     """Return the seed that is given, or was used here before, or a new one; keep it for later.
 
     Raises:
-        BadSeed: the environment has one that is none.
+        Refused: the environment has one that is none.
     """
     file = out / "seed.txt"
     seed = given
@@ -140,29 +102,29 @@ def remembered_seed(given: int | None, out: Path) -> int:
         try:
             seed = _seed(os.environ[SEED])
         except argparse.ArgumentTypeError as error:
-            raise BadSeed(f"{SEED}={os.environ[SEED]!r}: {error}.") from None
+            raise Refused(f"{SEED}={os.environ[SEED]!r}: {error}.") from None
     if seed is None:
         with contextlib.suppress(OSError, UnicodeError, argparse.ArgumentTypeError):
-            seed = _seed(file.read_bytes().decode())
+            seed = _seed(file.read_bytes().decode().strip())
     if seed is None:
         seed = secrets.randbelow(2**31)
     write_whole(file, f"{seed}\n")
     return seed
 
 
-def _lesson(text: str) -> int:
-    there = sorted({task.lesson for task in tasks() if task.points})
-    if not text.isdecimal() or int(text) not in there:
-        raise argparse.ArgumentTypeError(
-            f"no such lesson; there are {', '.join(map(str, there))}"
-        )
-    return int(text)
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    """Return a function that reads a whole number in these bounds."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            said = f"it must be a whole number from {least} to {most}"
+            raise argparse.ArgumentTypeError(said)
+        return int(text)
+
+    return read
 
 
-def _seed(text: str) -> int:
-    if not text.strip().isdecimal() or int(text) >= 2**63:
-        raise argparse.ArgumentTypeError("a seed is a whole number from 0 to 2**63 - 1")
-    return int(text)
+_seed = _whole(0, 2**63 - 1)
 
 
 def _time(text: str) -> datetime:
@@ -172,15 +134,3 @@ def _time(text: str) -> datetime:
         raise argparse.ArgumentTypeError(
             "write a time as '2026-10-01 18:00', in your time zone, or with ' UTC' behind it"
         ) from None
-
-
-def _percent(text: str) -> float:
-    if not text.isdecimal() or int(text) > 100:
-        raise argparse.ArgumentTypeError("a whole number from 0 to 100")
-    return int(text) / 100
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("a whole number from 1 on")
-    return int(text)

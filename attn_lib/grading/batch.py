@@ -18,6 +18,7 @@ from tqdm import tqdm
 from attn_lib.grading.find import File, find, listed, read
 from attn_lib.grading.grade import Report, grade_submission, ungraded, worth_points
 from attn_lib.grading.keep import Kept
+from attn_lib.grading.refused import Refused
 from attn_lib.grading.roster import Roster
 from attn_lib.grading.row import Row
 from attn_lib.grading.workers import Done, Grade, Job, cores, on_cluster, on_this_machine
@@ -26,23 +27,19 @@ NOTHING = "Nothing was handed in."
 NO_LESSON = "Which lesson it belongs to cannot be told: give it with --lesson."
 
 
-class Busy(RuntimeError):
-    """Another run writes to the same folder."""
-
-
 @contextlib.contextmanager
 def alone(out: Path) -> Iterator[None]:
-    """Make the folder of the results, and keep other runs out of it; can be nested.
+    """Make the folder of the results, and keep other runs out of it.
 
     Raises:
         OSError: the folder cannot be made.
-        Busy: another run writes to it.
+        Refused: another run writes to it.
     """
     out.mkdir(mode=0o700, parents=True, exist_ok=True)  # nobody else's business
     try:
-        lock = FileLock(out / ".lock", is_singleton=True).acquire(blocking=False)
+        lock = FileLock(out / ".lock").acquire(blocking=False)
     except Timeout:
-        raise Busy(
+        raise Refused(
             f"Another run is writing to {out}. Wait for it, or choose another --out."
         ) from None
     with lock:
@@ -66,7 +63,7 @@ def grade_class(
 
     Args:
         folder: with the submissions, laid out as `find` knows it.
-        out: for the results; made if it is not there.
+        out: for the results; `alone` keeps other runs out of it.
         seed: of the inputs.
         lesson: only this one.
         roster: who is in the class; each of them gets a row.
@@ -81,12 +78,11 @@ def grade_class(
 
     Raises:
         OSError: the folder cannot be read, or the results cannot be written.
-        Busy: another run writes to `out`.
         NoSandbox: bubblewrap does not work.
     """
     if strict:
         grade = partial(grade, strict=True)
-    with alone(out), _work_folder(out) as work:
+    with _work_folder(out) as work:
         files = find(folder, lesson=lesson, leave_out=out)
         if roster:
             files = roster.claimed(files)
@@ -118,7 +114,7 @@ def _work_folder(out: Path) -> Iterator[Path]:
     """Make a folder for what is temporary; take away also that of a run that was killed."""
     work = out / ".work"
     shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
+    work.mkdir(parents=True)
     try:
         yield work
     finally:
@@ -137,11 +133,8 @@ def _graded(
 ) -> tuple[dict[Key, Report], dict[Key, str]]:
     """Return a report for each submission, kept from an earlier run or made by `outcomes`; or why not."""
     kept.folder.mkdir(exist_ok=True)
-    done = {
-        key: report
-        for key in wanted
-        if (report := kept.load(*key, seed=seed, unsafe=unsafe)) is not None
-    }
+    found = {key: kept.load(*key, seed=seed, unsafe=unsafe) for key in wanted}
+    done = {key: report for key, report in found.items() if report}
     failures: dict[Key, str] = {}
     todo = [job for key, job in wanted.items() if key not in done]
     with tqdm(
@@ -155,7 +148,7 @@ def _graded(
     ) as bar:
         for one in outcomes(todo) if todo else ():
             key = one.job.sha256, one.job.lesson
-            if one.report is not None:
+            if one.report:
                 kept.save(one.job.sha256, one.report, unsafe)
                 done[key] = one.report
             else:
@@ -186,20 +179,15 @@ def handed_in(files: list[File]) -> Iterator[tuple[str, int | None, list[File]]]
 
     It is the latest that can be read; of several from one second, the last by number.
     """
+
+    def counts(file: File) -> tuple:
+        # "x (2)" comes after "x", and "x (10)" after both.
+        parts = re.findall(r"\d+|\D+", file.path.stem)
+        numbers = [(int(part) if part.isdecimal() else 0, part) for part in parts]
+        return not file.problem, file.modified, numbers
+
     for (learner, lesson), own in groupby(files, lambda file: (file.learner, file.lesson)):
-        latest_first = sorted(own, key=_counts, reverse=True)
-        yield learner, lesson, latest_first
-
-
-def _counts(file: File) -> tuple:
-    """Return what decides which of several files counts."""
-    return not file.problem, file.modified, _counted(file)
-
-
-def _counted(file: File) -> list[tuple[int, str]]:
-    """Return a file's name as something to sort by: "x (2)" after "x", and "x (10)" after both."""
-    parts = re.findall(r"\d+|\D+", file.path.stem)
-    return [(int(part) if part.isdecimal() else 0, part) for part in parts]
+        yield learner, lesson, sorted(own, key=counts, reverse=True)
 
 
 def _rows(

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from attn_lib.grading.roster import BadTable, Roster
+from attn_lib.grading.refused import Refused
+from attn_lib.grading.roster import Roster
 from attn_lib.grading.row import Row
 
 # How Moodle writes a time in its worksheet, "Thursday, 1 October 2026, 6:30 PM", and in American English.
@@ -60,7 +61,7 @@ def worksheet_times(roster: Roster) -> dict[str, datetime]:
     """Return when each person handed in, as far as Moodle's worksheet says so.
 
     Raises:
-        BadTable: it says so in another language than English.
+        Refused: it says so in another language than English.
     """
     said = {p.id: p.line.get(_MOODLE_COLUMN, "").strip() for p in roster.people}
     return {id: _time(text) for id, text in said.items() if text.strip("-")}
@@ -72,7 +73,7 @@ def _time(text: str) -> datetime:
             return datetime.strptime(text, form).astimezone()  # the teacher's own time zone
         except ValueError:
             continue
-    raise BadTable(
+    raise Refused(
         f"The worksheet's “{_MOODLE_COLUMN}” cannot be read: “{text}”. It must be written as in "
         "“Thursday, 1 October 2026, 6:30 PM”: set Moodle to English, and download the worksheet again."
     )

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attn_lib.files import write_whole
-from attn_lib.grading.roster import BadTable, read_table
+from attn_lib.grading.refused import Refused
+from attn_lib.grading.roster import read_table
 from attn_lib.grading.row import Row
 
 NAME = "overrides.csv"
@@ -35,14 +36,14 @@ def read_overrides(folder: Path) -> list[Override]:
 
     Raises:
         OSError: it can be neither read nor written.
-        BadTable: a line is not as it must be.
+        Refused: a line is not as it must be.
     """
     path = folder / NAME
     if not path.exists():
         write_whole(path, ",".join(COLUMNS) + "\n")
     columns, lines = read_table(path)
     if missing := [name for name in COLUMNS if name not in columns]:
-        raise BadTable(f"{NAME} has no column {missing[0]}: it needs {', '.join(COLUMNS)}.")
+        raise Refused(f"{NAME} has no column {missing[0]}: it needs {', '.join(COLUMNS)}.")
     found = []
     for number, line in enumerate(lines, 2):
         learner, lesson, task, points, reason = (line[name].strip() for name in COLUMNS)
@@ -51,7 +52,7 @@ def read_overrides(folder: Path) -> list[Override]:
             value = float(points)
             found.append(Override(where, learner, int(lesson), task, value, reason))
         except ValueError:
-            raise BadTable(f"{where}: lesson and points must be numbers.") from None
+            raise Refused(f"{where}: lesson and points must be numbers.") from None
     return found
 
 
@@ -59,7 +60,7 @@ def with_overrides(rows: list[Row], overrides: list[Override]) -> Iterator[Row]:
     """Yield rows with the points that were set by hand.
 
     Raises:
-        BadTable: an override fits no row, or gives more than there is.
+        Refused: an override fits no row, or gives more than there is.
     """
     unused = set(overrides)
     for row in rows:
@@ -69,7 +70,7 @@ def with_overrides(rows: list[Row], overrides: list[Override]) -> Iterator[Row]:
                 row = _changed(row, override)
         yield row
     for override in sorted(unused, key=lambda o: o.where):
-        raise BadTable(
+        raise Refused(
             f"{override.where}: nobody called {override.learner} has a line for lesson {override.lesson}."
         )
 
@@ -80,13 +81,11 @@ def _changed(row: Row, override: Override) -> Row:
     assert report
     tasks = {task.name: task for task in report.tasks}
     if override.task and override.task not in tasks:
-        raise BadTable(
-            f"{override.where}: lesson {row.lesson} has no task {override.task}."
-        )
+        raise Refused(f"{override.where}: lesson {row.lesson} has no task {override.task}.")
     before = tasks[override.task] if override.task else row
     assert before.max_points is not None
     if not 0 <= override.points <= before.max_points:
-        raise BadTable(f"{override.where}: 0 to {before.max_points:g} points are possible.")
+        raise Refused(f"{override.where}: 0 to {before.max_points:g} points are possible.")
     said = (
         f"{override.task or 'all'}: {override.points:g} instead of {before.points:g} points"
     )

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 from attn_lib.files import write_whole
+from attn_lib.grading.refused import Refused
 from attn_lib.grading.visible_course import PACKAGE
 
 ROOT = PACKAGE.parent
@@ -22,10 +23,6 @@ IN_IT = (
 )
 
 
-class CannotRelease(RuntimeError):
-    """The zip would not be what it should; the message says why."""
-
-
 def release(path: Path, lessons: list[int] | None = None, root: Path = ROOT) -> list[str]:
     """Write the zip of the course in `root`; the same files give the same bytes.
 
@@ -38,7 +35,7 @@ def release(path: Path, lessons: list[int] | None = None, root: Path = ROOT) -> 
         The names of the files in it.
 
     Raises:
-        CannotRelease: an exercise is missing or holds an answer.
+        Refused: an exercise is missing or holds an answer.
         OSError: a file cannot be read or written.
     """
     chosen = sorted(_notebooks(root, lessons))
@@ -52,9 +49,7 @@ def release(path: Path, lessons: list[int] | None = None, root: Path = ROOT) -> 
     )
     missing = [name for name in ALWAYS if not (root / name).is_file()]
     if missing:
-        raise CannotRelease(
-            f"{root} is not a whole copy of the course: {missing[0]} is missing."
-        )
+        raise Refused(f"{root} is not a whole copy of the course: {missing[0]} is missing.")
     names = sorted({*ALWAYS, *chosen, *code})
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -80,13 +75,13 @@ def _notebooks(root: Path, lessons: list[int] | None) -> list[str]:
         if ".bak-" not in path.name
     }
     if not found:
-        raise CannotRelease(
+        raise Refused(
             f"There are no notebooks in {root}: run this in a clone of the course."
         )
     for lesson in lessons or ():
         if f"{lesson:02}" not in found.values():
             there = ", ".join(sorted(set(found.values())))
-            raise CannotRelease(f"There is no lesson {lesson:02}; there are {there}.")
+            raise Refused(f"There is no lesson {lesson:02}; there are {there}.")
     wanted = (
         {"00", *(f"{lesson:02}" for lesson in lessons)} if lessons else set(found.values())
     )
@@ -94,13 +89,13 @@ def _notebooks(root: Path, lessons: list[int] | None) -> list[str]:
 
 
 def _check_exercise(path: Path) -> None:
-    """Raise CannotRelease if somebody has worked in an exercise: its answers would be handed out."""
+    """Raise Refused if somebody has worked in an exercise: its answers would be handed out."""
     for cell in json.loads(path.read_bytes())["cells"]:
         ours = cell["metadata"].get("nbgrader", {})
         source = "".join(cell["source"])
         answered = ours.get("solution") and ours.get("checksum") != _checksum(cell)
         if answered or "### BEGIN SOLUTION" in source or "### BEGIN HIDDEN" in source:
-            raise CannotRelease(
+            raise Refused(
                 f"{path} holds an answer (in the cell {ours.get('grade_id', '?')}). Put it back as it "
                 "was, with `git restore` or `make exercises`."
             )

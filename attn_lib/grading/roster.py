@@ -11,6 +11,7 @@ from pathlib import Path
 
 from attn_lib.grading.find import File, in_order
 from attn_lib.grading.names import one_spelling
+from attn_lib.grading.refused import Refused
 
 # The columns by which each kind of roster is known: of an id, of a name, and what else there must be.
 KINDS = {
@@ -18,18 +19,8 @@ KINDS = {
     "Moodle": ("Identifier", "Full name"),
     "plain": ("id", "name"),
 }
-_OTHER_NAMES = {
-    "sis user id",
-    "sis login id",
-    "login",
-    "username",
-    "email",
-    "email address",
-}
-
-
-class BadTable(ValueError):
-    """A CSV file that the teacher gave is not as it must be; the message says where."""
+# Columns that may hold what a person is called in the name of a file.
+_OTHER_NAMES = "sis user id", "sis login id", "login", "username", "email", "email address"
 
 
 @dataclass(frozen=True)
@@ -92,13 +83,13 @@ def read_roster(path: Path) -> Roster:
 
     Raises:
         OSError: it cannot be read.
-        BadTable: it is none.
+        Refused: it is none.
     """
     columns, lines = read_table(path)
     kind = next((kind for kind, need in KINDS.items() if {*need} <= {*columns}), "")
     if not kind:
         wanted = "; ".join(f"{', '.join(need)} ({kind})" for kind, need in KINDS.items())
-        raise BadTable(f"{path.name} is no roster. It needs the columns {wanted}.")
+        raise Refused(f"{path.name} is no roster. It needs the columns {wanted}.")
     id_column, name_column, *_ = KINDS[kind]
     people = []
     for line in lines:
@@ -110,7 +101,7 @@ def read_roster(path: Path) -> Roster:
             people.append(Person(id, one_spelling(line[name_column]), line))
     for id, times in Counter(person.id for person in people).items():
         if times > 1:
-            raise BadTable(f"{path.name}: {times} lines have the id {id}.")
+            raise Refused(f"{path.name}: {times} lines have the id {id}.")
     possible = next((line for line in lines if "Points Possible" in line[name_column]), {})
     names = Counter(person.name for person in people)
     people = [
@@ -124,7 +115,7 @@ def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
 
     Raises:
         OSError: it cannot be read.
-        BadTable: it is no table in UTF-8.
+        Refused: it is no table in UTF-8.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -132,9 +123,9 @@ def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
         comma = max(",;\t", key=first.count)
         rows = [row for row in csv.reader(io.StringIO(text), delimiter=comma) if any(row)]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise BadTable(f"{path.name} is no CSV file in UTF-8: {error}.") from None
+        raise Refused(f"{path.name} is no CSV file in UTF-8: {error}.") from None
     if not rows:
-        raise BadTable(f"{path.name} is empty.")
+        raise Refused(f"{path.name} is empty.")
     columns = [name.strip() for name in rows[0]]
     width = len(columns)
     return columns, [

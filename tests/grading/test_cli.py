@@ -19,7 +19,8 @@ from attn_lib.grading import doctor
 from attn_lib.grading.__main__ import main
 from attn_lib.grading.arguments import SEED
 from attn_lib.grading.grade import Report, grade_submission
-from attn_lib.grading.release import CannotRelease, release
+from attn_lib.grading.refused import Refused
+from attn_lib.grading.release import release
 from attn_lib.grading.sandbox import NoSandbox, keeps_fork_server
 from attn_lib.grading.workers import Done
 from tests.grading import documented
@@ -105,15 +106,15 @@ def test_what_is_asked_for_reaches_the_workers(tmp_path, monkeypatch, asked, str
     [
         ("", "COMMAND"),
         ("grade x", "--out"),
-        ("grade x --out y --lesson 99", "no such lesson"),
-        ("grade x --out y --lesson x", "no such lesson"),
+        ("grade x --out y --lesson 99", "invalid choice: 99 (choose from 1, 2"),
+        ("grade x --out y --lesson x", "invalid int"),
         ("grade x --out y --seed -1", "whole number"),
         (f"grade x --out y --seed {2**63}", "whole number"),
         ("grade x --out y --late-penalty 101", "from 0 to 100"),
         ("grade x --out y --late-penalty x", "from 0 to 100"),
         ("grade x --out y --deadline soon", "write a time"),
-        ("grade x --out y --jobs x", "from 1 on"),
-        ("grade x --out y --jobs 0", "from 1 on"),
+        ("grade x --out y --jobs x", "from 1 to"),
+        ("grade x --out y --jobs 0", "from 1 to"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, said, capsys):
@@ -357,9 +358,9 @@ def test_an_exercise_with_an_answer_in_it_is_not_handed_out(tmp_path):
         (EXERCISE, "Makefile is missing"),
     ):
         (tmp_path / "exercises/01_single_head/01_single_head.ipynb").write_bytes(exercise)
-        with pytest.raises(CannotRelease, match=why):
+        with pytest.raises(Refused, match=why):
             release(tmp_path / "a.zip", root=tmp_path)
-    with pytest.raises(CannotRelease, match="no notebooks"):
+    with pytest.raises(Refused, match="no notebooks"):
         release(tmp_path / "a.zip", root=tmp_path / "notebooks")
 
 

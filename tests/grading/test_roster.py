@@ -14,8 +14,9 @@ from attn_lib.grading.find import find
 from attn_lib.grading.lateness import Deadline, worksheet_times
 from attn_lib.grading.lms import canvas_csv, moodle_csv, moodle_feedback, write_import
 from attn_lib.grading.overrides import read_overrides, with_overrides
+from attn_lib.grading.refused import Refused
 from attn_lib.grading.reports import feedback_page, grades_csv, page_name, problems
-from attn_lib.grading.roster import BadTable, read_roster
+from attn_lib.grading.roster import read_roster
 from tests.grading.fakes import full_marks
 from tests.grading.test_batch import SOLUTION, class_of
 from tests.grading.test_reports import row
@@ -120,7 +121,7 @@ def test_everybody_has_a_line_and_strangers_are_named(tmp_path, roster):
 )
 def test_what_is_no_roster_is_said(tmp_path, text, said):
     (tmp_path / "a.csv").write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(BadTable) as raised:
+    with pytest.raises(Refused) as raised:
         read_roster(tmp_path / "a.csv")
     assert said in str(raised.value)
 
@@ -252,7 +253,7 @@ def test_moodle_says_when_it_was_handed_in(roster, said):
     assert late("2026-10-05T18:00:00+00:00", sheet=sheet, id="8").days_late == 4
     german = roster(MOODLE.replace("2 October 2026, 6:30 PM", "2. Oktober 2026, 18:30"))
     with pytest.raises(
-        BadTable, match=r"“Friday, 2\. Oktober 2026, 18:30”.*Moodle to English"
+        Refused, match=r"“Friday, 2\. Oktober 2026, 18:30”.*Moodle to English"
     ):
         worksheet_times(german)
 
@@ -307,5 +308,5 @@ def test_points_set_by_hand_count_and_are_marked_everywhere(tmp_path):
     ],
 )
 def test_an_override_that_fits_nothing_is_an_error(tmp_path, lines, said):
-    with pytest.raises(BadTable, match=said):
+    with pytest.raises(Refused, match=said):
         overridden(tmp_path, *lines)
