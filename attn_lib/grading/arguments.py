@@ -38,7 +38,12 @@ def parser() -> argparse.ArgumentParser:
     zipped = commands.add_parser("release", help=short, description=about)
     zipped.add_argument("file", nargs="?", type=Path, metavar="FILE.zip")
     zipped.add_argument("--out", type=Path, metavar="FILE.zip", help="the same")
-    several: dict[str, Any] = {"type": int, "nargs": "+", "action": "extend", "metavar": "N"}
+    several: dict[str, Any] = {
+        "type": int,
+        "nargs": "+",
+        "action": "extend",
+        "metavar": "N",
+    }
     only = "only these, and lesson 00 (else all)"
     zipped.add_argument("--lesson", help=only, **several)
 

@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
-from attn_lib.grading.find import File, find, listed, read
+from attn_lib.grading.find import File, by_name, find, listed, read
 from attn_lib.grading.grade import Report, grade_submission, ungraded, worth_points
 from attn_lib.grading.keep import Kept
 from attn_lib.grading.refused import Refused
@@ -167,11 +167,6 @@ def _read_again(job: Job) -> bytes:
     if sha256(data).hexdigest() != job.sha256:
         raise OSError("the file was changed while the class was graded")
     return data
-
-
-def by_name(row: Row) -> tuple:
-    """Return a key that puts rows in alphabetical order."""
-    return row.learner.casefold(), row.learner, row.lesson or 0
 
 
 def handed_in(files: list[File]) -> Iterator[tuple[str, int | None, list[File]]]:

@@ -4,32 +4,28 @@ import html
 import json
 import statistics
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 from attn_lib.checks.verdict import inline
 from attn_lib.grading.alike import NO_PROOF
 from attn_lib.grading.find import PROGRESS, read
-from attn_lib.grading.grade import Report, worth_points
-from attn_lib.grading.reports import STATUSES, breakable, page, problems
+from attn_lib.grading.grade import CARRIED, NOT_GRADED, Report, worth_points
+from attn_lib.grading.overrides import BY_HAND
+from attn_lib.grading.reports import STATUSES, code, html_table, page, problems
 from attn_lib.grading.row import Row
 
 MOST = 10
 # Background and text of each status: they differ in lightness too, for gray and any color vision.
-COLORS = dict(
-    zip(
-        STATUSES,
-        (
-            "#1b6ca8;color:#fff",
-            "#7fb8de;color:#000",
-            "#e69f00;color:#000",
-            "#b3470f;color:#fff",
-            "#d0d0d0;color:#000",
-            "#888888;color:#fff",
-            "#4d3b8f;color:#fff",
-        ),
-        strict=True,
-    )
-)
+COLORS = {
+    "passed": "#1b6ca8;color:#fff",
+    CARRIED: "#7fb8de;color:#000",
+    "wrong": "#e69f00;color:#000",
+    "error": "#b3470f;color:#fff",
+    "not attempted": "#d0d0d0;color:#000",
+    NOT_GRADED: "#888888;color:#fff",
+    BY_HAND: "#4d3b8f;color:#fff",
+}
 _LARGEST = 5_000_000  # bytes of a progress file
 _BELIEVED = 1000  # attempts
 
@@ -46,7 +42,13 @@ def class_page(
     """
     lessons = sorted({row.lesson for row in rows if row.lesson is not None})
     parts = [_lesson(lesson, [r for r in rows if r.lesson == lesson]) for lesson in lessons]
-    parts += [_attempts(tried), _alike(same), _problems(rows)]
+    parts.append(_attempts(tried))
+    copies = (
+        f"Lesson {lesson:02}: {', '.join(f'<bdi>{html.escape(n)}</bdi>' for n in names)}"
+        for lesson, names in same
+    )
+    parts.append(_list("The same code", copies, f"<p>{html.escape(NO_PROOF)}</p>\n"))
+    parts.append(_list("To look at", map(html.escape, problems(rows))))
     title = "What the class did not understand"
     return page(title, f"<h1>{title}</h1>\n{''.join(parts)}")
 
@@ -77,21 +79,15 @@ def _bars(lesson: int, reports: list[Report]) -> str:
             for status, count in counts.items()
         )
         said = ", ".join(f"{count} {status}" for status, count in counts.items())
-        mean = sum(result.points for result in results) / len(results)
-        lines.append(
-            f"<tr><td><code>{breakable(task.name)}</code></td>"
-            f'<td><div class="bar" role="img" aria-label="{task.name}: {said}">{parts}</div></td>'
-            f"<td>{mean:.1f} of {task.points:g} points</td></tr>\n"
-        )
+        bar = f'<div class="bar" role="img" aria-label="{task.name}: {said}">{parts}</div>'
+        mean = statistics.mean(result.points for result in results)
+        lines.append((code(task.name), bar, f"{mean:.1f} of {task.points:g} points"))
     legend = " ".join(
         f'<span style="background:{COLORS[status]}">{status}</span>'
         for status in STATUSES
         if status in seen
     )
-    return (
-        f'<p class="bar">{legend}</p>\n<table class="wide"><tbody>\n{"".join(lines)}'
-        "</tbody></table>\n"
-    )
+    return f'<p class="bar">{legend}</p>\n{html_table(lines, kind="wide")}'
 
 
 def _histogram(points: list[float], most: float) -> str:
@@ -121,14 +117,16 @@ def _mistakes(rows: list[Row]) -> str:
                 questions.setdefault((task.name, task.mistake), task.question)
 
     def listed(keys: list[tuple[str, str]]) -> str:
-        lines = "".join(
-            f"<tr><td>{made[task, mistake]}</td><td><code>{breakable(task)}</code></td>"
-            f"<td>{inline(questions[task, mistake])}<br><small>{html.escape(mistake)}</small></td></tr>\n"
-            for task, mistake in keys
-        )
-        names = "learners", "task", "a question that leads out of it"
-        head = "".join(f'<th scope="col">{name}</th>' for name in names)
-        return f'<table class="mistakes"><thead><tr>{head}</tr></thead><tbody>\n{lines}</tbody></table>\n'
+        lines = [
+            (
+                str(made[key]),
+                code(key[0]),
+                f"{inline(questions[key])}<br><small>{html.escape(key[1])}</small>",
+            )
+            for key in keys
+        ]
+        head = "learners", "task", "a question that leads out of it"
+        return html_table(lines, head=head, kind="mistakes")
 
     parts = []
     if shared := [key for key, count in made.most_common(MOST) if count > 1]:
@@ -172,26 +170,12 @@ def _attempts(tried: dict[str, float]) -> str:
     tasks = sorted(several, key=lambda name: (-tried[name], name))
     if not tasks:
         return ""
-    lines = "".join(
-        f"<tr><td><code>{breakable(task)}</code></td><td>{tried[task]:g}</td></tr>\n"
-        for task in tasks[:MOST]
-    )
-    return (
-        "<h2>What took the most attempts</h2>\n<p>Half of those who tried, as their progress says, needed at "
-        f"least so many.</p>\n<table><tbody>\n{lines}</tbody></table>\n"
-    )
+    about = "Half of those who tried, as their progress says, needed at least so many."
+    lines = [(code(task), f"{tried[task]:g}") for task in tasks[:MOST]]
+    return f"<h2>What took the most attempts</h2>\n<p>{about}</p>\n{html_table(lines)}"
 
 
-def _alike(same: list[tuple[int, list[str]]]) -> str:
-    if not same:
-        return ""
-    lines = "".join(
-        f"<li>Lesson {lesson:02}: {', '.join(f'<bdi>{html.escape(n)}</bdi>' for n in names)}</li>\n"
-        for lesson, names in same
-    )
-    return f"<h2>The same code</h2>\n<p>{html.escape(NO_PROOF)}</p>\n<ul>\n{lines}</ul>\n"
-
-
-def _problems(rows: list[Row]) -> str:
-    lines = "".join(f"<li>{html.escape(line)}</li>\n" for line in problems(rows))
-    return f"<h2>To look at</h2>\n<ul>\n{lines}</ul>\n" if lines else ""
+def _list(title: str, entries: Iterable[str], about: str = "") -> str:
+    """Return a list of HTML under its title; nothing, if it is empty."""
+    lines = "".join(f"<li>{entry}</li>\n" for entry in entries)
+    return f"<h2>{title}</h2>\n{about}<ul>\n{lines}</ul>\n" if lines else ""

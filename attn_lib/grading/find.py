@@ -13,13 +13,13 @@ code defines; else from the names of the file and its folders.
 """
 
 import hashlib
-import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from attn_lib.checks import tasks
 from attn_lib.grading.names import (
@@ -133,18 +133,17 @@ def read(path: Path) -> bytes:
         return file.read(FILE_LIMIT + 1)
 
 
-def lesson_of(notebook: Notebook, path: Path) -> int | None:
-    """Return the number of the lesson a notebook belongs to, or None."""
+def _lesson_of(notebook: Notebook) -> int | None:
+    """Return the number of the lesson that a notebook's cells belong to, or None."""
     lessons = {task.name: task.lesson for task in tasks() if task.points}
-    ids = (name.removeprefix("check-") for name in notebook.grade_ids)
-    defined = (name for cell in notebook.cells for name in defined_at_top(cell))
-    return _most(ids, lessons) or _most(defined, lessons) or _lesson_in(path)
-
-
-def _most(names: Iterator[str], lessons: dict[str, int]) -> int | None:
-    """Return the lesson that most of the names belong to, the last one of several."""
-    votes = Counter(lessons[name] for name in set(names) if name in lessons)
-    return max(votes, key=lambda lesson: (votes[lesson], lesson)) if votes else None
+    ids = {name.removeprefix("check-") for name in notebook.grade_ids}
+    defined = {name for cell in notebook.cells for name in defined_at_top(cell)}
+    for names in (ids, defined):
+        if votes := Counter(lessons[name] for name in names if name in lessons):
+            return max(
+                votes, key=lambda lesson: (votes[lesson], lesson)
+            )  # the last of several
+    return None
 
 
 def _lesson_in(path: Path) -> int | None:
@@ -164,33 +163,30 @@ def lesson_in_name(name: str) -> int | None:
 
 def _notebooks(top: Path, leave_out: Path | None) -> Iterator[Path]:
     """Yield a learner's notebooks, in order; Python scripts if there are no notebooks."""
-    found: list[Path] = []
-    for here, folders, names in os.walk(top):
-        folders[:] = [
-            name
-            for name in folders
-            if not _is_ignored(Path(name))
-            and not (leave_out and Path(here, name).resolve() == leave_out.resolve())
-        ]
-        found += [Path(here, name) for name in names if not _is_ignored(Path(name))]
-    for kind in (".ipynb", ".py"):
-        if chosen := sorted(path for path in found if path.suffix.lower() == kind):
-            yield from chosen
-            return
+    results = leave_out.resolve() if leave_out else None
+    found = [
+        path
+        for path in sorted(top.rglob("*"))
+        if path.suffix.lower() in (".ipynb", ".py")
+        and not any(_is_ignored(Path(part)) for part in path.relative_to(top).parts)
+        and not path.is_dir()
+        and not (results and path.parent.resolve().is_relative_to(results))
+    ]
+    notebooks = [path for path in found if path.suffix.lower() == ".ipynb"]
+    yield from notebooks or found
 
 
 def _look(path: Path, folder: Path, owner: Owner) -> File:
     """Read a file as far as is needed to know what it is."""
-    file = File(path.relative_to(folder), owner.name, owner.id, on_time=owner.on_time)
+    place = path.relative_to(folder)
+    named = _lesson_in(place)
+    file = File(place, owner.name, owner.id, lesson=named, on_time=owner.on_time)
     try:
         data = read(path)
         handed_in, dated_by, note = _handed_in(path, owner)
     except OSError as error:
-        return replace(
-            file,
-            lesson=_lesson_in(file.path),
-            problem=f"The file cannot be read: {error.strerror or error}.",
-        )
+        problem = f"The file cannot be read: {error.strerror or error}."
+        return replace(file, problem=problem)
     file = replace(
         file,
         sha256=hashlib.sha256(data).hexdigest(),
@@ -199,9 +195,9 @@ def _look(path: Path, folder: Path, owner: Owner) -> File:
         note=note,
     )
     try:
-        return replace(file, lesson=lesson_of(read_notebook(data), file.path))
+        return replace(file, lesson=_lesson_of(read_notebook(data)) or named)
     except Unreadable as reason:
-        return replace(file, lesson=_lesson_in(file.path), problem=clean(str(reason)))
+        return replace(file, problem=clean(str(reason)))
 
 
 def _handed_in(path: Path, owner: Owner) -> tuple[datetime, str, str]:
@@ -241,16 +237,13 @@ def _only(found: list[File], lesson: int) -> list[File]:
     """Keep one lesson's files, and say of a learner who has none what there is instead."""
     kept = [replace(file, lesson=lesson) for file in found if file.lesson in (lesson, None)]
     has_some = {file.learner for file in kept}
-    others: dict[str, list[File]] = {}
-    for file in found:
-        if file.learner not in has_some:
-            others.setdefault(file.learner, []).append(file)
-    for learner, files in others.items():
+    others = [file for file in found if file.learner not in has_some]
+    for learner in {file.learner for file in others}:
+        files = [file for file in others if file.learner == learner]
         there = listed([f"{file.name} (lesson {file.lesson})" for file in files])
         problem = f"No notebook of lesson {lesson} was found; there is {there}."
-        kept.append(
-            File(files[0].path.parent, learner, files[0].id, lesson, problem=problem)
-        )
+        top = files[0].path.parent
+        kept.append(File(top, learner, files[0].id, lesson, problem=problem))
     return kept
 
 
@@ -262,20 +255,16 @@ def _tell_apart(found: list[File]) -> list[File]:
     loose = [file for file in found if len(file.path.parts) == 1 and not file.id]
     many = Counter((file.learner, file.lesson) for file in loose)
     twins = {file.path for file in loose if many[file.learner, file.lesson] > 1}
-    return in_order(
+    told_apart = (
         replace(file, learner=one_spelling(file.path.stem)) if file.path in twins else file
         for file in found
     )
+    return sorted(told_apart, key=by_name)
 
 
-def in_order(files: Iterable[File]) -> list[File]:
-    """Return files by learner, in alphabetical order, and by lesson."""
-
-    def key(file: File) -> tuple:
-        name = file.learner
-        return name.casefold(), name, file.lesson or 0, file.path.as_posix()
-
-    return sorted(files, key=key)
+def by_name(one: Any) -> tuple:
+    """Return what puts files or rows in alphabetical order, by learner and lesson."""
+    return one.learner.casefold(), one.learner, one.lesson or 0
 
 
 def _is_ignored(path: Path) -> bool:

@@ -1,6 +1,5 @@
 """Write grades back in the formats that Canvas and Moodle import."""
 
-import csv
 import io
 import re
 import zipfile
@@ -8,8 +7,8 @@ from pathlib import Path
 
 from attn_lib.files import write_whole
 from attn_lib.grading.find import lesson_in_name
-from attn_lib.grading.reports import defused
-from attn_lib.grading.roster import KINDS, Person, Roster
+from attn_lib.grading.reports import csv_text, defused
+from attn_lib.grading.roster import KINDS, Roster
 from attn_lib.grading.row import Row
 
 
@@ -57,8 +56,8 @@ def canvas_csv(roster: Roster, rows: list[Row]) -> str:
     )
     for person in roster.people:
         grades = [_scaled(points[person.id, n], most) for n, most in possible.items()]
-        lines.append([*_cells(person, about, "Student"), *map(_plain, grades)])
-    return _csv(lines)
+        lines.append([*_cells(person.line, about, "Student"), *map(_plain, grades)])
+    return csv_text(lines)
 
 
 def _canvas_title(roster: Roster, lesson: int) -> str:
@@ -74,10 +73,9 @@ def moodle_csv(roster: Roster, rows: list[Row]) -> str:
     lines = [roster.columns]
     for person in roster.people:
         most = _number(person.line.get("Maximum Grade", ""))
-        grade = _scaled(points[person.id], most)
-        filled = Person(person.id, person.name, person.line | {"Grade": _plain(grade)})
-        lines.append(_cells(filled, roster.columns, "Full name"))
-    return _csv(lines)
+        cells = person.line | {"Grade": _plain(_scaled(points[person.id], most))}
+        lines.append(_cells(cells, roster.columns, "Full name"))
+    return csv_text(lines)
 
 
 def moodle_feedback(roster: Roster, pages: dict[str, Path]) -> bytes:
@@ -86,11 +84,10 @@ def moodle_feedback(roster: Roster, pages: dict[str, Path]) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for person in roster.people:
             if person.name in pages:
-                name = re.sub(
-                    r'[\\/:*?"<>|_\0]+', " ", person.line[KINDS["Moodle"][1]]
-                ).strip()
-                folder = f"{name}_{person.id}_assignsubmission_file_"
-                archive.writestr(f"{folder}/feedback.html", pages[person.name].read_bytes())
+                name = person.line[KINDS["Moodle"][1]]
+                name = re.sub(r'[\\/:*?"<>|_\0]+', " ", name).strip()
+                path = f"{name}_{person.id}_assignsubmission_file_/feedback.html"
+                archive.writestr(path, pages[person.name].read_bytes())
     return buffer.getvalue()
 
 
@@ -99,8 +96,8 @@ def _scaled(row: Row, most: float | None) -> float:
     return row.points * most / row.max_points if most and row.max_points else row.points
 
 
-def _cells(person: Person, columns: list[str], name: str) -> list[str]:
-    return [defused(person.line[c]) if c == name else person.line[c] for c in columns]
+def _cells(line: dict[str, str], columns: list[str], name: str) -> list[str]:
+    return [defused(line[c]) if c == name else line[c] for c in columns]
 
 
 def _number(text: str) -> float | None:
@@ -112,9 +109,3 @@ def _number(text: str) -> float | None:
 
 def _plain(number: float | None) -> str:
     return "" if number is None else f"{number:.2f}"
-
-
-def _csv(lines: list[list[str]]) -> str:
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(lines)
-    return file.getvalue()

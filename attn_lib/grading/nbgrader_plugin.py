@@ -48,7 +48,6 @@ class SandboxedJudge(NbGraderPreprocessor):
     unsafe = Bool(
         False, help="Run submissions WITHOUT a sandbox, with your own rights."
     ).tag(config=True)
-
     strict = Bool(
         False, help="Give no points for a right answer that calls a wrong one."
     ).tag(config=True)
@@ -74,7 +73,10 @@ class SandboxedJudge(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Judge a submission and write the verdicts into its check cells."""
         seed = self.ready()
-        graded = restore_check_cells(nb, **_place(resources))
+        place = resources["nbgrader"]
+        graded = restore_check_cells(
+            nb, *(place[key] for key in ("db_url", "notebook", "assignment"))
+        )
         known = {task.name: task for task in tasks()}
         lessons = {known[name].lesson for name in graded if name in known}
         data = json.dumps(nb).encode()
@@ -91,10 +93,6 @@ class SandboxedJudge(NbGraderPreprocessor):
             write_verdict(cell, result_of(known.get(name), reports, nb.metadata))
         nb.metadata[JUDGED] = True
         return nb, resources
-
-
-def _place(resources: Any) -> dict[str, str]:
-    return {key: resources["nbgrader"][key] for key in ("db_url", "notebook", "assignment")}
 
 
 def restore_check_cells(
@@ -146,23 +144,14 @@ def _check_cell(name: str, source: str, points: float, checksum: str) -> Noteboo
 def result_of(task: Task | None, reports: dict[int, Report], metadata: Any) -> TaskResult:
     """Return what the reports say about a task, or a result of 0 points that says what went wrong."""
     if task is None:
-        return _nothing("No task of the course has this name: ask your instructor.")
+        said = "No task of the course has this name: ask your instructor."
+        return TaskResult("", "error", 0, 0, message=said)
     report = reports.get(task.lesson)
     for result in report.tasks if report else ():
         if result.name == task.name:
             return result
-    return _nothing(str(metadata.get(PROBLEM, "The task was not judged.")), task)
-
-
-def _nothing(message: str, task: Task | None = None) -> TaskResult:
-    return TaskResult(
-        name=task.name if task else "",
-        status="error",
-        points=0.0,
-        max_points=task.points if task else 0.0,
-        message=message,
-        html="",
-    )
+    said = str(metadata.get(PROBLEM, "The task was not judged."))
+    return TaskResult(task.name, "error", 0, task.points, message=said)
 
 
 def write_verdict(cell: NotebookNode, result: TaskResult) -> None:

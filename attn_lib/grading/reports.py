@@ -6,14 +6,15 @@ import html
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from attn_lib.files import write_whole
-from attn_lib.grading.grade import CARRIED, Report, TaskResult, worth_points
+from attn_lib.grading.grade import CARRIED, worth_points
 from attn_lib.grading.keep import course_version
 from attn_lib.grading.overrides import BY_HAND
 from attn_lib.grading.row import Row
@@ -32,8 +33,9 @@ def write_reports(rows: list[Row], out: Path, seed: int) -> dict[str, Path]:
     """
     folder = out / "feedback"
     folder.mkdir(parents=True, exist_ok=True)
-    before = _pages_listed(out / "grades.json")
     pages = {row.learner: folder / page_name(row.learner) for row in rows}
+    for page in {*folder.glob(f"*-{'[0-9a-f]' * 8}.html")} - {*pages.values()}:
+        page.unlink()  # of somebody who is not in the class any more
     for learner, own in groupby(rows, lambda row: row.learner):
         write_whole(pages[learner], feedback_page(learner, list(own)))
     plain = {
@@ -41,22 +43,9 @@ def write_reports(rows: list[Row], out: Path, seed: int) -> dict[str, Path]:
         "seed": seed,
         "grades": [_plain(row, f"feedback/{pages[row.learner].name}") for row in rows],
     }
-    text = json.dumps(plain, indent=1, ensure_ascii=False)
-    write_whole(out / "grades.json", text)
+    write_whole(out / "grades.json", json.dumps(plain, indent=1, ensure_ascii=False))
     write_whole(out / "grades.csv", grades_csv(rows))
-    for page in before - {path.name for path in pages.values()}:
-        # Of somebody who is not in the class any more.
-        (folder / page).unlink(missing_ok=True)
     return pages
-
-
-def _pages_listed(path: Path) -> set[str]:
-    """Return the names of the pages that an earlier run wrote, as far as its grades.json says so."""
-    try:
-        grades = json.loads(path.read_bytes())["grades"]
-        return {Path(row["feedback"]).name for row in grades}
-    except (OSError, ValueError, LookupError, TypeError):
-        return set()
 
 
 # ------------------------------------------------------------------------------- the table
@@ -68,21 +57,21 @@ def table(rows: list[Row]) -> str:
     Of those who handed something in; "carried" are errors carried forward.
     """
     statuses = ["carried" if status == CARRIED else status for status in STATUSES]
-    lines: list[tuple[str, ...]] = [("lesson", "task", "points", *statuses, "mean")]
-    for lesson in _lessons(rows):
-        own = [row for row in rows if row.lesson == lesson and row.files]
+    lines: list[list[str]] = [["lesson", "task", "points", *statuses, "mean"]]
+    handed_in = [row for row in rows if row.report and row.files]
+    for lesson in sorted({row.lesson for row in handed_in if row.lesson is not None}):
+        own = [row for row in handed_in if row.lesson == lesson]
         reports = [row.report for row in own if row.report]
         for number, task in enumerate(worth_points(lesson)):
             results = [report.tasks[number] for report in reports]
-            counts = [sum(r.status == status for r in results) for status in STATUSES]
-            mean = sum(r.points for r in results) / len(results)
-            name = f"{lesson:02}"
-            lines.append(
-                (name, task.name, f"{task.points:g}", *map(str, counts), f"{mean:.2f}")
-            )
-        total = sum(row.points for row in own) / len(own)
-        most = f"{reports[0].max_points:g}"
-        lines.append((f"{lesson:02}", "all", most, *([""] * len(STATUSES)), f"{total:.2f}"))
+            counts = [str(sum(r.status == status for r in results)) for status in STATUSES]
+            average = f"{mean(r.points for r in results):.2f}"
+            lines.append([f"{lesson:02}", task.name, f"{task.points:g}", *counts, average])
+        most, average = (
+            f"{reports[0].max_points:g}",
+            f"{mean(row.points for row in own):.2f}",
+        )
+        lines.append([f"{lesson:02}", "all", most, *[""] * len(STATUSES), average])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -102,14 +91,10 @@ def problems(rows: list[Row]) -> Iterator[str]:
                 yield f"{row.learner}{lesson}: {text}"
 
 
-def _lessons(rows: list[Row]) -> list[int]:
-    return sorted({row.lesson for row in rows if row.lesson is not None and row.files})
-
-
 # ----------------------------------------------------------------------------- csv and json
 
 
-HEAD = [
+HEAD = (
     "total",
     "max",
     "days_late",
@@ -119,33 +104,38 @@ HEAD = [
     "note",
     "notebook",
     "id",
-]
+)
 
 
 def grades_csv(rows: list[Row]) -> str:
     """Return a CSV file: a line for each learner and lesson, a column for each task."""
     lessons = sorted({row.lesson for row in rows if row.lesson is not None})
     names = [task.name for lesson in lessons for task in worth_points(lesson)]
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["learner", "lesson", *names, *HEAD])
+    lines = [["learner", "lesson", *names, *HEAD]]
     for row in rows:
         points = {t.name: f"{t.points:g}" for t in row.report.tasks} if row.report else {}
         note = " ".join(filter(None, (row.note, _cells(row))))
         notebook = row.files[0].name if row.files else ""
         words = "; ".join(row.by_hand), row.problem, note, notebook, row.id
-        writer.writerow(
+        lines.append(
             [
                 defused(row.learner),
-                "" if row.lesson is None else row.lesson,
+                "" if row.lesson is None else str(row.lesson),
                 *(points.get(name, "") for name in names),
                 f"{row.points:g}",
                 "" if row.max_points is None else f"{row.max_points:g}",
-                row.days_late,
+                str(row.days_late),
                 row.late_by if row.days_late else "",
                 *map(defused, words),
             ]
         )
+    return csv_text(lines)
+
+
+def csv_text(lines: list[list[str]]) -> str:
+    """Return lines of cells as a CSV file."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(lines)
     return file.getvalue()
 
 
@@ -181,25 +171,21 @@ def _plain(row: Row, page: str) -> dict[str, Any]:
     tasks = asdict(row.report)["tasks"] if row.report else ()
     for task in tasks:
         del task["html"]
-    return {
-        "learner": row.learner,
-        "id": row.id,
-        "lesson": row.lesson,
-        "points": row.points,
-        "max_points": row.max_points,
-        "days_late": row.days_late,
-        "late_by": row.late_by,
-        "penalty": row.penalty,
-        "by_hand": row.by_hand,
-        "problem": row.problem,
-        "note": row.note,
-        "cells": _cells(row),
-        "tasks": tasks,
-        "files": [
-            {"path": f.name, "sha256": f.sha256, "modified": f.modified} for f in row.files
-        ],
-        "feedback": page,
-    }
+    same = (
+        "learner",
+        "id",
+        "lesson",
+        "points",
+        "max_points",
+        "days_late",
+        "late_by",
+        "penalty",
+    )
+    files = [
+        {"path": f.name, "sha256": f.sha256, "modified": f.modified} for f in row.files
+    ]
+    words = {name: getattr(row, name) for name in (*same, "by_hand", "problem", "note")}
+    return words | {"cells": _cells(row), "tasks": tasks, "files": files, "feedback": page}
 
 
 # -------------------------------------------------------------------------------- feedback
@@ -260,31 +246,38 @@ def _section(row: Row) -> str:
     title = "Nothing was graded" if row.lesson is None else f"Lesson {row.lesson:02}"
     if row.report:
         title += f": {row.points:g} of {row.report.max_points:g} points"
+    said = filter(None, (row.problem, *_notes(row)))
     parts = [f"<h2>{title}</h2>\n"]
-    parts += [
-        f'<p class="problem">{html.escape(text)}</p>\n'
-        for text in (row.problem, *_notes(row))
-        if text
-    ]
-    if row.report and any(task.html for task in row.report.tasks):
-        parts += [_overview(row.report), *(_verdict(task) for task in row.report.tasks)]
+    parts += [f'<p class="problem">{html.escape(text)}</p>\n' for text in said]
+    tasks = row.report.tasks if row.report else ()
+    if any(task.html for task in tasks):
+        lines = [
+            (code(t.name), html.escape(t.status), f"{t.points:g} of {t.max_points:g}")
+            for t in tasks
+        ]
+        parts.append(html_table(lines, head=("task", "result", "points")))
+        parts += [f"{task.html}\n" for task in tasks if task.html]
     return "".join(parts)
 
 
-def _overview(report: Report) -> str:
-    lines = "".join(
-        f"<tr><td><code>{breakable(task.name)}</code></td><td>{html.escape(task.status)}</td>"
-        f"<td>{task.points:g} of {task.max_points:g}</td></tr>\n"
-        for task in report.tasks
+def html_table(
+    lines: Iterable[tuple[str, ...]], *, head: tuple[str, ...] = (), kind: str = ""
+) -> str:
+    """Return a table of cells that are HTML.
+
+    Args:
+        lines: of cells.
+        head: titles of the columns, if they have any.
+        kind: the table's class in `STYLE`.
+    """
+    titles = "".join(f'<th scope="col">{title}</th>' for title in head)
+    top = f"<thead><tr>{titles}</tr></thead>" if head else ""
+    body = "".join(
+        f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>\n" for line in lines
     )
-    head = '<th scope="col">task</th><th scope="col">result</th><th scope="col">points</th>'
-    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}</tbody></table>\n"
+    return f'<table class="{kind}">{top}<tbody>\n{body}</tbody></table>\n'
 
 
-def breakable(name: str) -> str:
-    """Return a name as HTML that a narrow page breaks after an underscore, and nowhere else."""
-    return html.escape(name).replace("_", "_<wbr>")
-
-
-def _verdict(task: TaskResult) -> str:
-    return f"{task.html}\n" if task.html else ""
+def code(name: str) -> str:
+    """Return a name as code that a narrow page breaks after an underscore, and nowhere else."""
+    return f"<code>{html.escape(name).replace('_', '_<wbr>')}</code>"

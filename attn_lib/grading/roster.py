@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from attn_lib.grading.find import File, in_order
+from attn_lib.grading.find import File, by_name
 from attn_lib.grading.names import one_spelling
 from attn_lib.grading.refused import Refused
 
@@ -75,7 +75,7 @@ class Roster:
                 else "Not in the roster."
             )
             claimed.append(replace(file, note=f"{said} {file.note}".strip()))
-        return in_order(claimed)
+        return sorted(claimed, key=by_name)
 
 
 def read_roster(path: Path) -> Roster:
