@@ -110,7 +110,7 @@ def remembered_seed(given: int | None, out: Path) -> int:
             raise Refused(f"{SEED}={os.environ[SEED]!r}: {error}.") from None
     if seed is None:
         with contextlib.suppress(OSError, UnicodeError, argparse.ArgumentTypeError):
-            seed = _seed(file.read_bytes().decode().strip())
+            seed = _seed(file.read_bytes().decode())
     if seed is None:
         seed = secrets.randbelow(2**31)
     write_whole(file, f"{seed}\n")
@@ -121,10 +121,11 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
     """Return a function that reads a whole number in these bounds."""
 
     def read(text: str) -> int:
-        if not text.isdecimal() or not least <= int(text) <= most:
+        number = text.strip()
+        if not number.isdecimal() or not least <= int(number) <= most:
             said = f"it must be a whole number from {least} to {most}"
             raise argparse.ArgumentTypeError(said)
-        return int(text)
+        return int(number)
 
     return read
 
