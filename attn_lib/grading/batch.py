@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from attn_lib.grading.find import File, by_name, find, listed, read
-from attn_lib.grading.grade import Report, grade_submission, ungraded, worth_points
+from attn_lib.grading.grade import grade_submission, ungraded, worth_points
 from attn_lib.grading.keep import Kept
 from attn_lib.grading.refused import Refused
 from attn_lib.grading.roster import Roster
@@ -101,9 +101,8 @@ def grade_class(
             for _, _, (file, *_) in handed_in(files)
             if file.lesson is not None and file.sha256 and not file.problem
         }
-        kept = Kept(out / "results", strict)
-        done, failures = _graded(wanted, kept, outcomes, seed, unsafe)
-    rows = list(_rows(files, done, failures, seed))
+        done = _graded(wanted, Kept(out / "results", seed, unsafe, strict), outcomes)
+    rows = list(_rows(files, done, seed))
     if roster:
         rows = sorted(_whole_class(rows, roster, lesson, seed), key=by_name)
     return rows
@@ -125,17 +124,12 @@ Key = tuple[str, int]  # a submission's hash, and the lesson
 
 
 def _graded(
-    wanted: dict[Key, Job],
-    kept: Kept,
-    outcomes: Callable[[list[Job]], Iterator[Done]],
-    seed: int,
-    unsafe: bool,
-) -> tuple[dict[Key, Report], dict[Key, str]]:
-    """Return a report for each submission, kept from an earlier run or made by `outcomes`; or why not."""
+    wanted: dict[Key, Job], kept: Kept, outcomes: Callable[[list[Job]], Iterator[Done]]
+) -> dict[Key, Done]:
+    """Return what came of each submission, kept from an earlier run or made by `outcomes`."""
     kept.folder.mkdir(exist_ok=True)
-    found = {key: kept.load(*key, seed=seed, unsafe=unsafe) for key in wanted}
-    done = {key: report for key, report in found.items() if report}
-    failures: dict[Key, str] = {}
+    found = {key: Done(job, kept.load(*key)) for key, job in wanted.items()}
+    done = {key: one for key, one in found.items() if one.report}
     todo = [job for key, job in wanted.items() if key not in done]
     with tqdm(
         total=len(wanted),
@@ -147,14 +141,11 @@ def _graded(
         disable=not wanted,
     ) as bar:
         for one in outcomes(todo) if todo else ():
-            key = one.job.sha256, one.job.lesson
             if one.report:
-                kept.save(one.job.sha256, one.report, unsafe)
-                done[key] = one.report
-            else:
-                failures[key] = one.failure
+                kept.save(one.job.sha256, one.report)
+            done[one.job.sha256, one.job.lesson] = one
             bar.update()
-    return done, failures
+    return done
 
 
 def _read_again(job: Job) -> bytes:
@@ -185,26 +176,24 @@ def handed_in(files: list[File]) -> Iterator[tuple[str, int | None, list[File]]]
         yield learner, lesson, sorted(own, key=counts, reverse=True)
 
 
-def _rows(
-    files: list[File], done: dict[Key, Report], failures: dict[Key, str], seed: int
-) -> Iterator[Row]:
+def _rows(files: list[File], done: dict[Key, Done], seed: int) -> Iterator[Row]:
     """Put together what each learner gets for each lesson."""
     for learner, lesson, own in handed_in(files):
+        latest = own[0]
         if lesson is None or not worth_points(lesson):
             problem = "; ".join(dict.fromkeys(f.problem or NO_LESSON for f in own))
-            yield Row(learner, None, None, problem, own[0].note, tuple(own))
+            yield Row(learner, None, None, problem, latest.note, tuple(own))
             continue
-        latest, key = own[0], (own[0].sha256, lesson)
-        failure = "" if latest.problem else failures.get(key, "")
-        problem = latest.problem or failure
-        report = ungraded(lesson, seed, problem) if problem else done[key]
         note = latest.note
         if len(own) > 1:
             others = listed([file.name for file in own[1:]])
             note += f" {len(own)} notebooks were handed in. Only the latest is graded: {latest.name}, not {others}."
-        yield Row(
-            learner, lesson, report, report.problem, note.strip(), tuple(own), bool(failure)
-        )
+        one = None if latest.problem else done[latest.sha256, lesson]
+        failure = one.failure if one else ""
+        report = one.report if one else None
+        report = report or ungraded(lesson, seed, latest.problem or failure)
+        about = report.problem, note.strip(), tuple(own), bool(failure)
+        yield Row(learner, lesson, report, *about)
 
 
 def _whole_class(

@@ -32,29 +32,29 @@ class Kept:
     """
 
     folder: Path
+    seed: int
+    unsafe: bool = False
     strict: bool = False
 
-    def _path(self, key: tuple[str, int, int, bool]) -> Path:
-        all_of_it = json.dumps([*key, self.strict, course_version()])
-        name = hashlib.sha256(all_of_it.encode()).hexdigest()
+    def _path(self, sha256: str, lesson: int) -> Path:
+        rules = self.seed, self.unsafe, self.strict, course_version()
+        name = hashlib.sha256(json.dumps([sha256, lesson, *rules]).encode()).hexdigest()
         return self.folder / f"{name}.json"
 
-    def load(self, sha256: str, lesson: int, seed: int, unsafe: bool) -> Report | None:
+    def load(self, sha256: str, lesson: int) -> Report | None:
         """Return a result, or None if there is none, or a damaged one."""
         try:
-            data = self._path((sha256, lesson, seed, unsafe)).read_bytes()
+            data = self._path(sha256, lesson).read_bytes()
             report = Report.from_json(json.loads(data))
         except (OSError, ValueError, RecursionError):
             return None
-        return report if (report.lesson, report.seed) == (lesson, seed) else None
+        return report if (report.lesson, report.seed) == (lesson, self.seed) else None
 
-    def save(self, sha256: str, report: Report, unsafe: bool) -> None:
+    def save(self, sha256: str, report: Report) -> None:
         """Keep a result; not one that lacks a module, which may be installed before the next run.
 
         Raises:
             OSError: it could not be written.
         """
-        if "ModuleNotFoundError" in report.cells:
-            return
-        path = self._path((sha256, report.lesson, report.seed, unsafe))
-        write_whole(path, json.dumps(report.to_json()))
+        if "ModuleNotFoundError" not in report.cells:
+            write_whole(self._path(sha256, report.lesson), json.dumps(report.to_json()))

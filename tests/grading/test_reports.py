@@ -184,28 +184,29 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 def test_a_kept_result_is_found_by_all_that_it_depends_on(tmp_path, monkeypatch):
-    kept, key = Kept(tmp_path), ("ab", 1, 3, False)
-    kept.save("ab", report(), False)
-    assert kept.load(*key) == report()
-    for place, other in enumerate(("ac", 2, 4, True)):
-        assert kept.load(*key[:place], other, *key[place + 1 :]) is None
-    assert Kept(tmp_path, strict=True).load(*key) is None
+    kept = Kept(tmp_path, seed=3)
+    kept.save("ab", report())
+    assert kept.load("ab", 1) == report()
+    assert kept.load("ac", 1) is None
+    assert kept.load("ab", 2) is None
+    for other in ({"seed": 4}, {"unsafe": True}, {"strict": True}):
+        assert replace(kept, **other).load("ab", 1) is None
     monkeypatch.setattr("attn_lib.grading.keep.course_version", lambda: "another")
-    assert kept.load(*key) is None
+    assert kept.load("ab", 1) is None
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"lesson": 1}', "null", "[" * 5000])
 def test_a_damaged_kept_result_counts_as_none(tmp_path, damage):
-    kept = Kept(tmp_path)
-    kept.save("ab", report(), False)
+    kept = Kept(tmp_path, seed=3)
+    kept.save("ab", report())
     [path] = tmp_path.iterdir()
     path.write_text(damage)
-    assert kept.load("ab", 1, 3, False) is None
+    assert kept.load("ab", 1) is None
 
 
 def test_a_result_that_lacks_a_module_is_not_kept(tmp_path):
     cells = "Code cell 1 raised ModuleNotFoundError: there is no module `x` where it was graded."
-    Kept(tmp_path).save("ab", replace(report("error"), cells=cells), False)
+    Kept(tmp_path, seed=3).save("ab", replace(report("error"), cells=cells))
     assert list(tmp_path.iterdir()) == []
 
 
