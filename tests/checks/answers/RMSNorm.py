@@ -63,13 +63,6 @@ Right = find_task("RMSNorm").reference
 
 
 @answers.wrong
-class ForgetsEps(Right):
-    def forward(self, x):
-        self.eps = 1e-5
-        return super().forward(x)
-
-
-@answers.wrong
 class AtLeastASmallEps(Right):
     def __init__(self, d_model, eps):
         super().__init__(d_model, max(eps, 1e-6))

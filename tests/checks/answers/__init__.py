@@ -21,7 +21,7 @@ class Answers:
     Args:
         name: the task's name.
         spelled: right ways to write a line of the annotated answer, by the line's name.
-        survivors: machine-made mutants that are accepted, and are right: each was looked at.
+        survivors: more machine-made mutants that are accepted, and are right: each was looked at.
     """
 
     def __init__(
@@ -33,7 +33,8 @@ class Answers:
     ):
         self.name = name
         self.spelled = spelled or {}
-        self.survivors = list(survivors)
+        self.rows = [{line: text} for line, texts in self.spelled.items() for text in texts]
+        self.survivors = [*self.rows, *survivors]
         self.rights: list[Callable] = []
         self.wrongs: list[Callable] = []
 
@@ -49,8 +50,7 @@ class Answers:
 
     def combinations(self, number: int) -> Iterator[tuple[Row, Callable]]:
         """Yield right answers: each line spelled otherwise, then random lines together."""
-        rows = [{line: text} for line, texts in self.spelled.items() for text in texts]
-        variants = self._of_any_build(rows)
+        rows, variants = self.rows, self._variants_of_any_build()
         for i in range(len(rows)):
             yield rows[i], variants.variant(i)
         rng = random.Random(self.name)
@@ -63,11 +63,11 @@ class Answers:
             merged = {line: text for i in chosen for line, text in rows[i].items()}
             yield merged, variants.variant(*chosen)
 
-    def _of_any_build(self, rows: list[Row]) -> Variants:
+    def _variants_of_any_build(self) -> Variants:
         task = find_task(self.name)
         builds = (task.reference, *task.others)
         fits = (b for b in builds if self.spelled.keys() <= lines_of(b).keys())
-        return Variants(next(fits), rows)
+        return Variants(next(fits), self.rows)
 
 
 def answers_to(name: str) -> Answers:

@@ -17,7 +17,6 @@ answers = Answers(
         penalty=["torch.einsum('h,ls->hls', slopes, distance.float())", "slopes.view(-1, 1, 1) * distance[None]"],
         bias=["penalty * -1", "(-penalty.double()).float()"],
     ),
-    survivors=[{"difference": "queries[:, None] - keys"}],
 )  # fmt: skip
 
 
@@ -31,14 +30,6 @@ def number_by_number(num_heads, q_len, kv_len):
                     -8 * (h + 1) / num_heads
                 )
     return bias
-
-
-@answers.right
-def head_by_head(num_heads, q_len, kv_len):
-    first = torch.arange(kv_len) - (kv_len - q_len)
-    rows = -(first[None] - torch.arange(q_len)[:, None]).abs()
-    slopes = torch.tensor([2.0 ** (-8 * i / num_heads) for i in range(1, num_heads + 1)])
-    return torch.stack([slope * rows for slope in slopes])
 
 
 def steps(n, m):

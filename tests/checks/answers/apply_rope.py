@@ -20,21 +20,8 @@ answers = Answers(
         ],
         turned=["torch.cat([first * cos[..., :half] - second * sin[..., :half], first * sin[..., :half] + second * cos[..., :half]], -1)"],
     ),
-    survivors=[
-        {"c": "torch.arange(half)"},
-        {"where": "positions"},
-        {"full": "torch.cat([angles, angles], 1)"},
-    ],
+    survivors=[{"full": "torch.cat([angles, angles], 1)"}],
 )  # fmt: skip
-
-
-@answers.right
-def as_complex_numbers(x, positions, base=10000.0):
-    first, second = x.to(torch.promote_types(x.dtype, torch.float32)).chunk(2, -1)
-    speeds = base ** -(torch.arange(0, x.shape[-1], 2) / x.shape[-1])
-    angles = torch.outer(positions.float(), speeds)
-    turned = torch.complex(first, second) * torch.polar(torch.ones_like(angles), angles)
-    return torch.cat([turned.real, turned.imag], -1).to(x.dtype)
 
 
 @answers.right

@@ -2,7 +2,6 @@
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 import torch
@@ -89,15 +88,6 @@ def in_tiles(q, k, v, chunk_size, is_causal=False):
 
 
 @answers.right
-def one_query_after_the_other(q, k, v, chunk_size, is_causal=False):
-    rows = []
-    for i in range(q.shape[-2]):
-        seen = slice(0, i + 1 if is_causal else None)
-        rows.append(attend(q[..., i : i + 1, :], k[..., seen, :], v[..., seen, :]))
-    return torch.cat(rows, -2)
-
-
-@answers.right
 def by_the_fused_kernel(q, k, v, chunk_size, is_causal=False):
     """It makes no matrix either: honest, if not what the task is about."""
     return F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
@@ -125,16 +115,6 @@ def merged_by_log_sum_exp(q, k, v, chunk_size, is_causal=False):
             output = output * (lse - both).exp() + mixed * (here - both).exp()
             lse = both
     return output
-
-
-@answers.right
-def in_two_passes(q, k, v, chunk_size, is_causal=False):
-    """First a log-sum-exp of each chunk, all kept, then the mixture: every score is computed twice."""
-    low = torch.finfo(q.dtype).min
-    chunks = partial(blocks, q, k, v, chunk_size, is_causal, low)
-    sums = [scores.logsumexp(-1, keepdim=True) for scores, _ in chunks()]
-    lse = torch.stack(sums).logsumexp(0)
-    return sum((scores - lse).exp() @ values for scores, values in chunks())
 
 
 @answers.right
@@ -172,13 +152,6 @@ def every_block_in_float64(q, k, v, chunk_size, is_causal=False):
         mixed = mixed * torch.exp(m - new) + weights @ values
         m = new
     return (mixed / total).to(dtype)
-
-
-@answers.right
-def head_by_head(q, k, v, chunk_size, is_causal=False):
-    heads = zip(*(x.flatten(0, 1).split(1) for x in (q, k, v)), strict=True)
-    parts = [right(*(x[None] for x in head), chunk_size, is_causal) for head in heads]
-    return torch.cat(parts, 1).view_as(q)
 
 
 POSITIONS = torch.arange(100_000)
@@ -257,17 +230,6 @@ def the_maxima_by_another_thread(q, k, v, chunk_size, is_causal=False):
 def float64_by_way_of_float32(q, k, v, chunk_size, is_causal=False):
     narrow = (x.float() if x.dtype == torch.float64 else x for x in (q, k, v))
     return right(*narrow, chunk_size, is_causal).to(q.dtype)
-
-
-@answers.wrong
-def rows_of_weights_stacked(q, k, v, chunk_size, is_causal=False):
-    rows = []
-    for i in range(q.shape[-2]):
-        scores = k @ q[..., i, :, None] / math.sqrt(q.shape[-1])
-        if is_causal:
-            scores = scores.masked_fill(torch.arange(k.shape[-2])[:, None] > i, -torch.inf)
-        rows.append(scores.squeeze(-1).softmax(-1))
-    return torch.stack(rows, -2) @ v
 
 
 @answers.wrong

@@ -59,18 +59,6 @@ def prompt_first(model, ids, max_new_tokens):
 
 
 @answers.right
-def with_lists(model, ids, max_new_tokens):
-    rows, fed = ids.tolist(), ids
-    caches = model.new_caches(len(rows), len(rows[0]) + max_new_tokens)
-    for _ in range(max_new_tokens):
-        best = model(fed, caches=caches)[:, -1].argmax(-1).tolist()
-        for row, token in zip(rows, best, strict=True):
-            row.append(token)
-        fed = torch.tensor(best)[:, None]
-    return torch.tensor(rows)
-
-
-@answers.right
 def what_the_caches_do_not_hold(model, ids, max_new_tokens):
     caches = model.new_caches(len(ids), ids.shape[1] + max_new_tokens)
     for _ in range(max_new_tokens):
@@ -96,16 +84,6 @@ def goes_on_whatever_the_model_says(model, ids, max_new_tokens):
             new = ids[:, -1:]
         ids = torch.cat([ids, new], dim=1)
     return ids
-
-
-@answers.wrong
-def placed_at_the_beginning(model, ids, max_new_tokens):
-    out = torch.cat([ids, torch.zeros(len(ids), max_new_tokens, dtype=torch.long)], dim=1)
-    caches, fed = model.new_caches(len(ids), out.shape[1]), ids
-    for i in range(max_new_tokens):
-        fed = model(fed, caches=caches)[:, -1:].argmax(-1)
-        out[:, i] = fed[:, 0]
-    return out
 
 
 @answers.wrong

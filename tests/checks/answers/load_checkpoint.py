@@ -73,29 +73,6 @@ def pickle_first(path):
 
 
 @answers.wrong
-def any_file_of_the_right_size(path):
-    if Path(path).stat().st_size < 100:
-        raise ValueError("too short")
-    with safe_open(path, "pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return tensors, json.loads(file.metadata()["config"])
-
-
-@answers.wrong
-def only_the_names_are_checked(path):
-    data = Path(path).read_bytes()
-    try:
-        tensors = load(data)
-    except SafetensorError:
-        raise ValueError("damaged") from None
-    size = int.from_bytes(data[:8], "little")
-    metadata = json.loads(data[8 : 8 + size]).get("__metadata__", {})
-    if "config" not in metadata or len(metadata.get("sha256", "")) != 64:
-        raise ValueError("no metadata")
-    return tensors, json.loads(metadata["config"])
-
-
-@answers.wrong
 def first_tensor_only(path):
     tensors, config = right(path)
     return dict(list(tensors.items())[:1]), config

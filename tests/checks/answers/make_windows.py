@@ -39,15 +39,6 @@ def as_list(series, context_len, horizon):
     return [torch.stack(contexts), torch.stack(targets)]
 
 
-@answers.right
-def filled(series, context_len, horizon):
-    length = context_len + horizon
-    windows = series.new_empty(len(series) - length + 1, length)
-    for j in range(length):
-        windows[:, j] = series[j : j + len(windows)]
-    return windows[:, :context_len], windows[:, context_len:]
-
-
 @answers.wrong
 def one_step_at_a_time(series, context_len, horizon):
     contexts, targets = unfolded(series, context_len, 1)

@@ -45,17 +45,6 @@ def by_a_pattern(name):
     return outside[name] + ".weight"
 
 
-@answers.right
-def by_replacing_what_was_looked_at(name):
-    if name not in TABLE:
-        raise ValueError
-    for old, new in (("token_embd", "embed"), ("output_norm", "norm"), ("blk", "blocks")):
-        name = name.replace(old, new)
-    for old, new in OUR_NAMES.items():
-        name = name.replace(f".{old}.", f".{new}.")
-    return name
-
-
 class UnknownName(ValueError):
     """A learner's own kind of ValueError."""
 

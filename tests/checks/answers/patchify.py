@@ -33,14 +33,6 @@ def by_unfold(images, patch):
 
 
 @answers.right
-def by_two_unfolds(images, patch):
-    grid = images.unfold(2, patch, patch).unfold(
-        3, patch, patch
-    )  # (B, C, rows, columns, p, p)
-    return grid.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
-
-
-@answers.right
 def cut_out_one_by_one(images, patch):
     cut = [
         images[:, :, i : i + patch, j : j + patch].flatten(1)

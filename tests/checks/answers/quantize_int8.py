@@ -27,9 +27,7 @@ answers = Answers(
     # No number is farther from zero than the largest of its row.
     survivors=[
         dict(scale="step.masked_fill(largest == 0, 2.0)"),
-        dict(kept="rounded"),
         dict(kept="rounded.clamp(-127, 128)"),
-        dict(kept="rounded.clamp(-128, 127)"),
     ],
 )  # fmt: skip
 
@@ -42,15 +40,6 @@ def row_by_row(weight):
         rows.append(torch.round(row / scale).to(torch.int8))
         scales.append(scale)
     return torch.stack(rows), torch.stack(scales)[:, None]
-
-
-@answers.right
-def by_numpy(weight):
-    numbers = weight.detach().float().numpy()
-    largest = abs(numbers).max(axis=1, keepdims=True)
-    largest[largest == 0] = 127
-    q = (numbers * 127 / largest).round().astype("int8")
-    return torch.from_numpy(q), torch.from_numpy(largest / 127)
 
 
 @answers.right

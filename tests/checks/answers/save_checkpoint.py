@@ -1,6 +1,5 @@
 """Answers to save_checkpoint that no row makes."""
 
-import io
 import json
 import os
 import tempfile
@@ -45,16 +44,6 @@ def whole_or_not_at_all(module, config, path):
         file.write(data)
     os.replace(temporary, path)
     return path
-
-
-@answers.right
-def by_bytes(module, config, path):
-    buffer = io.BytesIO()
-    torch.save(module.state_dict(), buffer)  # in memory only
-    state = torch.load(io.BytesIO(buffer.getvalue()), weights_only=True)
-    text, tensors = json.dumps(config), contiguous(state)
-    data = save(tensors, {"config": text, "sha256": fingerprint(tensors, text)})
-    Path(path).write_bytes(data)
 
 
 @answers.right

@@ -22,10 +22,7 @@ answers = Answers(
         cosines=["(angles + math.pi / 2).sin()"],
         table=["torch.cat([sines, cosines], -1).unflatten(-1, (2, -1)).mT.flatten(-2)"],
     ),
-    survivors=[  # float32 is enough
-        {"positions": "torch.arange(length)"},
-        {"i": "torch.arange(d_model // 2)"},
-    ],
+    survivors=[{"i": "torch.arange(d_model // 2)"}],  # float32 is enough
 )  # fmt: skip
 
 
@@ -39,15 +36,6 @@ def into_an_empty_table(length, d_model):
         torch.cos(position * speed),
     )
     return table
-
-
-@answers.right
-def number_by_number(length, d_model):
-    def entry(p, e):
-        angle = p / 10000 ** (2 * (e // 2) / d_model)
-        return math.cos(angle) if e % 2 else math.sin(angle)
-
-    return torch.tensor([[entry(p, e) for e in range(d_model)] for p in range(length)])
 
 
 @answers.right

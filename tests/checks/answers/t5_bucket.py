@@ -24,12 +24,8 @@ answers = Answers(
         result=["(bucket + start).to(torch.int32)", "(bucket + start).to(torch.uint8)"],
     ),
     survivors=[  # what is near is not looked at, and what is far with 4 buckets is capped
-        {"near": "distance <= exact"},
-        {"ratio": "distance / exact"},
         {"ratio": "distance.clamp(min=2) / exact"},
         {"ratio": "distance.clamp(min=0) / exact"},
-        {"steps": "share * exact"},
-        {"far": "exact + steps.long()"},
     ],
 )  # fmt: skip
 
