@@ -45,7 +45,6 @@ def _(rng):
     yield case("three positions, three pairs", 3, 6)
     yield case("five positions, four pairs", 5, 8)
     yield case("L = E", 6, 6)
-    yield case("L = E/2", 4, 8)
     yield case("position 0 alone", 1, 6)
     yield case("more positions than columns", 11, 4)
     yield case("a width that is no power of two", 7, 20)
