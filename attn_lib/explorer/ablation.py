@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attn_lib.explorer.scene import Scene, rounded
+from attn_lib.explorer.scene import Scene, expect, plain, rounded
 from attn_lib.explorer.still import Still
 
 MOST_HEADS = 8
@@ -48,23 +48,21 @@ class Ablation(Scene):
         largest_weights: Float[Tensor, " h"] | None = None,
     ):
         H = losses.ndim
-        if not 1 <= H <= MOST_HEADS or losses.shape != (2,) * H:
-            raise ValueError(
-                f"expected losses with one axis of size 2 for each of 1 to {MOST_HEADS} heads, got "
-                f"{tuple(losses.shape)}"
-            )
-        if not losses.isfinite().all():
-            raise ValueError("expected finite losses, got NaN or inf among them")
+        expect(
+            1 <= H <= MOST_HEADS and losses.shape == (2,) * H,
+            f"losses with one axis of size 2 for each of 1 to {MOST_HEADS} heads",
+            tuple(losses.shape),
+        )
+        expect(losses.isfinite().all(), "finite losses", "NaN or inf among them")
         names = [f"head {i}" for i in range(H)] if names is None else list(names)
-        if len(names) != H:
-            raise ValueError(f"expected {H} names, got {len(names)}")
-        if largest_weights is not None and largest_weights.shape != (H,):
-            raise ValueError(
-                f"expected largest_weights of shape ({H},), got {tuple(largest_weights.shape)}"
-            )
-        self.losses, self.names = losses.detach().double().cpu(), names
-        self.largest_weights = (
-            None if largest_weights is None else largest_weights.detach().double().cpu()
+        expect(len(names) == H, f"{H} names", len(names))
+        if largest_weights is not None:
+            shape = tuple(largest_weights.shape)
+            expect(shape == (H,), f"largest_weights of shape ({H},)", shape)
+        self.losses, self.names, self.largest_weights = (
+            plain(losses),
+            names,
+            largest_weights,
         )
         self.shares = shares(self.losses)
         listed = ", ".join(
@@ -90,8 +88,7 @@ class Ablation(Scene):
         Raises:
             ValueError: there are more heads.
         """
-        if not 1 <= num_heads <= MOST_HEADS:
-            raise ValueError(f"expected 1 to {MOST_HEADS} heads, got {num_heads}")
+        expect(1 <= num_heads <= MOST_HEADS, f"1 to {MOST_HEADS} heads", num_heads)
         losses = torch.zeros((2,) * num_heads)
         with torch.no_grad():
             for on in itertools.product((0, 1), repeat=num_heads):
@@ -109,10 +106,10 @@ class Ablation(Scene):
 
     def still(self) -> Still:
         still = Still(80 + 70 * len(self.names), 190)
-        both = f"loss with no head {self.losses.flatten()[0]:.3f}, with all {self.losses.flatten()[-1]:.3f}"
-        still.bars(
-            20, 8, 40 + 70 * len(self.names), 150, self.shares.tolist(), self.names, "share"
-        )
+        none, *_, every = self.losses.flatten().tolist()
+        both = f"loss with no head {none:.3f}, with all {every:.3f}"
+        wide = 40 + 70 * len(self.names)
+        still.bars(20, 8, wide, 150, self.shares.tolist(), self.names, "share")
         still.text(20, 174, both)
         return still
 

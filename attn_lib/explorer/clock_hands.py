@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attn_lib.explorer.scene import Scene, rounded
+from attn_lib.explorer.scene import Scene, expect, plain, rounded
 from attn_lib.explorer.still import BLUE, LINE, ORANGE, SOFT, Still
 from attn_lib.positions import apply_rope
 
@@ -45,23 +45,19 @@ class ClockHands(Scene):
         key_position: int = 1,
         pair: int = 0,
     ):
-        if q.ndim != 1 or q.shape != k.shape or len(q) not in range(2, WIDEST_HEAD + 1, 2):
-            raise ValueError(
-                f"expected q and k of the same shape (D,), D even and 2 to {WIDEST_HEAD}, got "
-                f"{tuple(q.shape)} and {tuple(k.shape)}"
-            )
-        if not (q.isfinite().all() and k.isfinite().all()):
-            raise ValueError(f"expected finite numbers in q and k, got {q} and {k}")
-        if not 1 <= base < math.inf:
-            raise ValueError(f"expected a base of at least 1, got {base}")
+        expect(
+            q.ndim == 1 and q.shape == k.shape and len(q) in range(2, WIDEST_HEAD + 1, 2),
+            f"q and k of the same shape (D,), D even and 2 to {WIDEST_HEAD}",
+            f"{tuple(q.shape)} and {tuple(k.shape)}",
+        )
+        finite = q.isfinite().all() and k.isfinite().all()
+        expect(finite, "finite numbers in q and k", f"{q} and {k}")
+        expect(1 <= base < math.inf, "a base of at least 1", base)
         positions = (query_position, key_position)
-        if not all(p in range(MOST_POSITIONS) for p in positions):
-            raise ValueError(
-                f"expected positions of 0 to {MOST_POSITIONS - 1}, got {positions}"
-            )
-        if pair not in range(len(q) // 2):
-            raise ValueError(f"expected a pair of 0 to {len(q) // 2 - 1}, got {pair}")
-        self.q, self.k = q.detach().double().cpu(), k.detach().double().cpu()
+        inside = all(p in range(MOST_POSITIONS) for p in positions)
+        expect(inside, f"positions of 0 to {MOST_POSITIONS - 1}", positions)
+        expect(pair in range(len(q) // 2), f"a pair of 0 to {len(q) // 2 - 1}", pair)
+        self.q, self.k = plain(q), plain(k)
         self.base, self.positions, self.pair = base, positions, pair
         self.degrees = math.degrees(base ** (-2 * pair / len(q)))  # of the pair, a position
         near, far = (self._words(further) for further in (0, FURTHER))

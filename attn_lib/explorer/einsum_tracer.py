@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attn_lib.explorer.scene import Scene, check_scores, rounded
+from attn_lib.explorer.scene import Scene, check_scores, expect, plain, rounded
 from attn_lib.explorer.still import BLUE, ORANGE, PALE_BLUE, PALE_ORANGE, PANEL, SOFT, Still
 
 MOST_CELLS = 64  # of one tensor
@@ -47,22 +47,19 @@ class EinsumTracer(Scene):
                 sizes.setdefault(letter, size) == size
                 for letter, size in zip(letters, tensor.shape, strict=False)
             )
-            if not fits:
-                raise ValueError(
-                    f"expected operands that fit {equation}, got {tuple(a.shape)} and "
-                    f"{tuple(b.shape)}"
-                )
+            shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
+            expect(fits, f"operands that fit {equation}", shapes)
         for name, tensor in zip(names, (a, b), strict=False):
             check_scores(name, tensor)
         self.equation, self.names, self.sizes = equation, names, sizes
-        self.operands = (a.detach().double().cpu(), b.detach().double().cpu())
+        self.operands = (plain(a), plain(b))
         self.result = torch.einsum(equation, *self.operands)
         for name, tensor in zip(names, (*self.operands, self.result), strict=True):
-            if not 0 < tensor.numel() <= MOST_CELLS or not tensor.isfinite().all():
-                raise ValueError(
-                    f"expected {name} of 1 to {MOST_CELLS} finite numbers, got shape "
-                    f"{tuple(tensor.shape)}"
-                )
+            expect(
+                0 < tensor.numel() <= MOST_CELLS and tensor.isfinite().all(),
+                f"{name} of 1 to {MOST_CELLS} finite numbers",
+                f"shape {tuple(tensor.shape)}",
+            )
         self.summed = [letter for letter in sizes if letter not in out]
         self.title = f"Einsum tracer: where does one number of {equation} come from?"
         stays = ", ".join(f"{letter} = {sizes[letter]}" for letter in out)
@@ -91,7 +88,6 @@ class EinsumTracer(Scene):
     def still(self) -> Still:
         still, x = Still(640, 240), 12.0
         left, right, out = _letters(self.equation)
-        first = dict.fromkeys(out, 0)
         for letters, tensor, name in zip(
             (left, right, out), (*self.operands, self.result), self.names, strict=True
         ):
@@ -100,9 +96,13 @@ class EinsumTracer(Scene):
             axes = f" {' '.join(letters[-2:])}"
             still.text(x, 60, name + axes, bold=True)
             grid = tensor.flatten()[: rows * columns].view(rows, columns).tolist()
-            seen = self._used(letters, first, rows, columns)
+            # The cells that belong to the first number of the result.
             color = PALE_BLUE if name == self.names[2] else PALE_ORANGE
-            fills = [[color if used else PANEL for used in row] for row in seen]
+            row = slice(1) if len(letters) > 1 and letters[-2] in out else slice(rows)
+            column = slice(1) if letters[-1] in out else slice(columns)
+            fills = [[PANEL] * columns for _ in range(rows)]
+            for line in fills[row]:
+                line[column] = [color] * len(line[column])
             words = [[f"{value:.3g}" for value in row] for row in grid]
             still.grid(x, 74, 32, fills, words)
             x += max(32 * columns, 60) + 30
@@ -118,27 +118,15 @@ class EinsumTracer(Scene):
         still.width = max(x, 420)
         return still
 
-    def _used(self, letters: str, first: dict[str, int], rows: int, columns: int):
-        """Return which cells of the first grid belong to the first number of the result."""
-        row_letter = letters[-2] if len(letters) > 1 else ""
-        return [
-            [
-                i == first.get(row_letter, i) and j == first.get(letters[-1], j)
-                for j in range(columns)
-            ]
-            for i in range(rows)
-        ]
-
 
 def _letters(equation: str) -> tuple[str, str, str]:
     match = EQUATION.fullmatch(equation.replace(" ", ""))
-    parts = match.groups() if match else ("", "", "")
-    left, right, out = parts
+    left, right, out = parts = match.groups() if match else ("", "", "")
     once = all(len(set(part)) == len(part) for part in parts)
-    known = set(out) <= set(left) | set(right)
-    if not match or not once or not known or not (set(left) | set(right)) - set(out):
-        raise ValueError(
-            'expected an equation such as "ld,sd->ls": two operands, no letter twice in one part, '
-            f"at least one summed letter; got {equation!r}"
-        )
+    expect(
+        once and set(out) < set(left) | set(right),
+        'an equation such as "ld,sd->ls": two operands, no letter twice in one part, at least one '
+        "summed letter",
+        repr(equation),
+    )
     return left, right, out

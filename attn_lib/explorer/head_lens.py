@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attn_lib.explorer.scene import Scene
+from attn_lib.explorer.scene import Scene, expect, plain
 from attn_lib.explorer.still import MASKED, Still, label_width, share, weight_color
 from attn_lib.plotting.labels import numbered
 
@@ -52,41 +52,39 @@ class HeadLens(Scene):
     ):
         keys = queries if keys is None else keys
         L, S = len(queries), len(keys)
-        if weights.ndim not in (3, 4) or weights.shape[-2:] != (L, S):
-            raise ValueError(
-                f"expected weights of shape (H, {L}, {S}) or (layers, H, {L}, {S}), one row for "
-                f"each query and one column for each key, got {tuple(weights.shape)}"
-            )
-        if not 1 <= min(L, S) <= max(L, S) <= MOST_TOKENS:
-            raise ValueError(
-                f"expected 1 to {MOST_TOKENS} queries and keys, got {L} and {S}: show a part, "
-                f"such as weights[..., :{MOST_TOKENS}, :{MOST_TOKENS}]"
-            )
-        if not 0 < weights.numel() <= MOST_WEIGHTS:
-            raise ValueError(
-                f"expected at most {MOST_WEIGHTS} weights, got {weights.numel()}: show fewer "
-                "layers or heads"
-            )
-        if mask is not None and (mask.shape != (L, S) or mask.dtype != torch.bool):
-            raise ValueError(
-                f"expected a boolean mask of shape ({L}, {S}), got {mask.dtype} of shape "
-                f"{tuple(mask.shape)}"
-            )
-        values = weights.detach().double().cpu()
-        if not ((values >= -1e-6) & (values <= 1 + 1e-6)).all():
-            raise ValueError(
-                "expected weights between 0 and 1 (after the softmax), got "
-                f"{values.min().item():.3g} to {values.max().item():.3g}"
-            )
+        expect(
+            weights.ndim in (3, 4) and weights.shape[-2:] == (L, S),
+            f"weights of shape (H, {L}, {S}) or (layers, H, {L}, {S}), one row for each query and "
+            "one column for each key",
+            tuple(weights.shape),
+        )
+        expect(
+            1 <= min(L, S) <= max(L, S) <= MOST_TOKENS,
+            f"1 to {MOST_TOKENS} queries and keys",
+            f"{L} and {S}: show a part, such as weights[..., :{MOST_TOKENS}, :{MOST_TOKENS}]",
+        )
+        expect(
+            0 < weights.numel() <= MOST_WEIGHTS,
+            f"at most {MOST_WEIGHTS} weights",
+            f"{weights.numel()}: show fewer layers or heads",
+        )
+        if mask is not None:
+            fits = mask.shape == (L, S) and mask.dtype == torch.bool
+            got = f"{mask.dtype} of shape {tuple(mask.shape)}"
+            expect(fits, f"a boolean mask of shape ({L}, {S})", got)
+        values = plain(weights)
+        expect(
+            ((values >= -1e-6) & (values <= 1 + 1e-6)).all(),
+            "weights between 0 and 1 (after the softmax)",
+            f"{values.min().item():.3g} to {values.max().item():.3g}",
+        )
         self.weights = values.view(-1, *values.shape[-3:]).clamp(0, 1)
         self.layers = [str(name) for name in layers or range(len(self.weights))]
-        if len(self.layers) != len(self.weights):
-            raise ValueError(
-                f"expected {len(self.weights)} names of layers, got {len(self.layers)}"
-            )
+        fits = len(self.layers) == len(self.weights)
+        expect(fits, f"{len(self.weights)} names of layers", len(self.layers))
         sizes = (*self.weights.shape[:2], L)
-        if not all(0 <= i < size for i, size in zip(start, sizes, strict=True)):
-            raise ValueError(f"expected a start below {sizes} (layers, H, L), got {start}")
+        fits = all(0 <= i < size for i, size in zip(start, sizes, strict=True))
+        expect(fits, f"a start below {sizes} (layers, H, L)", start)
         self.start = start
         self.queries, self.keys = numbered(queries), numbered(keys)
         self.mask = None if mask is None else mask.cpu()
@@ -100,11 +98,11 @@ class HeadLens(Scene):
             ValueError: there is none, or they hold more than 150,000 weights together.
         """
         total = sum(lens.weights.numel() for lens in views.values())
-        if not views or total > MOST_WEIGHTS:
-            raise ValueError(
-                f"expected at least one view, and at most {MOST_WEIGHTS} weights in all, got "
-                f"{len(views)} with {total}"
-            )
+        expect(
+            len(views) > 0 and total <= MOST_WEIGHTS,
+            f"at least one view, and at most {MOST_WEIGHTS} weights in all",
+            f"{len(views)} with {total}",
+        )
         lens = copy(next(iter(views.values())))
         lens.views = dict(views)
         return lens
@@ -122,11 +120,8 @@ class HeadLens(Scene):
 
     def _named(self) -> str:
         layer, head, _ = self.start
-        return (
-            f"layer {self.layers[layer]}, head {head}"
-            if len(self.layers) > 1
-            else f"head {head}"
-        )
+        several = len(self.layers) > 1
+        return f"layer {self.layers[layer]}, head {head}" if several else f"head {head}"
 
     def model(self) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attn_lib.explorer.scene import Scene, check_scores, rounded
+from attn_lib.explorer.scene import Scene, check_scores, expect, plain, rounded
 from attn_lib.explorer.still import MASKED, Still, label_width, score_color, weight_color
 from attn_lib.masks import causal_mask, masked_softmax, padding_mask, sliding_window_mask
 from attn_lib.plotting.labels import numbered
@@ -38,17 +38,16 @@ class MaskPainter(Scene):
     ):
         keys = queries if keys is None else keys
         shape = (len(queries), len(keys))
-        if scores.shape != shape:
-            raise ValueError(
-                f"expected scores of shape {shape}, one row for each query and one column for "
-                f"each key, got {tuple(scores.shape)}"
-            )
-        if not 0 < min(shape) <= max(shape) <= MOST_TOKENS:
-            raise ValueError(f"expected 1 to {MOST_TOKENS} queries and keys, got {shape}")
+        expect(
+            scores.shape == shape,
+            f"scores of shape {shape}, one row for each query and one column for each key",
+            tuple(scores.shape),
+        )
+        fits = 0 < min(shape) <= max(shape) <= MOST_TOKENS
+        expect(fits, f"1 to {MOST_TOKENS} queries and keys", shape)
         check_scores("scores", scores)
-        if not scores.isfinite().all():
-            raise ValueError("expected scores before any mask, got -inf among them")
-        self.scores = scores.detach().double().cpu()
+        expect(scores.isfinite().all(), "scores before any mask", "-inf among them")
+        self.scores = plain(scores)
         self.queries, self.keys = numbered(queries), numbered(keys)
         self.weights = masked_softmax(self.scores, causal_mask(*shape))
         rows = "; ".join(
@@ -79,12 +78,11 @@ class MaskPainter(Scene):
         }
 
     def model(self) -> dict[str, Any]:
-        masks = {name: mask.int().tolist() for name, mask in self.presets().items()}
         return {
             "queries": self.queries,
             "keys": self.keys,
             "scores": rounded(self.scores),
-            "presets": masks,
+            "presets": {name: mask.int().tolist() for name, mask in self.presets().items()},
         }
 
     def still(self) -> Still:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attn_lib.explorer.scene import Scene, check_scores, rounded
+from attn_lib.explorer.scene import Scene, check_scores, expect, plain, rounded
 from attn_lib.explorer.still import BLUE, Still
 
 MOST_KEYS, WIDEST_VALUE = 24, 4
@@ -40,26 +40,21 @@ class OnlineSoftmax(Scene):
         *,
         block_size: int = 3,
     ):
-        if scores.ndim != 1 or values.ndim != 2 or len(scores) != len(values):
-            raise ValueError(
-                "expected scores (S,) and values (S, Dv), one value for each key, got "
-                f"{tuple(scores.shape)} and {tuple(values.shape)}"
-            )
-        S, Dv = values.shape
-        if not 1 <= S <= MOST_KEYS or not 1 <= Dv <= WIDEST_VALUE:
-            raise ValueError(
-                f"expected 1 to {MOST_KEYS} keys and Dv of 1 to {WIDEST_VALUE}, got {S} and {Dv}"
-            )
-        if not 1 <= block_size <= S:
-            raise ValueError(f"expected a block_size of 1 to {S}, got {block_size}")
-        check_scores("scores", scores)
-        if not values.isfinite().all():
-            raise ValueError(f"expected finite values, got {values}")
-        self.scores, self.values = (
-            scores.detach().double().cpu(),
-            values.detach().double().cpu(),
+        expect(
+            scores.ndim == 1 and values.ndim == 2 and len(scores) == len(values),
+            "scores (S,) and values (S, Dv), one value for each key",
+            f"{tuple(scores.shape)} and {tuple(values.shape)}",
         )
-        self.block_size = block_size
+        S, Dv = values.shape
+        expect(
+            1 <= S <= MOST_KEYS and 1 <= Dv <= WIDEST_VALUE,
+            f"1 to {MOST_KEYS} keys and Dv of 1 to {WIDEST_VALUE}",
+            f"{S} and {Dv}",
+        )
+        expect(1 <= block_size <= S, f"a block_size of 1 to {S}", block_size)
+        check_scores("scores", scores)
+        expect(values.isfinite().all(), "finite values", values)
+        self.scores, self.values, self.block_size = plain(scores), plain(values), block_size
         weights = self.scores.softmax(-1).nan_to_num(0.0)
         self.output = weights @ self.values
         listed = ", ".join(f"{s:.1f}" for s in self.scores.tolist())

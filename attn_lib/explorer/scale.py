@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from attn_lib.explorer.scene import Scene, rounded
+from attn_lib.explorer.scene import Scene, expect, rounded
 from attn_lib.explorer.still import Still
 
 HEAD_DIMS = (4, 8, 16, 32, 64, 128, 256)
@@ -33,8 +33,7 @@ class Scale(Scene):
     title = "Scale: which divisor keeps the softmax from saturating?"
 
     def __init__(self, *, num_keys: int = 8, seed: int = TYPICAL):
-        if not 2 <= num_keys <= MOST_KEYS:
-            raise ValueError(f"expected 2 to {MOST_KEYS} keys, got {num_keys}")
+        expect(2 <= num_keys <= MOST_KEYS, f"2 to {MOST_KEYS} keys", num_keys)
         generator = torch.Generator().manual_seed(seed)
         q = torch.randn(HEAD_DIMS[-1], generator=generator, dtype=torch.float64)
         k = torch.randn(num_keys, HEAD_DIMS[-1], generator=generator, dtype=torch.float64)

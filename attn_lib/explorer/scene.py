@@ -43,8 +43,8 @@ class Scene:
             ValueError: the file's name ends otherwise.
         """
         path = Path(path)
-        if path.suffix not in (".svg", ".html"):
-            raise ValueError(f"expected a name that ends in .svg or .html, got {path.name}")
+        fits = path.suffix in (".svg", ".html")
+        expect(fits, "a name that ends in .svg or .html", path.name)
         text = str(self.still()) if path.suffix == ".svg" else self._page()
         write_whole(path, text)
 
@@ -106,7 +106,7 @@ def _modules(name: str, found: dict[str, str]) -> dict[str, str]:
 
 def rounded(values: Tensor, digits: int = 4) -> Any:
     """Return a tensor as nested lists of short numbers; -inf, which JSON does not know, is None."""
-    return _short(values.detach().double().cpu().tolist(), digits)
+    return _short(plain(values).tolist(), digits)
 
 
 def _short(value: Any, digits: int) -> Any:
@@ -115,7 +115,18 @@ def _short(value: Any, digits: int) -> Any:
     return None if value == -float("inf") else round(value, digits) + 0.0
 
 
+def expect(fits: bool | Tensor, expected: str, got: object) -> None:
+    """Raise a ValueError that says what was expected and what came, if it does not fit."""
+    if not fits:
+        raise ValueError(f"expected {expected}, got {got}")
+
+
 def check_scores(name: str, values: Tensor) -> None:
     """Raise a ValueError where there is NaN or +inf: no softmax can be drawn then."""
-    if values.isnan().any() or (values == float("inf")).any():
-        raise ValueError(f"expected {name} without NaN or inf (-inf is fine), got {values}")
+    fits = (values < float("inf")).all()  # NaN is not
+    expect(fits, f"{name} without NaN or inf (-inf is fine)", values)
+
+
+def plain(values: Tensor) -> Tensor:
+    """Return a copy of a tensor in double precision, on the CPU and without a gradient."""
+    return values.detach().double().cpu()

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from attn_lib.explorer.scene import Scene
+from attn_lib.explorer.scene import Scene, expect
 from attn_lib.explorer.still import (
     BLUE,
     ORANGE,
@@ -48,16 +48,13 @@ class SharedHeads(Scene):
         seq_len: int = 4096,
         batch_size: int = 1,
     ):
-        if not 1 <= num_heads <= MOST_HEADS:
-            raise ValueError(f"expected 1 to {MOST_HEADS} heads, got {num_heads}")
-        if num_kv_heads < 1 or num_heads % num_kv_heads:
-            raise ValueError(
-                f"expected num_kv_heads to divide num_heads, got {num_kv_heads} and {num_heads}"
-            )
+        expect(1 <= num_heads <= MOST_HEADS, f"1 to {MOST_HEADS} heads", num_heads)
+        divides = num_kv_heads >= 1 and num_heads % num_kv_heads == 0
+        got = f"{num_kv_heads} and {num_heads}"
+        expect(divides, "num_kv_heads to divide num_heads", got)
         sizes = {"head_dim": head_dim, "num_layers": num_layers}
         sizes |= {"seq_len": seq_len, "batch_size": batch_size}
-        if min(sizes.values()) < 1:
-            raise ValueError(f"expected sizes of at least 1, got {sizes}")
+        expect(min(sizes.values()) >= 1, "sizes of at least 1", sizes)
         self.num_heads, self.num_kv_heads, self.sizes = num_heads, num_kv_heads, sizes
         shared, full = self.cache_bytes(num_kv_heads), self.cache_bytes(num_heads)
         reads = ", ".join(str(self._reads(i)) for i in range(num_heads))

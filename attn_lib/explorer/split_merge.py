@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attn_lib.explorer.scene import Scene
+from attn_lib.explorer.scene import Scene, expect
 from attn_lib.explorer.still import BLUE, SOFT, Still
 
 TOKEN_COLORS = ("#cfe0f2", "#fbdcc2", "#cdeadf", "#e6d3ee")
@@ -33,15 +33,16 @@ class SplitMerge(Scene):
 
     def __init__(self, tokens: Sequence[str], num_heads: int, head_dim: int):
         initials = {token[:1] for token in tokens}
-        if not 2 <= len(tokens) <= len(TOKEN_COLORS) or len(initials) < len(tokens):
-            raise ValueError(
-                f"expected 2 to {len(TOKEN_COLORS)} tokens with different first letters, got "
-                f"{list(tokens)}"
-            )
-        if min(num_heads, head_dim) < 1 or num_heads * head_dim > MOST_CHANNELS:
-            raise ValueError(
-                f"expected num_heads * head_dim of 1 to {MOST_CHANNELS}, got {num_heads} * {head_dim}"
-            )
+        expect(
+            2 <= len(tokens) == len(initials) <= len(TOKEN_COLORS),
+            f"2 to {len(TOKEN_COLORS)} tokens with different first letters",
+            list(tokens),
+        )
+        expect(
+            min(num_heads, head_dim) >= 1 and num_heads * head_dim <= MOST_CHANNELS,
+            f"num_heads * head_dim of 1 to {MOST_CHANNELS}",
+            f"{num_heads} * {head_dim}",
+        )
         self.tokens, self.num_heads, self.head_dim = list(tokens), num_heads, head_dim
         right, wrong = self._first_head("split and merge"), self._first_head("wrong view")
         self.alt = (
@@ -88,10 +89,8 @@ class SplitMerge(Scene):
     def model(self) -> dict[str, Any]:
         paths = self.paths()
         x, heads = paths["split and merge"][0][1], paths["split and merge"][2][1]
-        wanted = {
-            "wrong view": heads,
-            "wrong merge": x,
-        }  # what the last step should have given
+        # The last steps should have given these.
+        wanted = {"wrong view": heads, "wrong merge": x}
         return {
             "tokens": self.tokens,
             "colors": TOKEN_COLORS,
@@ -134,8 +133,6 @@ class SplitMerge(Scene):
                     still.text(72, top + 31 + i * size, token, anchor="end", color=SOFT)
             for h, grid in enumerate(tensor[0].tolist()):
                 words = [[self.cell(number) for number in row] for row in grid]
-                fills = [
-                    [TOKEN_COLORS[number // (H * D)] for number in row] for row in grid
-                ]
+                fills = [[TOKEN_COLORS[n // (H * D)] for n in row] for row in grid]
                 still.grid(80 + h * panel, top + 16, size, fills, words)
         return still
