@@ -7,60 +7,46 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from PIL import Image
 from scipy import ndimage
-from scipy.spatial import KDTree
-from stacked import panels_of, stacked
+from stacked import stacked
 
 PAPER = 0x13 / 255  # the theme's dark background is nearly gray
 INK = 0.88
 BESIDE_SVG = 96 / 120  # the PNG beside an SVG has 120 dots an inch, and a page 96
-ALONE = 9  # pixels: what lies nearer than that belongs together, such as a heat map's cells
-THIN = 5  # pixels: ink, not a surface
-SCALES = [
-    KDTree(mpl.colormaps[name](np.linspace(0, 1, 128))[:, :3])
-    for name in ("cividis", "PuOr")
-]
+THIN, WIDE = (
+    5,
+    9,
+)  # pixels: white ink on a map is thinner than the paper between two of them
 PHONE = "(max-width: 35rem)"
 IMAGE = re.compile(r'<img\b[^>]*\bsrc="([^"]*_images/)([^"/]+)"[^>]*>')
 
 
-def darkened(png: bytes) -> bytes:
-    """Return a picture with each color's lightness turned round, but in its heat maps."""
+def parts_of(png: bytes) -> dict[str, Any]:
+    """Return the note in a figure's file of where its parts are; nothing of a foreign picture."""
+    return json.loads(Image.open(io.BytesIO(png)).info.get("Parts", "{}"))
+
+
+def darkened(png: bytes, maps: Sequence[Sequence[int]]) -> bytes:
+    """Return a picture with each color's lightness turned round, but in its maps."""
     light = np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=np.float32) / 255
     low, high = light.min(-1, keepdims=True), light.max(-1, keepdims=True)
     dark = PAPER + (INK - PAPER) * (light + 1 - low - high)  # the hue stays
-    dark = np.where(_heat_maps(light)[..., None], light, dark)
+    kept = np.zeros(light.shape[:2], dtype=bool)
+    for left, top, right, bottom in maps:
+        kept[top:bottom, left:right] = True
+    paper = ndimage.binary_opening(light.min(-1) > 0.97, np.ones((THIN, THIN)))
+    kept &= ~ndimage.binary_closing(paper, np.ones((WIDE, WIDE)))  # with the words on it
+    dark = np.where(kept[..., None], light, dark)
     picture = Image.fromarray((dark * 255).round().astype(np.uint8)).quantize(128)
     out = io.BytesIO()
     picture.save(out, format="png", optimize=True)
     return out.getvalue()
-
-
-def _heat_maps(light: np.ndarray) -> np.ndarray:
-    """Return where there are surfaces in several tones of one scale, with what is written on them."""
-    white, ink = light.min(-1) > 0.97, np.ones((THIN, THIN))
-    surfaces = ndimage.binary_opening(~white, ink)
-    paper = ndimage.binary_closing(
-        ndimage.binary_opening(white, ink), np.ones((ALONE, ALONE))
-    )
-    padded = np.pad(surfaces, 2 * ALONE)
-    joined = ndimage.binary_closing(padded, np.ones((ALONE, ALONE)), iterations=2)
-    names, number = ndimage.label(joined[2 * ALONE : -2 * ALONE, 2 * ALONE : -2 * ALONE])
-    kept = np.zeros(number + 1, dtype=bool)
-    for name in range(1, number + 1):
-        tones, counts = np.unique(
-            (light[(names == name) & surfaces] * 15).round(), axis=0, return_counts=True
-        )
-        near = np.array([scale.query(tones / 15)[0] < 0.07 for scale in SCALES])
-        for of_scale, least in ((near[0], 2), (near[1], 2), (near.any(0), 3)):
-            shares = counts[of_scale] / counts.sum()
-            kept[name] |= shares.sum() > 0.8 and (shares > 0.001).sum() >= least
-    return ndimage.binary_fill_holes(kept[names]) & ~paper
 
 
 def keep_pictures(app, docname, source) -> None:
@@ -82,9 +68,10 @@ def keep_pictures(app, docname, source) -> None:
 def _keep(app, name: str, png: bytes, scale: float) -> None:
     folder = _made(app)
     if not (folder / f"dark-{name}.png").exists():
-        dark, found = darkened(png), panels_of(png)
+        parts = parts_of(png)
+        dark = darkened(png, parts["maps"]) if parts else png
         for kind, picture in (("phone", png), ("phone-dark", dark)):
-            if phone := stacked(picture, found, scale):
+            if phone := stacked(picture, parts, scale):
                 (folder / f"{kind}-{name}.png").write_bytes(phone)
         (folder / f"dark-{name}.png").write_bytes(dark)
 

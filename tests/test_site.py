@@ -199,8 +199,8 @@ def test_links_to_colab_and_for_problems_are_there_if_the_repository_is_known():
 @pytest.fixture(scope="module")
 def darkened():
     module = part_of_site("dark_pictures")
-    return lambda picture: np.asarray(
-        Image.open(io.BytesIO(module.darkened(png_of(picture)))).convert("RGB")
+    return lambda picture, *maps: np.asarray(
+        Image.open(io.BytesIO(module.darkened(png_of(picture), maps))).convert("RGB")
     )
 
 
@@ -210,14 +210,17 @@ def png_of(picture: np.ndarray) -> bytes:
     return out.getvalue()
 
 
-def test_a_dark_picture_keeps_heat_maps_and_turns_paper_ink_and_bars(darkened):
+def test_a_dark_picture_keeps_maps_and_turns_paper_ink_and_bars(darkened):
     light = np.full((120, 200, 3), 255, dtype=np.uint8)
     light[10:12, 10:190] = 0  # ink
     light[90:115, 20:60] = (0, 34, 78)  # a bar
     cells = (mpl.colormaps["cividis"](np.linspace(0, 1, 4))[:, :3] * 255).astype(np.uint8)
     light[30:70, 20:100] = np.repeat(cells, 20, axis=0)  # a heat map of four cells
     light[45:48, 50:53] = 255  # a number on it
-    dark = darkened(light).astype(int)
+    light[30:70, 60:70] = 255  # paper between two parts of the map
+    dark = darkened(light, (20, 30, 100, 70)).astype(int)
+    assert dark[50, 65].max() < 40
+    light[30:70, 60:70] = dark[30:70, 60:70]
     assert dark[0, 0].max() < 40
     assert dark[10, 50].min() > 200
     assert np.abs(dark[30:70, 20:100] - light[30:70, 20:100]).max() < 8
@@ -234,8 +237,9 @@ def four_heads(columns: int) -> bytes:
 
 def test_on_a_phone_panels_stand_below_each_other_with_the_labels_of_their_rows():
     module, wide, scale = part_of_site("stacked"), four_heads(4), 0.8
+    parts = part_of_site("dark_pictures").parts_of(wide)
     before = Image.open(io.BytesIO(wide))
-    after = Image.open(io.BytesIO(module.stacked(wide, module.panels_of(wide), scale)))
+    after = Image.open(io.BytesIO(module.stacked(wide, parts, scale)))
     assert scale * before.width > 1000
     assert scale * after.width < 390 - 2 * 8
     assert after.height > 3 * before.height
@@ -249,11 +253,13 @@ def test_on_a_phone_panels_stand_below_each_other_with_the_labels_of_their_rows(
 
 
 def test_a_figure_that_a_phone_has_room_for_stays_as_it_is():
-    module = part_of_site("stacked")
+    stacked, parts_of = (
+        part_of_site("stacked").stacked,
+        part_of_site("dark_pictures").parts_of,
+    )
     for picture in four_heads(1), png_of(np.zeros((10, 2000, 3), np.uint8)):
-        assert module.panels_of(picture) is None
-    narrow = {"columns": [], "labels": (0, 0), "band": (0, 10)}
-    assert module.stacked(png_of(np.zeros((10, 400, 3), np.uint8)), narrow, 1) is None
+        assert stacked(picture, parts_of(picture), 1) is None
+    assert stacked(png_of(np.zeros((10, 400, 3), np.uint8)), {"columns": []}, 1) is None
 
 
 @pytest.mark.slow

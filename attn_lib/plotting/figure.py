@@ -171,6 +171,7 @@ class Cells(Mark):
         write: the words on a cell, "" for none.
         ruled: whether white lines separate the cells.
         size: of a cell.
+        place: the corner of the first one.
         cover, cover_name: the look of hidden cells, and their name in the legend.
     """
 
@@ -180,12 +181,13 @@ class Cells(Mark):
     write: Callable[[float], str] | None = None
     ruled: bool = False
     size: Point = (1, 1)
+    place: Point = (0, 0)
     cover: Look = field(default_factory=lambda: HATCHED)
     cover_name: str = "may not attend"
 
     def draw(self, axes: Axes) -> Any:
         rows, columns = self.values.shape
-        wide, high = self.size
+        (wide, high), (left, top) = self.size, self.place
         shown = self.values.detach().double().cpu()
         if self.hidden is not None:
             shown = shown.masked_fill(self.hidden, math.nan)
@@ -194,7 +196,7 @@ class Cells(Mark):
             cmap=self.colors.map,
             norm=self.colors.norm,
             interpolation="none",
-            extent=(0, columns * wide, rows * high, 0),
+            extent=(left, left + columns * wide, top + rows * high, top),
         )
         if self.hidden is not None and self.hidden.any():
             places = [(j, i) for i, j in self.hidden.nonzero().tolist()]

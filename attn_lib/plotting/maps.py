@@ -551,18 +551,19 @@ def head_grid(
     inch = max(1, round(50 / max(rows, columns))) / 100
     inner = (inch * width * heads, inch * height * count)
 
-    # One image: axes for each map would make the file ten times larger.
-    mosaic = torch.full((count, height, heads, width), math.nan)
-    mosaic[:, :rows, :, :columns] = weights.detach().float().cpu().transpose(1, 2)
-    mosaic = mosaic.view(count * height, heads * width)
+    # One panel: axes for each map would make the file ten times larger.
     ticks = (0, 0.01, 0.05, 0.1, 0.2, 0.5, 1) if root else None
-    marks: list[Mark] = [Cells(mosaic, Colors(power=0.5 if root else 1, ticks=ticks))]
-    for layer, head in product(range(count if numbers else 0), range(heads)):
-        place = (head * width + columns / 2, layer * height + rows * 1.05)
+    colors = Colors(power=0.5 if root else 1, ticks=ticks)
+    marks: list[Mark] = []
+    for layer, head in product(range(count), range(heads)):
+        left, top = head * width, layer * height
+        marks.append(Cells(weights[layer, head], colors, place=(left, top)))
         words = " · ".join(f"{values[layer, head]:.1f}" for values in numbers.values())
-        marks.append(Text(*place, words, look={"va": "top", "fontsize": 7}))
+        if words:
+            look = {"va": "top", "fontsize": 7}
+            marks.append(Text(left + columns / 2, top + rows * 1.05, words, look=look))
     if num_kv_heads:
-        size, low, high = heads // groups, -0.005 * len(mosaic), -0.015 * len(mosaic)
+        size, low, high = heads // groups, -0.005 * count * height, -0.015 * count * height
         for group in range(groups):
             left, right = group * size * width, ((group + 1) * size - 1) * width + columns
             way = ([left, left, right, right], [low, high, high, low])
@@ -570,7 +571,7 @@ def head_grid(
     places = [head * width + columns / 2 for head in range(heads)]
     middles = [layer * height + rows / 2 for layer in range(count)]
     x = Scale("head", 0, heads * width, places, range(heads), bare=True, top=True)
-    y = Scale("" if layers else "layer", len(mosaic), 0, middles, names, bare=True)
+    y = Scale("" if layers else "layer", count * height, 0, middles, names, bare=True)
     notes = [f"Below each map: {' · '.join(numbers)}."] if numbers else []
     notes.append("In each map: queries from top to bottom, keys from left to right.")
     ranges = "".join(

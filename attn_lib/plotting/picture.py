@@ -86,19 +86,18 @@ def _shortened(svg: str, alt: str) -> str:
     return re.sub(r"\s*\n\s*", " ", svg).replace("> <", "><")
 
 
-def _with_palette(png: io.BytesIO, colors: int, found: dict[str, Any] | None) -> bytes:
+def _with_palette(png: io.BytesIO, colors: int, found: dict[str, Any]) -> bytes:
     """Reduce a PNG to few colors: a third of the size, and no difference to the eye.
 
     Args:
         png: the picture.
         colors: how many.
-        found: where its panels are, noted in the file for whoever wants to cut it.
+        found: where its parts are, noted in the file for the site, which darkens and cuts it.
     """
     reduced = io.BytesIO()
     # MAXCOVERAGE keeps rare colors, such as the yellow of a few large weights.
     picture = Image.open(png).convert("RGB").quantize(colors, Image.Quantize.MAXCOVERAGE)
     notes = PngInfo()
-    if found:
-        notes.add_text("Panels", json.dumps(found, separators=(",", ":")))
+    notes.add_text("Parts", json.dumps(found, separators=(",", ":")))
     picture.save(reduced, format="png", optimize=True, pnginfo=notes)
     return reduced.getvalue()

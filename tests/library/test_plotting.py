@@ -1,5 +1,7 @@
 """All figures: each draws and describes itself, and refuses what does not fit."""
 
+import base64
+import io
 import json
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 import torch
 from matplotlib.colors import to_rgba
 from matplotlib.text import Text
+from PIL import Image
 
 from attn_lib import plotting as p
 from attn_lib.masks import causal_mask
@@ -497,15 +500,15 @@ def test_scores_and_weights_have_a_scale_each_and_the_same_masked_cells():
 
 
 def test_a_head_grid_puts_each_map_in_its_row_and_column():
-    weights = torch.zeros(2, 3, 4, 5)
-    weights[1, 2] = 1
-    [image] = p.head_grid(weights).figure.axes[0].images
-    mosaic = image.get_array()
-    height, width = mosaic.shape[0] // 2, mosaic.shape[1] // 3
-    found = np.argwhere(mosaic.filled(0) == 1)
-    assert len(found) == 4 * 5
-    assert found.min(axis=0).tolist() == [height, 2 * width]
-    assert mosaic.mask.sum() == mosaic.size - 2 * 3 * 4 * 5
+    weights = torch.arange(6.0).view(2, 3, 1, 1).expand(2, 3, 4, 5) / 6
+    images = p.head_grid(weights).figure.axes[0].images
+    assert [image.get_array()[0, 0] * 6 for image in images] == pytest.approx([*range(6)])
+    lefts, rights, bottoms, tops = zip(*(i.get_extent() for i in images), strict=True)
+    assert lefts[:3] == lefts[3:] == tuple(sorted(lefts[:3]))
+    assert tops[:3] == (0,) * 3
+    assert {b - t for b, t in zip(bottoms, tops, strict=True)} == {4}
+    assert {right - left for left, right in zip(lefts, rights, strict=True)} == {5}
+    assert min(tops[3:]) > max(bottoms[:3])
 
 
 def test_a_head_grid_names_what_it_shows_and_joins_heads_that_share_keys():
@@ -608,10 +611,18 @@ def test_save_writes_the_format_of_the_ending(tmp_path):
 
 
 def test_files_are_small_and_note_where_their_panels_are():
-    from attn_lib.plotting.panels import panels
-
     masks = p.mask_grid({"causal": causal_mask(8, 8)})._repr_mimebundle_()
     assert len(masks["image/svg+xml"]) < 12_000
-    picture = FIGURES["head_maps"][0]()
-    assert len(json.loads(json.dumps(panels(picture.figure, 120)))["columns"]) >= 2
-    assert panels(FIGURES["lines"][0]().figure, 120) is None
+
+    def note(name):
+        png = FIGURES[name][0]()._repr_mimebundle_()["image/png"]
+        return json.loads(Image.open(io.BytesIO(base64.b64decode(png))).info["Parts"])
+
+    heads, grid = note("head_maps"), note("head_grid")
+    assert [column["labels"] for column in heads["columns"]] == [True, False, True]
+    assert len(heads["maps"]) == 3  # two heads and a bar
+    for left, top, right, bottom in heads["maps"][:2]:
+        assert right - left >= 200 <= bottom - top
+    assert len(grid["maps"]) == 2 * 4 + 1
+    assert "columns" not in grid
+    assert note("lines") == {"maps": []}
