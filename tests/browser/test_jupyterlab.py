@@ -12,8 +12,19 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from attn_lib import causal_mask
 from scripts import set_up
+from tests.browser.looks import lowest_contrast
+from tests.browser.test_explorer import (
+    ALL_HAVE_THEME,
+    ALL_LIVE,
+    MOUSE,
+    SCENES,
+    Figure,
+    drive_by_keys,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = [
@@ -25,6 +36,7 @@ CHANGED = "notebooks/06_changed.ipynb"  # the same, changed after it was trusted
 EXERCISE = "exercises/01_single_head/01_single_head.ipynb"
 TOKEN = "a-fixed-token-for-tests"
 THEMES = ("JupyterLab Light", "JupyterLab Dark")
+ACTIVE = "jupyterapp.shell.currentWidget.content.activeCellIndex"
 
 SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none"},
@@ -35,11 +47,18 @@ NOT_A_LEARNERS = {"@jupyter/nbgrader": True, "jupyterlab-jupytext": True}
 
 RIGHT = "def attention_scores(q, k):\n    return q @ k.mT / q.shape[-1] ** 0.5\n"
 UNSCALED = "def attention_scores(q, k):\n    return q @ k.mT\n"
+UNTOUCHED = "def attention_scores(q, k):\n    raise NotImplementedError\n"
 ENDLESS = """def attention_scores(q, k):
     open({!r}, "w").close()
     while True:
         pass
 """
+
+# Of two scenes, with other numbers than in their stored outputs.
+SOURCES = {
+    "Scale": "import torch\nfrom attn_lib.explorer import MaskPainter, Scale\nScale(seed=1)",
+    "MaskPainter": "MaskPainter(torch.arange(16.0).view(4, 4) / 8, list('abcd'))",
+}
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -108,7 +127,7 @@ def server(chromium, tmp_path_factory):
 
 
 def wait_until_ready(url, process, log):
-    for _ in range(240):
+    for _ in range(480):
         with contextlib.suppress(OSError):
             request = f"{url}/api/status?token={TOKEN}"
             with urllib.request.urlopen(request, timeout=5):
@@ -183,6 +202,17 @@ class Notebook:
             [index, source],
         )
 
+    def run_cells(self, *indices):
+        for index in indices:
+            self.select(index)
+            self.run("notebook:run-cell")
+        self.wait_for_idle_kernel()
+
+    def change_theme(self, theme):
+        self.run("apputils:change-theme", theme=theme)
+        self.page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
+        self.page.locator("#jupyterlab-splash").wait_for(state="detached")
+
     def add_cell(self, source):
         """Add a code cell at the end, select it, and return its number."""
         return self.page.evaluate(
@@ -204,24 +234,30 @@ class Notebook:
         return self.page.locator(f"{PANEL} .jp-Cell").nth(index)
 
 
+@contextlib.contextmanager
+def opened(chromium, server, path):
+    """Yield an open notebook; afterwards its kernel stops."""
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(20_000)
+    yield Notebook(page, server, path)
+    page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
+    page.close()
+
+
 @pytest.fixture
 def open_notebook(chromium, server):
-    pages = []
+    with contextlib.ExitStack() as stack:
+        yield lambda path: stack.enter_context(opened(chromium, server, path))
 
-    def open_it(path):
-        page = chromium.new_page(viewport={"width": 1280, "height": 900})
-        page.set_default_timeout(20_000)
-        pages.append(page)
-        return Notebook(page, server, path)
 
-    yield open_it
-    for page in pages:
-        page.evaluate("""() => {
-            window.finished = false;
-            jupyterapp.serviceManager.sessions.shutdownAll().finally(() => window.finished = true);
-        }""")
-        page.wait_for_function("window.finished")
-        page.close()
+@pytest.fixture(scope="module")
+def exercise(chromium, server):
+    """The exercise, run once; each test writes its own answer."""
+    with opened(chromium, server, EXERCISE) as notebook:
+        notebook.run_all()
+        notebook.stub = notebook.index("def attention_scores")
+        notebook.check = notebook.index('check("attention_scores"')
+        yield notebook
 
 
 def text_of(output):
@@ -271,22 +307,18 @@ def test_at_the_first_start_the_list_of_headings_is_open(chromium, server, tmp_p
     page.close()
 
 
-def test_scenes_are_live_before_any_cell_runs_if_the_notebook_is_trusted(
+def test_a_trusted_lesson_is_live_before_any_cell_runs_and_runs_without_an_error(
     open_notebook, tmp_path
 ):
-    for path, live in ((RUN, True), (CHANGED, False)):
-        page = open_notebook(path).page
-        scene = page.locator(f"{PANEL} .attn-explorer").first
+    for path, live in ((CHANGED, False), (RUN, True)):
+        notebook = open_notebook(path)
+        scene = notebook.page.locator(f"{PANEL} .attn-explorer").first
         picture = scene.locator("svg" if live else "img")
         picture.scroll_into_view_if_needed()
-        page.screenshot(path=tmp_path / f"{'live' if live else 'still'}.png")
+        notebook.page.screenshot(path=tmp_path / f"{'live' if live else 'still'}.png")
         assert picture.first.is_visible()
         assert bool(scene.locator("svg").count()) == live
-
-
-def test_a_lesson_runs_from_top_to_bottom_without_an_error(open_notebook):
-    notebook = open_notebook(RUN)
-    notebook.run_all()
+    notebook.run_all(timeout=300_000)
     for i, cell in enumerate(notebook.cells):
         if cell["cell_type"] != "code" or not "".join(cell["source"]).strip():
             continue
@@ -301,82 +333,59 @@ def test_a_lesson_runs_from_top_to_bottom_without_an_error(open_notebook):
 
 
 def test_a_right_answer_passes_and_a_known_mistake_is_recognized_in_both_themes(
-    open_notebook, lowest_contrast, tmp_path
+    exercise, tmp_path
 ):
-    notebook = open_notebook(EXERCISE)
-    stub = notebook.index("def attention_scores")
-    check = notebook.index('check("attention_scores"')
-    notebook.run_all()
-    verdict = notebook.locator(check).locator(".attn-verdict")
-    assert verdict.get_attribute("data-status") == "not attempted"
-    for name, answer, status in (
-        ("right", RIGHT, "passed"),
-        ("unscaled", UNSCALED, "wrong"),
+    verdict = exercise.locator(exercise.check).locator(".attn-verdict")
+    for answer, status in (
+        (UNTOUCHED, "not attempted"),
+        (RIGHT, "passed"),
+        (UNSCALED, "wrong"),
     ):
-        notebook.write(stub, answer)
-        for index in (stub, check):
-            notebook.select(index)
-            notebook.run("notebook:run-cell")
-        notebook.wait_for_idle_kernel()
+        exercise.write(exercise.stub, answer)
+        exercise.run_cells(exercise.stub, exercise.check)
         assert verdict.get_attribute("data-status") == status
         assert bool(verdict.get_attribute("data-mistake")) == (status == "wrong")
-        for theme in THEMES:
-            notebook.run("apputils:change-theme", theme=theme)
-            notebook.page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(
-                state="attached"
-            )
-            notebook.page.locator("#jupyterlab-splash").wait_for(state="detached")
-            verdict.scroll_into_view_if_needed()
-            picture = tmp_path / f"{name}-{theme.split()[-1].lower()}.png"
-            notebook.page.screenshot(path=picture)
-            assert verdict.is_visible()
-            assert lowest_contrast(verdict) >= 4.5, f"{theme}: see {picture}"
     assert "?" in verdict.text_content()  # the recognized mistake's leading question
+    for theme in THEMES:
+        exercise.change_theme(theme)
+        verdict.scroll_into_view_if_needed()
+        picture = tmp_path / f"{theme.split()[-1].lower()}.png"
+        exercise.page.screenshot(path=picture)
+        assert verdict.is_visible()
+        assert lowest_contrast(verdict) >= 4.5, f"{theme}: see {picture}"
 
 
-def test_an_endless_loop_is_interrupted_and_the_kernel_goes_on(open_notebook, tmp_path):
-    notebook = open_notebook(EXERCISE)
+def test_an_endless_loop_is_interrupted_and_the_kernel_goes_on(exercise, tmp_path):
     looping = tmp_path / "looping"
-    notebook.write(notebook.index("def attention_scores"), ENDLESS.format(str(looping)))
-    notebook.start("notebook:run-all-cells")
+    exercise.write(exercise.stub, ENDLESS.format(str(looping)))
+    exercise.run_cells(exercise.stub)
+    exercise.select(exercise.check)
+    exercise.start("notebook:run-cell")
     for _ in range(600):
         if looping.exists():
             break
-        notebook.page.wait_for_timeout(100)
+        exercise.page.wait_for_timeout(100)
     assert looping.exists(), "the answer was never called"
-    notebook.run("notebook:interrupt-kernel", timeout=20_000)
-    check = notebook.index('check("attention_scores"')
-    notebook.locator(check).locator(".attn-verdict").wait_for()
-    notebook.wait_for_idle_kernel()
-    after = notebook.add_cell("6 * 7")
-    notebook.run("notebook:run-cell", timeout=20_000)
-    for _ in range(100):  # the output may arrive a moment after the command has ended
-        if notebook.cells[after]["outputs"]:
-            break
-        notebook.page.wait_for_timeout(100)
-    answers = [o["data"]["text/plain"] for o in notebook.cells[after]["outputs"]]
-    assert ["".join(answer) for answer in answers] == ["42"]
+    exercise.run("notebook:interrupt-kernel", timeout=20_000)
+    exercise.wait_for_idle_kernel()
+    after = exercise.add_cell("6 * 7")
+    exercise.run("notebook:run-cell", timeout=20_000)
+    exercise.locator(after).locator(".jp-OutputArea-output", has_text="42").wait_for()
+    assert exercise.locator(exercise.check).locator(".attn-verdict").is_visible()
 
 
-def test_a_drill_comes_into_the_next_cell_and_is_judged_there(open_notebook, tmp_path):
-    notebook = open_notebook(EXERCISE)
-    stub, check = (
-        notebook.index("def attention_scores"),
-        notebook.index('check("attention_scores"'),
-    )
-    notebook.write(stub, RIGHT)
-    for index in (0, 1, stub, check):
-        notebook.select(index)
-        notebook.run("notebook:run-cell")
-    asked = notebook.add_cell("drill(lesson=1)")
-    notebook.run("notebook:run-cell")
+def test_a_drill_comes_into_the_next_cell_and_is_judged_there(exercise, tmp_path):
+    exercise.write(exercise.stub, RIGHT)
+    exercise.run_cells(exercise.stub, exercise.check)
+    asked = exercise.add_cell("drill(lesson=1)")
+    exercise.run("notebook:run-cell")
     drilled = asked + 1
-    notebook.page.wait_for_function(
+    exercise.page.wait_for_function(
         "i => jupyterapp.shell.currentWidget.content.widgets.length > i", arg=drilled
     )
-    source = notebook.cells[drilled]["source"]
+    source = exercise.cells[drilled]["source"]
     assert source.startswith("# One line is wrong in this answer to attention_scores.")
-    verdict = notebook.locator(drilled).locator(".attn-verdict")
+    verdict = exercise.locator(drilled).locator(".attn-verdict")
     mended = source.replace(
         "\ndrill(", RIGHT.replace("attention_scores", "drilled") + "\ndrill("
     )
@@ -384,11 +393,82 @@ def test_a_drill_comes_into_the_next_cell_and_is_judged_there(open_notebook, tmp
         (source, "attention_scores"),
         (mended, "✓ Passed: attention_scores"),
     ):
-        notebook.write(drilled, cell)
-        notebook.select(drilled)
-        notebook.run("notebook:run-cell")
-        notebook.wait_for_idle_kernel()
+        exercise.write(drilled, cell)
+        exercise.run_cells(drilled)
         verdict.filter(has_text=heading).wait_for()
-        verdict.scroll_into_view_if_needed()
-        notebook.page.screenshot(path=tmp_path / f"drill-{heading[2:7]}.png")
     assert "Mended:" in verdict.text_content()
+    verdict.scroll_into_view_if_needed()
+    exercise.page.screenshot(path=tmp_path / "drill.png")
+
+
+def put_scenes(server, page, path):
+    """Give the server a notebook of scenes whose stored outputs it has no reason to trust."""
+    notebook = new_notebook(
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    )
+    for name, scene in SCENES.items():
+        data = scene._repr_mimebundle_()
+        output = new_output("execute_result", data, execution_count=1)
+        notebook.cells.append(new_code_cell(SOURCES.get(name, ""), outputs=[output]))
+    content = json.dumps({"type": "notebook", "content": notebook})
+    response = page.request.put(
+        f"{server}/api/contents/{path}?token={TOKEN}",
+        data=content,
+        headers={"Content-Type": "application/json"},
+    )
+    assert response.ok, response.text()
+
+
+def test_scenes_are_pictures_until_trusted_and_then_live(chromium, server, open_notebook):
+    with contextlib.closing(chromium.new_page()) as page:
+        put_scenes(server, page, "scenes.ipynb")
+    notebook = open_notebook("scenes.ipynb")
+    page = notebook.page
+    output = ".jp-NotebookPanel .jp-OutputArea-output"
+
+    # Untrusted: the pictures, and nothing that runs.
+    pictures = page.locator(f"{output} img[src^='data:image/svg+xml']")
+    assert pictures.count() == len(SCENES)
+    assert page.locator(f"{output} svg").count() == 0
+    for i, scene in enumerate(SCENES.values()):
+        pictures.nth(i).scroll_into_view_if_needed()
+        decoded = "image => image.decode().then(() => image.naturalWidth)"
+        assert pictures.nth(i).evaluate(decoded) > 200
+        assert pictures.nth(i).get_attribute("alt") == scene.alt
+
+    # Trusted: live without a kernel. The keys are the scene's, not the notebook's.
+    notebook.start("notebook:trust")
+    page.locator(".jp-Dialog button.jp-mod-accept").click()
+    page.wait_for_function(ALL_LIVE, arg=len(SCENES))
+    for i, name in enumerate(SCENES):
+        figure = Figure(page, i)
+        figure.svg.scroll_into_view_if_needed()
+        if name == "MaskPainter":  # by strokes, clicks and buttons
+            MOUSE[name](figure)
+        figure.button("Reset").click()  # its cell is the active one now
+        where = page.evaluate(ACTIVE)
+        figure.host.locator("input, button").first.focus()
+        drive_by_keys(figure, name)
+        assert page.evaluate(ACTIVE) == where, name
+    figure.wait_until_read_out()
+    assert "#" not in page.url  # JupyterLab's address is left alone
+
+    # Run: live. A cell that is run again gives one new figure, not two.
+    notebook.run_cells(0, 1, 1)
+    page.wait_for_function(ALL_LIVE, arg=len(SCENES))
+    assert page.locator(f"{output} [data-explorer]").count() == len(SCENES)
+    painter = Figure(page, 1)
+    painter.cell("query a, key a").click()
+    painter.press("ArrowDown", "ArrowRight", "Enter")
+    mask = causal_mask(4, 4).int()
+    mask[0, 0] = mask[1, 1] = 0
+    assert painter.numbers["mask"] == mask.tolist()
+    count = len(notebook.cells)
+    painter.press("a", "b", "x", "d", "d")  # commands of the notebook elsewhere
+    assert len(notebook.cells) == count
+
+    for theme in reversed(THEMES):
+        notebook.change_theme(theme)
+        page.wait_for_function(ALL_HAVE_THEME, arg=theme.split()[-1].lower())
+        for live in page.locator("[data-explorer] .live").all():
+            assert lowest_contrast(live) >= 4.5
