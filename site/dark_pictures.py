@@ -69,7 +69,7 @@ def _keep(app, name: str, png: bytes, scale: float) -> None:
     folder = _made(app)
     if not (folder / f"dark-{name}.png").exists():
         parts = parts_of(png)
-        dark = darkened(png, parts["maps"]) if parts else png
+        dark = darkened(png, parts.get("maps", ()))
         for kind, picture in (("phone", png), ("phone-dark", dark)):
             if phone := stacked(picture, parts, scale):
                 (folder / f"{kind}-{name}.png").write_bytes(phone)
