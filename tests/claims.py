@@ -1,32 +1,38 @@
-"""Try the conclusions of the lessons again: on other seeds, trained longer, at other learning rates.
+"""Try what the lessons conclude again, and write the page *How sure are we*: `make claims`.
 
-A conclusion stands in the lesson's cell, as an assertion with a sentence:
+A conclusion stands in the cell that shows it, as an assertion with a sentence:
 
-    assert flat < 0.2, "ALiBi loses little on texts of eight times the length"
+    assert lost["ALiBi"] < 0.2, "ALiBi loses little on a text of eight times the length."
 
-Each lesson runs again under every variation, with every assertion recorded instead of raised. The
-condition is the measurement that would refute the sentence; its two sides are the evidence.
+Each lesson runs again on seeds that no lesson uses, then with twice the steps, and with half and twice
+the learning rate. There, every assertion is recorded. Its condition is what would refute the sentence,
+the numbers that it compares are the evidence. A sentence that names its "steps" is about this length of
+training, and is not tried with another; the same holds for its "learning rate".
+
+Runs are kept in .claims.jsonl until the code of their lesson changes: what was interrupted goes on.
 """
 
 import argparse
 import ast
 import contextlib
-import io
 import json
-import multiprocessing
+import operator
 import os
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
-ROOT = Path(__file__).parents[1]
-# Seeds that no lesson uses: what a lesson draws by seed s is drawn by SEEDS[i] + s.
-SEEDS = (1000, 2000, 3000, 4000, 5000)
+ROOT = Path(__file__).resolve().parents[1]
+RUNS = ROOT / ".claims.jsonl"
+PAGE = ROOT / "site" / "how_sure.md"
 
 
 @dataclass(frozen=True)
@@ -34,155 +40,258 @@ class Variation:
     """A change of everything in a lesson that rests on chance or training."""
 
     name: str
-    seed: int = 0
-    steps: float = 1.0
-    lr: float = 1.0
+    seed: int = 0  # added to each seed
+    steps: float = 1.0  # a factor
+    lr: float = 1.0  # a factor
+
+    def concerns(self, says: str) -> bool:
+        """Whether a sentence says more than what holds at its own steps and learning rate."""
+        return not (
+            (self.steps != 1 and "steps" in says)
+            or (self.lr != 1 and "learning rate" in says)
+        )
 
 
-VARIATIONS = [
+SEEDS = (1000, 2000, 3000, 4000, 5000)
+VARIATIONS = (
     *(Variation(f"seed {seed}", seed) for seed in SEEDS),
-    Variation("steps × 2", SEEDS[0], steps=2.0),
-    Variation("rate / 2", SEEDS[0], lr=0.5),
-    Variation("rate × 2", SEEDS[0], lr=2.0),
-]
+    Variation("steps × 2", 1000, steps=2.0),
+    Variation("rate ÷ 2", 1000, lr=0.5),
+    Variation("rate × 2", 1000, lr=2.0),
+)
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+}
 
 
-class Recorded(ast.NodeTransformer):
-    """Turn assertions into records, and scale what is called `steps` in calls and signatures."""
+class Recording(ast.NodeTransformer):
+    """Turn assertions into calls of `_record`, and scale numbers called `steps`."""
 
     def __init__(self, steps: float) -> None:
         self.steps = steps
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
-        says = node.msg.value if isinstance(node.msg, ast.Constant) else ""
-        name = ast.Constant(ast.unparse(node.test)), ast.Constant(says)
-        match node.test:
-            case ast.Compare(left, ops, comparators):
-                signs = ast.Constant(" ".join(type(op).__name__ for op in ops))
-                values = ast.Tuple([left, *comparators], ast.Load())
-            case test:
-                signs, values = ast.Constant(""), ast.Tuple([test], ast.Load())
-        call = ast.Call(ast.Name("_record", ast.Load()), [*name, signs, values], [])
-        return ast.copy_location(ast.Expr(self.generic_visit(call)), node)
-
-    def scaled(self, value: ast.AST | None) -> None:
-        if isinstance(value, ast.Constant) and isinstance(value.value, int):
-            value.value = round(value.value * self.steps)
+        test = node.test
+        values = [test.left, *test.comparators] if isinstance(test, ast.Compare) else [test]
+        signs = (
+            [type(op).__name__ for op in test.ops] if isinstance(test, ast.Compare) else []
+        )
+        about = ast.Constant((ast.unparse(test), sentence(node), *signs))
+        call = ast.Call(ast.Name("_record", ast.Load()), [about, *values], [])
+        return ast.fix_missing_locations(
+            ast.copy_location(ast.Expr(self.generic_visit(call)), node)
+        )
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
         if node.arg == "steps":
-            self.scaled(node.value)
+            self.scale(node.value)
         return self.generic_visit(node)
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
-        named = node.args[len(node.args) - len(node.defaults) :]
-        for arg, value in zip(named, node.defaults, strict=True):
-            if arg.arg == "steps":
-                self.scaled(value)
+        arguments = node.posonlyargs + node.args
+        pairs = zip(reversed(arguments), reversed(node.defaults), strict=False)
+        for argument, default in (
+            *pairs,
+            *zip(node.kwonlyargs, node.kw_defaults, strict=True),
+        ):
+            if argument.arg == "steps":
+                self.scale(default)
         return self.generic_visit(node)
 
+    def scale(self, value: ast.AST | None) -> None:
+        if isinstance(value, ast.Constant) and isinstance(value.value, int):
+            value.value = round(value.value * self.steps)
 
-COMPARE = {
-    "Lt": lambda a, b: a < b,
-    "LtE": lambda a, b: a <= b,
-    "Gt": lambda a, b: a > b,
-    "GtE": lambda a, b: a >= b,
-    "Eq": lambda a, b: a == b,
-    "NotEq": lambda a, b: a != b,
-    "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
-    "Is": lambda a, b: a is b,
-    "IsNot": lambda a, b: a is not b,
-}
+
+def sentence(node: ast.Assert) -> str:
+    """Return the sentence of an assertion, or nothing."""
+    is_text = isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)
+    return node.msg.value if is_text else ""
 
 
 def vary(variation: Variation) -> None:
-    """Shift seeds and scale learning rates in all of this process."""
+    """Shift all seeds, and scale all learning rates, in the whole process."""
     import torch
 
-    shift, rate = variation.seed, variation.lr
     seed_all = torch.manual_seed
 
     class Generator(torch.Generator):
         def manual_seed(self, seed: int) -> torch.Generator:
-            return super().manual_seed(seed + shift)
+            return super().manual_seed(seed + variation.seed)
 
-    torch.manual_seed = lambda seed: seed_all(seed + shift)
+    torch.manual_seed = lambda seed: seed_all(seed + variation.seed)
     torch.Generator = Generator  # type: ignore[misc]
-    build = torch.optim.Optimizer.__init__
+    torch.optim.Optimizer.__init__ = with_rate(torch.optim.Optimizer.__init__, variation.lr)
+    schedule = torch.optim.lr_scheduler.OneCycleLR
+    schedule.__init__ = with_rate(schedule.__init__, variation.lr)  # it sets the rate anew
 
-    def optimizer(self, params, defaults):
-        build(self, params, defaults | {"lr": defaults["lr"] * rate})
 
-    torch.optim.Optimizer.__init__ = optimizer
-    cycle = torch.optim.lr_scheduler.OneCycleLR.__init__
+def with_rate(init: Callable, factor: float) -> Callable:
+    def scaled(self: Any, what: Any, rate: Any, *args: Any, **kwargs: Any) -> None:
+        new = (
+            rate | {"lr": rate["lr"] * factor} if isinstance(rate, dict) else rate * factor
+        )
+        init(self, what, new, *args, **kwargs)
 
-    def schedule(self, optimizer, max_lr, *args, **kwargs):
-        cycle(self, optimizer, max_lr * rate, *args, **kwargs)
-
-    torch.optim.lr_scheduler.OneCycleLR.__init__ = schedule
+    return scaled
 
 
 def run(lesson: Path, variation: Variation) -> dict:
-    """Run all cells of a lesson in this process; return its records by condition, and its errors."""
+    """Run all cells of a lesson in this process; return what its assertions found."""
     import matplotlib
-
-    matplotlib.use("Agg")
     from IPython.core.interactiveshell import InteractiveShell
 
+    matplotlib.use("Agg")
     os.chdir(lesson.parent)
     vary(variation)
-    shell = InteractiveShell.instance()
-    shell.ast_transformers.append(Recorded(variation.steps))
-    records: dict[str, dict] = {}
-    errors = {}
-    where = 0
+    found: dict[str, dict] = {}
+    errors: dict[int, str] = {}
 
-    def record(condition, says, signs, values):
-        compare = [COMPARE[sign] for sign in signs.split()]
-        pairs = zip(compare, values, values[1:], strict=False)
-        holds = all(bool(f(a, b)) for f, a, b in pairs) if compare else bool(values[0])
-        entry = records.setdefault(
-            f"{where}: {condition}", dict(cell=where, says=says, holds=True, values=[])
-        )
+    def record(about: tuple[str, ...], *values: Any) -> None:
+        condition, says, *signs = about
+        if signs:
+            compare = (COMPARE[getattr(ast, sign)] for sign in signs)
+            pairs = zip(compare, values, values[1:], strict=False)
+            holds = all(bool(f(a, b)) for f, a, b in pairs)
+        else:
+            holds = bool(values[0])
+        new = dict(condition=condition, says=says, holds=True, values=[])
+        entry = found.setdefault(f"{number}: {condition}", new)
         entry["holds"] &= holds
-        with contextlib.suppress(TypeError, ValueError, RuntimeError):
-            entry["values"].append([round(float(value), 4) for value in values])
+        with contextlib.suppress(TypeError, ValueError, RuntimeError):  # no numbers
+            entry["values"].append([float(value) for value in values])
 
+    shell = InteractiveShell.instance()
+    shell.ast_transformers.append(Recording(variation.steps))
     shell.user_ns["_record"] = record
-    began = time.time()
-    for where, cell in enumerate(nbformat.read(lesson, as_version=4).cells):
-        if cell.cell_type == "code":
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                result = shell.run_cell(cell.source)
+    began = time.monotonic()
+    with contextlib.ExitStack() as quiet:
+        nowhere = quiet.enter_context(open(os.devnull, "w"))
+        quiet.enter_context(contextlib.redirect_stdout(nowhere))
+        quiet.enter_context(contextlib.redirect_stderr(nowhere))
+        for number, source in cells(lesson):
+            result = shell.run_cell(source)
             if error := result.error_before_exec or result.error_in_exec:
-                errors[where] = f"{type(error).__name__}: {error}"[:300]
-    return dict(records=records, errors=errors, seconds=round(time.time() - began))
+                errors[number] = f"{type(error).__name__}: {error}"[:200]
+    return dict(found=found, errors=errors, seconds=round(time.monotonic() - began))
 
 
-def work(job: tuple[Path, Variation]) -> tuple[Path, Variation, dict]:
-    return *job, run(*job)
+def cells(lesson: Path) -> list[tuple[int, str]]:
+    notebook = nbformat.read(lesson, as_version=4)
+    return [(n, c.source) for n, c in enumerate(notebook.cells) if c.cell_type == "code"]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("lessons", nargs="*", type=Path)
-    parser.add_argument("--only", nargs="*")
-    parser.add_argument("--out", type=Path, required=True)
-    args = parser.parse_args()
-    lessons = args.lessons or sorted((ROOT / "notebooks").glob("*.ipynb"))
-    jobs = [(lesson.resolve(), v) for v in VARIATIONS for lesson in lessons if not args.only or v.name in args.only]
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(int(os.environ.get("JOBS", 1)), maxtasksperchild=1) as pool, args.out.open("a") as out:
-        for lesson, variation, result in pool.imap(work, jobs):
-            print(json.dumps(dict(lesson=lesson.stem, variation=variation.name, **result)), file=out, flush=True)
-            bad = [k for k, r in result["records"].items() if not r["holds"]]
-            print(lesson.stem, variation.name, f"{result['seconds']} s", len(result["records"]), "records", flush=True)
-            for k in bad:
-                print("   FALSE", k, result["records"][k]["says"], result["records"][k]["values"][:6])
-            for cell, error in result["errors"].items():
-                print("   ERROR", cell, error)
+def sentences(lesson: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield cell, sentence and condition of each conclusion of a lesson."""
+    for number, source in cells(lesson):
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Assert) and sentence(node):
+                yield number, sentence(node), ast.unparse(node.test)
+
+
+def key(lesson: Path, variation: Variation) -> str:
+    code = sha256(json.dumps(cells(lesson)).encode()).hexdigest()[:16]
+    return f"{lesson.stem} {code} {variation}"
+
+
+def kept() -> dict[str, dict]:
+    """Return the runs that are kept, by their key."""
+    lines = RUNS.read_text(encoding="utf-8").splitlines() if RUNS.exists() else []
+    return {run["key"]: run for run in map(json.loads, lines)}
+
+
+def fallen(result: dict, variation: Variation) -> Iterator[str]:
+    """Yield a line for each assertion that fell where it should hold, and for each cell that raised."""
+    for place, entry in result["found"].items():
+        if not entry["holds"] and variation.concerns(entry["says"]):
+            yield f"cell {place}   {entry['says']}   {entry['values'][:4]}"
+    for cell, error in result["errors"].items():
+        yield f"cell {cell} raised {error}"
+
+
+INTRODUCTION = """\
+# How sure are we?
+
+A lesson shows what happened on a few seeds. Would it happen again? Each conclusion below stands in its
+lesson as an assertion, beside the cell that shows it. We ran every lesson again on {seeds} seeds that no
+lesson uses, and once each with twice the training steps, with half, and with twice the learning rate.
+
+*Holds if* is the condition: find a case where it is false, and the sentence is refuted. *Seen* are the
+smallest and the largest of the numbers that it compares, over all runs. A sentence that names its steps
+or its learning rate claims nothing about others. `make claims` computes this page.
+"""
+
+
+def page(lessons: list[Path], runs: dict[str, dict]) -> str:
+    """Return the page in Markdown: a table for each lesson that concludes anything."""
+    text = [INTRODUCTION.format(seeds=len(SEEDS))]
+    for lesson in lessons:
+        rows = [row(lesson, *claim, runs) for claim in sentences(lesson)]
+        if rows:
+            title = nbformat.read(lesson, as_version=4).cells[0].source.splitlines()[0]
+            text.append(f"#{title}\n\n| Conclusion | Holds if | Held | Seen |\n|-|-|-|-|")
+            text.append("\n".join(rows) + "\n")
+    return "\n".join(text)
+
+
+def row(lesson: Path, cell: int, says: str, condition: str, runs: dict[str, dict]) -> str:
+    held, tried, values = 0, 0, []
+    for variation in VARIATIONS:
+        result = runs.get(key(lesson, variation))
+        entry = result and result["found"].get(f"{cell}: {condition}")
+        if entry and variation.concerns(says):
+            tried += 1
+            held += entry["holds"]
+            values += entry["values"]
+    seen = " and ".join(
+        span(side) for side in zip(*values, strict=False) if len(set(side)) > 1
+    )
+    code = condition.replace("|", r"\|")
+    return f"| {says} | `{code}` | {held} of {tried} | {seen} |"
+
+
+def span(numbers: tuple[float, ...]) -> str:
+    return f"{min(numbers):.3g} to {max(numbers):.3g}"
+
+
+def main() -> int:
+    """Run what is not kept, write the page, and return 1 if a conclusion fell."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("lessons", nargs="*", help="such as 08; all, if none is named")
+    options = parser.parse_args()
+    everything = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    chosen = [p for p in everything if not options.lessons or p.name[:2] in options.lessons]
+    runs, bad = kept(), 0
+    jobs = [(v, p) for v in VARIATIONS for p in chosen if key(p, v) not in runs]
+    workers = max(1, (os.cpu_count() or 1) // 2)  # lessons train on two threads
+    with ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=1) as pool:
+        futures = {pool.submit(run, p, v): (p, v) for v, p in jobs}
+        for done, future in enumerate(as_completed(futures), start=1):
+            lesson, variation = futures[future]
+            result = future.result() | {"key": key(lesson, variation)}
+            runs[result["key"]] = result
+            with RUNS.open("a", encoding="utf-8") as file:
+                print(json.dumps(result), file=file)
+            head = f"{done} of {len(jobs)}: {lesson.stem}, {variation.name}"
+            print(f"{head}: {result['seconds']} s", flush=True)
+    for lesson in chosen:
+        for variation in VARIATIONS:
+            for line in fallen(runs[key(lesson, variation)], variation):
+                bad += 1
+                print(f"FELL {lesson.stem}, {variation.name}, {line}")
+    PAGE.write_text(page(everything, runs), encoding="utf-8")
+    print(f"{bad} fell; wrote {PAGE.relative_to(ROOT)}")
+    return min(bad, 1)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
