@@ -1,7 +1,7 @@
 # Attention from Scratch. `make` alone lists what there is. Needs a POSIX shell and Python 3.11-3.13.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check deep quick lint notebooks exercises slips site bench bench-grading class format models lock clean
+.PHONY: help lab test check deep quick lint notebooks exercises slips claims site bench bench-grading class format models lock clean
 
 VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
@@ -69,6 +69,10 @@ exercises:  ## generate the exercises from the solutions
 slips:  ## write the table of mistakes from the rows of the checks
 	$(call set_up,test)
 	$(VENV) -m scripts.make_slips
+
+claims:  ## try what the lessons conclude on other seeds, steps and learning rates (hours; goes on where it was; LESSONS="08 09")
+	$(call set_up,test)
+	$(ISOLATED) $(VENV) -m tests.claims $(LESSONS)
 
 site:  ## build the website into _site
 	$(call set_up,test)

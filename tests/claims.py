@@ -18,6 +18,7 @@ import contextlib
 import json
 import operator
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+
+from attn_lib.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = ROOT / ".claims.jsonl"
@@ -113,13 +116,13 @@ class Recording(ast.NodeTransformer):
 
 
 def sentence(node: ast.Assert) -> str:
-    """Return the sentence of an assertion, or nothing."""
-    is_text = isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)
-    return node.msg.value if is_text else ""
+    """Return the sentence of an assertion; nothing, if it has none or only a message."""
+    says = getattr(node.msg, "value", None)
+    return says if isinstance(says, str) and says.endswith(".") else ""
 
 
 def vary(variation: Variation) -> None:
-    """Shift all seeds, and scale all learning rates, in the whole process."""
+    """Shift all seeds, scale all learning rates, and train anew what comes trained, in this process."""
     import torch
 
     seed_all = torch.manual_seed
@@ -133,6 +136,18 @@ def vary(variation: Variation) -> None:
     torch.optim.Optimizer.__init__ = with_rate(torch.optim.Optimizer.__init__, variation.lr)
     schedule = torch.optim.lr_scheduler.OneCycleLR
     schedule.__init__ = with_rate(schedule.__init__, variation.lr)  # it sets the rate anew
+
+    from attn_lib.data import position_models as shipped
+
+    def trained_anew(scheme: str) -> tuple[list, str]:
+        ids, _, vocabulary = shipped.split_help()
+        models = [shipped.new_model(scheme, len(vocabulary), s) for s in shipped.SEEDS]
+        steps = round(shipped.STEPS * variation.steps)
+        for model, seed in zip(models, shipped.SEEDS, strict=True):
+            shipped.learn(model, ids, seed, steps)
+        return models, vocabulary
+
+    shipped.trained = trained_anew
 
 
 def with_rate(init: Callable, factor: float) -> Callable:
@@ -231,16 +246,16 @@ or its learning rate claims nothing about others. `make claims` computes this pa
 """
 
 
-def page(lessons: list[Path], runs: dict[str, dict]) -> str:
-    """Return the page in Markdown: a table for each lesson that concludes anything."""
-    text = [INTRODUCTION.format(seeds=len(SEEDS))]
+def page(lessons: list[Path], runs: dict[str, dict], before: str) -> str:
+    """Return the page in Markdown: a table for each lesson; those of other lessons as they were."""
+    sections = dict(re.findall(r"^## (\d\d)(.*?)(?=^## |\Z)", before, re.M | re.S))
     for lesson in lessons:
         rows = [row(lesson, *claim, runs) for claim in sentences(lesson)]
-        if rows:
-            title = nbformat.read(lesson, as_version=4).cells[0].source.splitlines()[0]
-            text.append(f"#{title}\n\n| Conclusion | Holds if | Held | Seen |\n|-|-|-|-|")
-            text.append("\n".join(rows) + "\n")
-    return "\n".join(text)
+        title = nbformat.read(lesson, as_version=4).cells[0].source.splitlines()[0]
+        table = ["| Conclusion | Holds if | Held | Seen |", "|-|-|-|-|", *rows]
+        sections[title[2:4]] = "\n".join([title[4:], "", *table, "", ""]) if rows else ""
+    made = (f"## {number}{text}" for number, text in sorted(sections.items()) if text)
+    return INTRODUCTION.format(seeds=len(SEEDS)) + "\n" + "".join(made)
 
 
 def row(lesson: Path, cell: int, says: str, condition: str, runs: dict[str, dict]) -> str:
@@ -288,7 +303,8 @@ def main() -> int:
             for line in fallen(runs[key(lesson, variation)], variation):
                 bad += 1
                 print(f"FELL {lesson.stem}, {variation.name}, {line}")
-    PAGE.write_text(page(everything, runs), encoding="utf-8")
+    before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    write_whole(PAGE, page(chosen, runs, before))
     print(f"{bad} fell; wrote {PAGE.relative_to(ROOT)}")
     return min(bad, 1)
 

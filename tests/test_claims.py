@@ -1,0 +1,71 @@
+"""The conclusions of the lessons: recorded under other seeds, and all on the page that counts them."""
+
+import ast
+
+import pytest
+
+from tests.claims import (
+    PAGE,
+    ROOT,
+    VARIATIONS,
+    Recording,
+    Variation,
+    fallen,
+    row,
+    sentences,
+)
+
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def recorded(source: str, steps: float = 1.0) -> list[tuple]:
+    found = []
+    tree = Recording(steps).visit(ast.parse(source))
+    exec(compile(tree, "cell", "exec"), {"_record": lambda *record: found.append(record)})
+    return found
+
+
+def test_an_assertion_becomes_a_record_of_its_two_sides():
+    about = ("1 + 1 < 1", "Two is small.", "Lt")
+    assert recorded("assert 1 + 1 < 1, 'Two is small.'") == [(about, 2, 1)]
+    assert recorded("assert [0]") == [(("[0]", ""), [0])]
+
+
+def test_steps_are_scaled_where_they_are_named():
+    source = "def f(a, steps=10, *, lr=3): return a, steps, lr\nassert f({}) == 0"
+    assert [record[1] for record in recorded(source.format(1), 2)] == [(1, 20, 3)]
+    assert [record[1] for record in recorded(source.format("5, steps=7"), 2)] == [
+        (5, 14, 3)
+    ]
+
+
+def test_a_fallen_conclusion_is_told_unless_it_speaks_of_these_steps():
+    entry = dict(condition="a < b", holds=False, values=[[2.0, 1.0]])
+    for says, longer in (("It learns.", 1), ("After 200 steps it learns.", 0)):
+        result = dict(found={"3: a < b": entry | {"says": says}}, errors={})
+        assert len([*fallen(result, Variation("steps × 2", steps=2))]) == longer
+        assert len([*fallen(result, VARIATIONS[0])]) == 1
+    assert [*fallen(dict(found={}, errors={4: "ValueError"}), VARIATIONS[0])] != []
+
+
+def test_a_row_counts_runs_and_shows_the_spread(monkeypatch):
+    runs = {}
+    for i, variation in enumerate(VARIATIONS):
+        entry = dict(
+            condition="a < 2", says="Small.", holds=i != 1, values=[[float(i), 2.0]]
+        )
+        runs[variation.name] = dict(found={"3: a < 2": entry}, errors={})
+    monkeypatch.setattr("tests.claims.key", lambda lesson, variation: variation.name)
+    assert (
+        row(LESSONS[0], 3, "Small.", "a < 2", runs)
+        == "| Small. | `a < 2` | 7 of 8 | 0 to 7 |"
+    )
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_each_conclusion_is_on_the_page(lesson):
+    page = PAGE.read_text(encoding="utf-8")
+    for _, says, condition in sentences(lesson):
+        assert f"| {says} | `{condition}`".replace("|", r"\|")[1:] in page.replace(
+            "|", r"\|"
+        ), "the page is older than the lesson: make claims"
