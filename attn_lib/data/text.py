@@ -16,8 +16,13 @@ def python_help() -> str:
     return "\n\n".join(topics[name] for name in sorted(topics))
 
 
-def encode(text: str) -> tuple[Int[Tensor, " n"], str]:
+def encode(text: str, vocabulary: str = "") -> tuple[Int[Tensor, " n"], str]:
     """Number the characters of a text.
+
+    Args:
+        text: at least one character.
+        vocabulary: of a model that will read the text; other characters are left out. If empty, the
+            characters of the text.
 
     Returns:
         The ids (N,), and the vocabulary: each character once, at the position that is its id.
@@ -27,19 +32,22 @@ def encode(text: str) -> tuple[Int[Tensor, " n"], str]:
     """
     if not text:
         raise ValueError("expected a text of at least one character, got an empty one")
-    vocabulary = "".join(sorted(set(text)))
+    vocabulary = vocabulary or "".join(sorted(set(text)))
     number = {character: i for i, character in enumerate(vocabulary)}
-    return torch.tensor([number[character] for character in text]), vocabulary
+    return torch.tensor([number[c] for c in text if c in number]), vocabulary
 
 
-def split_help() -> tuple[Int[Tensor, " n"], Int[Tensor, " m"], str]:
+def split_help(vocabulary: str = "") -> tuple[Int[Tensor, " n"], Int[Tensor, " m"], str]:
     """Return what language models of this course train on, and what they are tested on.
+
+    Args:
+        vocabulary: see `encode`.
 
     Returns:
         The ids of the first nine tenths of the help (N,), those of the last tenth (M,), and the
         vocabulary of both.
     """
-    ids, vocabulary = encode(python_help())
+    ids, vocabulary = encode(python_help(), vocabulary)
     cut = len(ids) * 9 // 10
     return ids[:cut], ids[cut:], vocabulary
 
