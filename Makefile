@@ -39,10 +39,10 @@ test:  ## set up what is missing, then run every test (some minutes)
 
 check: test  ## the same as make test: what CI runs
 
-deep:  ## test tasks with 20 seeds, mutants and pairs, then MUTANTS=20 of all modules (TASKS="attention mask", MODULES=attn_lib/masks.py: of these)
+deep:  ## test tasks with 20 seeds, mutants and pairs (TASKS="attention mask": these alone), then MUTANTS=20 of the modules (MODULES=attn_lib/masks.py)
 	$(call set_up,test)
 	$(PYTEST) tests/checks/test_tasks.py --deep=$(or $(DEEP),always) $(if $(TASKS),--task="$(TASKS)")
-	env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.mutation --count $(or $(MUTANTS),20) $(MODULES)
+	$(if $(TASKS),,env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.mutation --count $(or $(MUTANTS),20) $(MODULES))
 
 quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)

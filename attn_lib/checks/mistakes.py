@@ -22,7 +22,7 @@ class Known:
         self.mistakes: list[Mistake] = []
         self._build: list[int | None] = []
         for mistake in task.mistakes:
-            fits = [
+            fits = [n for n, v in enumerate(empty) if _fits(mistake, v)] or [
                 n for n, v in enumerate(empty) if mistake.lines.keys() <= v.lines.keys()
             ]
             if mistake.answer is None and not fits:
@@ -99,7 +99,7 @@ def known(name: str) -> Known:
 
 
 def _fits(mistake: Mistake, variants: Variants) -> bool:
-    """Say whether an answer has the lines that a shared mistake changes, and the names it reads."""
+    """Say whether an answer has the lines that a mistake changes, and the names that it reads."""
     try:
         row = expanded(mistake.lines, variants.lines)
     except ValueError:

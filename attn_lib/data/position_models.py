@@ -86,7 +86,7 @@ def trained(scheme: str) -> tuple[list[LanguageModel], str]:
     models = [new_model(scheme, len(config["vocabulary"]), seed) for seed in SEEDS]
     together = nn.ModuleList(models)
     together.load_state_dict(tensors)
-    return [model.eval() for model in models], config["vocabulary"]
+    return [model.eval().requires_grad_(False) for model in models], config["vocabulary"]
 
 
 def main() -> None:

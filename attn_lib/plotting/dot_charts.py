@@ -34,6 +34,7 @@ def agreement(
     xlabel: str,
     ylabel: str,
     named: Sequence[str] = (),
+    hardly: float = 0.0,
 ) -> Picture:
     """Draw a dot for each thing that was measured in two ways, the diagonal, and both zeros.
 
@@ -41,6 +42,7 @@ def agreement(
         x, y: what the first and the second way give for each thing, in the same unit.
         names: of the things.
         named: the names that are written beside their dots.
+        hardly: what is not farther from zero counts as zero: gray bands.
     """
     lengths = (len(x), len(y), len(names))
     expect(len({*lengths}) == 1 and lengths[0] > 0, "as many x, y and names", lengths)
@@ -52,6 +54,7 @@ def agreement(
     beside = {"ha": "left", "va": "top", "fontsize": 9}
     places = [names.index(name) for name in named]
     marks: list[Mark] = [
+        *(Shade(-hardly, hardly, axis) for axis in ("x", "y") if hardly),
         Rule(0, "y", look=gray),
         Rule(0, "x", look=gray),
         Line([low, high], [low, high], look=gray | {"ls": "--"}),
@@ -60,12 +63,14 @@ def agreement(
         *(Text(x[i], y[i], names[i], (7, -3), look=beside) for i in places),
     ]
     said = "; ".join(f"{names[i]} {x[i]:.1f} and {y[i]:.1f}" for i in places)
-    above = [sum(value > 0 for value in values) for values in (x, y)]
+    above = [sum(value > hardly for value in values) for values in (x, y)]
+    below = [sum(value < -hardly for value in values) for values in (x, y)]
     across, up = Scale(xlabel, low, high), Scale(ylabel, low, high)
     return Figure(
         [Panel(marks, x=across, y=up, aspect="equal")],
         (4.6, 4.2),
         f"{len(x)} dots: {ylabel} over {xlabel}. Above zero: {above[1]} and {above[0]}."
+        + (f" Below: {below[1]} and {below[0]}; the others hardly differ from it." if hardly else "")
         + (f" {said}." if said else ""),
         closing="",
     ).picture()

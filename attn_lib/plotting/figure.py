@@ -74,13 +74,15 @@ class Rule(Mark):
 
 @dataclass(frozen=True)
 class Shade(Mark):
-    """A gray ground between two places on the horizontal axis."""
+    """A gray ground between two places on an axis."""
 
     start: float
     end: float
+    axis: str = "x"
 
     def draw(self, axes: Axes) -> None:
-        axes.axvspan(self.start, self.end, color=LIGHT, lw=0)
+        ground = axes.axvspan if self.axis == "x" else axes.axhspan
+        ground(self.start, self.end, color=LIGHT, lw=0)
 
 
 @dataclass(frozen=True)
