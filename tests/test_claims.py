@@ -62,6 +62,7 @@ def test_a_row_counts_runs_and_shows_the_spread(monkeypatch):
     )
 
 
+@pytest.mark.skipif(not PAGE.exists(), reason="make claims has not been run yet")
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
 def test_each_conclusion_is_on_the_page(lesson):
     page = PAGE.read_text(encoding="utf-8")

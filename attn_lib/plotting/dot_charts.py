@@ -70,7 +70,11 @@ def agreement(
         [Panel(marks, x=across, y=up, aspect="equal")],
         (4.6, 4.2),
         f"{len(x)} dots: {ylabel} over {xlabel}. Above zero: {above[1]} and {above[0]}."
-        + (f" Below: {below[1]} and {below[0]}; the others hardly differ from it." if hardly else "")
+        + (
+            f" Below: {below[1]} and {below[0]}; the others hardly differ from it."
+            if hardly
+            else ""
+        )
         + (f" {said}." if said else ""),
         closing="",
     ).picture()
