@@ -310,6 +310,30 @@ def outlines() -> Picture:
     )
 
 
+def norm_places() -> Picture:
+    """Draw a pre-norm and a post-norm block from bottom to top."""
+    marks: list[Mark] = []
+    for x, first in ((1.1, True), (3.3, False)):
+        start, y = 0.12, STEP
+        for name in ("attention", "feed-forward"):
+            for words in ("norm", name) if first else (name, "norm"):
+                marks += [_part(x, y, words), _up(x, start, y - BOX / 2)]
+                start, y = y + BOX / 2, y + STEP
+                if words == name:
+                    marks += _past(x, y - STEP, STEP * first)
+                    start, y = y - STEP + PLUS + 0.08, y - STEP + PART
+        marks += [Text(x, 0, "x", look=SMALL), _up(x, start, 3.5)]
+    return sketch(
+        [*marks, *_titles({"pre-norm": 1.1, "post-norm": 3.3}, 3.2)],
+        (4.5, 4.15),
+        "Two blocks, each from bottom to top. Pre-norm: norm, attention, plus, norm, feed-forward, plus; "
+        "the way past a part goes past its norm. Post-norm: attention, plus, norm, feed-forward, plus, "
+        "norm; the way up leads through each norm.",
+        (0, -0.3),
+        raster=160,
+    )
+
+
 def encoder_decoder(read: str, written: str, following: str) -> Picture:
     """Draw one model of two halves, with an example: what it reads, has written, and writes next."""
     first, top, _ = _column(1.2, ENCODER, read, None, times="")
@@ -384,9 +408,9 @@ def _up(x: float, start: float, end: float) -> Arrow:
     return Arrow([(x, start), (x, end)], {"color": INK, "lw": 1.1})
 
 
-def _past(x: float, y: float) -> list[Mark]:
-    """Return the way past a part, and the + where both ways meet."""
-    side, below, plus = x + WIDE / 2 + 0.1, y - BOX / 2 - 0.13, y + PLUS
+def _past(x: float, y: float, under: float = 0.0) -> list[Mark]:
+    """Return the way past a part and what is `under` it, and the + where both ways meet."""
+    side, below, plus = x + WIDE / 2 + 0.1, y - under - BOX / 2 - 0.13, y + PLUS
     blue = {"color": COLORS[0], "lw": 1.6}
     circle = {"marker": "o", "ms": 11.5, "mfc": "white", "mec": COLORS[0], "mew": 1.4}
     cross = {"marker": "+", "ms": 7.2, "mec": COLORS[0], "mew": 1.2}

@@ -174,6 +174,7 @@ FIGURES = {
         lambda: p.outcomes({"good": [(0.1, 0.2), (0.2, 0.1)]}, chance=2.77, **XY),
         "Dots of y over x: good (0.1, 0.2), (0.2, 0.1). A guess: 2.77.",
     ),
+    "norm_places": (p.norm_places, "Pre-norm: norm, attention, plus, norm"),
     "outlines": (p.outlines, "Encoder: the text, embedding and positions, N blocks"),
     "pair_layouts": (
         lambda: p.pair_layouts(4),
