@@ -65,8 +65,7 @@ in yours?
     slopes-reversed  slopes = _.flip(0)
 For 8 heads the slopes are 1/2, 1/4, 1/8, ... For 2 heads they are 1/16 and 1/256. What are yours? Where
 does the number of heads come in?
-    slopes-without-the-number-of-heads  exponents = i
-    slopes-without-the-number-of-heads  exponents = 8 * i
+    slopes-without-the-number-of-heads  exponents = i || 8 * i
     slopes-without-the-number-of-heads  exponents = torch.linspace(1, 8, num_heads)
 For 8 heads the exponents are 1, 2, 3, ... up to 8. To which one do yours go?
     exponents-too-small  exponents = i / num_heads
@@ -76,27 +75,21 @@ Print your slopes: are they all different? Which of your numbers depends on the 
     one-slope-for-all  exponents = 8 / num_heads * torch.ones(num_heads)
     one-slope-for-all  exponents = 8 * torch.ones(num_heads)
 Print your exponents for 2 heads and for 16. What does `//` make of 2/8, and of 8/16?
-    exponents-floored  exponents = i / (num_heads // 8)
-    exponents-floored  exponents = 8 * i // num_heads
-    exponents-floored  exponents = -(-8 * i // num_heads)
-    exponents-floored  exponents = 8 // num_heads * i
+    exponents-floored  exponents = i / (num_heads // 8) || 8 * i // num_heads
+    exponents-floored  exponents = -(-8 * i // num_heads) || 8 // num_heads * i
 Each head halves the slope of the one before, if there are 8. Which number do you raise to a power?
     another-base  slopes = torch.exp(-exponents)
 A slope of 2^(-8i/H) is smaller than 1. What are yours?
     slopes-above-one  slopes = 2.0 ** exponents
 Do the slopes fall by the same factor from head to head, or by the same amount?
-    slopes-on-a-line  slopes = 1.0 / i
-    slopes-on-a-line  slopes = 2.0 ** (-8 / num_heads) * i
-    slopes-on-a-line  slopes = i / num_heads
+    slopes-on-a-line  slopes = 1.0 / i || 2.0 ** (-8 / num_heads) * i || i / num_heads
 Where does the slope of a head stand in your code?
     slopes-ignored  slopes = torch.ones(num_heads)
 A key after the query is as far away as one before it, here. What does a later key get from you: a
 penalty, or a bonus?
-    signed-distance  distance = -difference
-    signed-distance  distance = difference
+    signed-distance  distance = -difference || difference
 Only later keys are far away in yours, or only earlier ones. How far is the key on the other side?
-    one-side-only  distance = (-difference).clamp_min(0)
-    one-side-only  distance = difference.clamp_min(0)
+    one-side-only  distance = (-difference).clamp_min(0) || difference.clamp_min(0)
 Should a far key get more of the attention, or less? You return what is *added* to its score: which sign must
 that have?
     positive-bias  bias = penalty
@@ -112,17 +105,13 @@ With 4 queries and 2 keys, where does query 0 stand? May that be before key 0?
     distance-instead-of-offset  offset = abs(_)
 How far is a token from itself? What is on the diagonal of your table?
     off-by-one  distance = _ + 1
-    off-by-one  offset = _ - 1
-    off-by-one  offset = _ + 1
+    off-by-one  offset = _ - 1 || _ + 1
     off-by-one  distance = (_ - 1).clamp_min(0)
 Each step costs the same. What does the second step cost in yours?
-    not-linear  distance = _.square()
-    not-linear  distance = _.float().sqrt()
+    not-linear  distance = _.square() || _.float().sqrt()
 How far is the first token from the last? Does that depend on the length in yours, or on D? Nothing is
 said of a division here.
-    divided  penalty = _ / kv_len
-    divided  penalty = _ / math.sqrt(num_heads)
-    divided  penalty = _ / math.sqrt(kv_len)
+    divided  penalty = _ / kv_len || _ / math.sqrt(num_heads) || _ / math.sqrt(kv_len)
 Do all queries have the same row in yours? The nearest key is another one for each.
     by-the-key-alone  distance = keys.expand(q_len, -1)
     by-the-key-alone  distance = (kv_len - 1 - keys).expand(q_len, -1)
@@ -132,8 +121,7 @@ You forbid later keys. Is that asked for here, and who does it for a model that 
     causal-mask-added  bias = (-penalty).masked_fill(difference > 0, -torch.inf)
 Three axes: heads, queries, keys. With which of them must your slopes line up, and which axes of size 1
 do they lack?
-    slopes-on-the-wrong-axis  penalty = slopes * distance
-    slopes-on-the-wrong-axis  penalty = slopes[:, None] * distance
+    slopes-on-the-wrong-axis  penalty = slopes * distance || slopes[:, None] * distance
     slopes-on-the-wrong-axis  penalty = slopes * distance[..., None]
     slopes-on-the-wrong-axis  penalty = slopes[:, None] * distance[:, None]
 Which axis stands first: the heads, or the batch? Is an axis of size 1 asked for?
@@ -147,11 +135,9 @@ Where do you use `kv_len`, and where `q_len`? What shape should the result have?
     always-square  keys = torch.arange(q_len) ; offset = 0
     always-square  queries = torch.arange(kv_len)
 Print the dtype of your result. Which dtype do scores have by default?
-    dtype-changed  bias = (-penalty).double()
-    dtype-changed  bias = (-penalty).long()
+    dtype-changed  bias = (-penalty).double() || (-penalty).long()
 Near 2050, which whole numbers does float16 hold, and which bfloat16?
     half-precision  slopes = _.bfloat16() ; distance = _.bfloat16() ; bias = (-penalty).float()
 Is it asked to apply the bias? It is to be added to scores that somebody else has.
-    softmax-applied  bias = (-penalty).softmax(-1)
-    softmax-applied  bias = (-penalty).exp()
+    softmax-applied  bias = (-penalty).softmax(-1) || (-penalty).exp()
 """)

@@ -99,8 +99,7 @@ Do both members of a pair turn by the same angle, and stay where they were?
     mixed-conventions  full = where[:, None] * base ** (-2 * torch.arange(D) / D)
 Is the pair (1, 0) as long as before, once you have turned it by 90 degrees? How many minus signs has
 a rotation?
-    no-minus  partner = -second => second
-    no-minus  partner = torch.cat([-second, -first], -1)
+    no-minus  partner = -second => second || torch.cat([-second, -first], -1)
     no-minus  turned = torch.cat([_[..., :half], -_[..., half:]], -1)
 Turn the pair (1, 0) by +90 degrees: it should become (0, 1). Where does it land in yours?
     turned-the-wrong-way  sin = -_
@@ -128,8 +127,7 @@ first pair?
 Is the last exponent 1 in yours? With D = 4 it should be 1/2. By what do you divide?
     last-exponent-one  exponents = c / max(half - 1, 1)
 How long are the vectors that you turn? Which size of x do you divide the exponents by?
-    divided-by-another-size  exponents = 2 * c / x.shape[-2]
-    divided-by-another-size  exponents = 2 * c / x.shape[1]
+    divided-by-another-size  exponents = 2 * c / x.shape[-2] || 2 * c / x.shape[1]
 Should the last pair turn faster than the first, or slower? Do you multiply by the power of the base,
 or divide?
     faster-and-faster  frequencies = base ** exponents.float() ; where = positions.float()
@@ -151,15 +149,12 @@ In which line do you use `positions`? In a chunk that begins at 7, what position
 in yours?
     positions-ignored  where = torch.arange(x.shape[-2])
 A chunk begins at position 7, because 7 tokens are in a cache. At which position does yours begin?
-    positions-restarted  where = _ - positions[0]
-    positions-restarted  where = _ - positions.min()
+    positions-restarted  where = _ - positions[0] || _ - positions.min()
 Do all tokens turn by the same angle in yours? Each has a position of its own.
-    one-position-for-all  where = positions[:1].double()
-    one-position-for-all  where = positions[-1:].double()
+    one-position-for-all  where = positions[:1].double() || positions[-1:].double()
 Do two tokens of one head turn by different angles in yours? Write the shape of your angles under that
 of x, (B, H, L, D), lined up from the right.
-    over-another-axis  full = _[:, None]
-    over-another-axis  full = _[:, None, None]
+    over-another-axis  full = _[:, None] || _[:, None, None]
     over-another-axis  full = torch.arange(x.shape[1])[:, None, None] * frequencies.repeat(2)
 You need an angle for each token and each pair, (L, D/2). Which of the two must stand upright, as a
 column?
@@ -181,8 +176,7 @@ Does a rotation add something to x, or turn it? What should happen to a vector o
     added-instead-of-turned  turned = source + torch.cat([angles.sin(), angles.cos()], -1)
     added-instead-of-turned  turned = source + torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)
 Give it float16, then float64: which dtype comes out, and which one should?
-    dtype-changed  output = placed.float()
-    dtype-changed  output = placed
+    dtype-changed  output = placed.float() || placed
     dtype-changed  output = placed.to(torch.promote_types(x.dtype, torch.float32))
 Positions may have gaps, and come in any order, such as 3, 0, 7. Which ones are they in yours?
     positions-counted-on  where = torch.arange(x.shape[-2]) + positions[0]

@@ -135,16 +135,14 @@ May query 0 see key 1? Which of your lines forbids it?
     not-causal  masked = scores
 Print your mask for three tokens. Which keys may each query see, its own included? Is there a query that
 sees none?
-    a-query-sees-nothing  later = triu(1) => triu(0)
-    a-query-sees-nothing  later = ~_
+    a-query-sees-nothing  later = triu(1) => triu(0) || ~_
     a-query-sees-nothing  later = ~_ ; weights = _.nan_to_num(0.0)
 May query 0 see key 1? Where does your triangle begin?
     one-key-ahead  later = triu(1) => triu(2)
 Which keys may query 0 see: the first, or all but the first? What does True mean in your mask?
     mask-inverted  later = _.T
 What does the softmax make of a score of 0? Is that nothing?
-    mask-multiplied  masked = scores * ~later
-    mask-multiplied  masked = scores + ~later
+    mask-multiplied  masked = scores * ~later || scores + ~later
 What does a row of your weights add up to, once the later keys are gone? When must the mask act?
     masked-after-the-softmax  masked = scores ; weights = _ * ~later
 What is compared with the query, and what is mixed?
@@ -168,21 +166,16 @@ Where does `num_heads` come in? Do the heads have weights of their own in yours?
     one-head-for-all  q_heads, k_heads, v_heads = num_heads, width => 1, -1
 The shape is right, the cells are not. Which axes must stand side by side before `reshape` may merge
 them?
-    merged-without-transpose  merged = heads.reshape(B, L, -1)
-    merged-without-transpose  merged = heads.mT.reshape(B, L, -1)
+    merged-without-transpose  merged = heads.reshape(B, L, -1) || heads.mT.reshape(B, L, -1)
 In the merged vector, where is channel 0 of head 1: right after channel 0 of head 0, or after its last one?
     merged-interleaved  merged = heads.permute(0, 2, 3, 1).flatten(2)
 Three axes are asked for, (B, L, H·D). Who puts the heads side by side again?
-    not-merged  merged = heads
-    not-merged  merged = heads.transpose(1, 2)
-    not-merged  merged = heads.flatten(1, 2)
-    not-merged  merged = heads.mean(1)
-    not-merged  merged = heads.sum(1)
+    not-merged  merged = heads || heads.transpose(1, 2) || heads.flatten(1, 2)
+    not-merged  merged = heads.mean(1) || heads.sum(1)
 Give it float64: which dtype comes out, and which one should?
     dtype-changed  merged = _.float()
 Which whole numbers above 256 are there in bfloat16? Which dtype have your positions?
     positions-rounded  positions = torch.arange(L).to(q.dtype)
 The angle of the slowest pair at the last token: with which base do you get it, and with which does `apply_rope`?
-    another-base  speeds = 10000.0 => 100.0
-    another-base  speeds = 10000.0 => 1000.0
+    another-base  speeds = 10000.0 => 100.0 || 10000.0 => 1000.0
 """)

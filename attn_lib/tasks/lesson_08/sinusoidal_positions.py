@@ -83,8 +83,7 @@ position / 10000?
 Does the code of position 3 change when the text gets longer? Which size do you divide by?
     divided-by-the-length  exponents = 2 * i / len(positions)
 Does the code of position 3 change when the text gets longer? By what do you divide positions?
-    positions-divided-by-the-length  positions = _ / length
-    positions-divided-by-the-length  positions = _ / max(length - 1, 1)
+    positions-divided-by-the-length  positions = _ / length || _ / max(length - 1, 1)
 What is the sine of the first position, and which number should the first position have?
     from-one  positions = _ + 1
 The first pair turns by 1 for each step. What is 10000 to the power 0, and which power has your
@@ -97,8 +96,7 @@ How large is the step from one number to the next in float16, near 2100? And in 
     half-precision  positions = _.half() ; i = _.half()
     half-precision  positions = _.bfloat16()
     half-precision  positions = _.bfloat16() ; i = _.bfloat16()
-    half-precision  angles = _.half()
-    half-precision  angles = _.bfloat16()
+    half-precision  angles = _.half() || _.bfloat16()
 In which column is the cosine of the first angle: right after its sine, or after all the sines?
     concatenated  table = pairs.mT.flatten(1)
 A reshape moves no number. With sines and cosines in one tensor, which axis must come last, so that each
@@ -122,16 +120,14 @@ divide?
 The first pair turns fastest, the last slowest. In which order are your speeds?
     speeds-reversed  frequencies = _.flip(0)
 The speeds go from 1 down towards 1/10000. Which number do you raise to a power?
-    another-base  base = 1000.0
-    another-base  base = 100000.0
+    another-base  base = 1000.0 || 100000.0
 exp(x · log a) is a to the power x. Of which base must that logarithm be?
     another-logarithm  frequencies = torch.exp(-exponents * math.log10(base))
     another-logarithm  frequencies = torch.exp(-exponents * math.log2(base))
     another-logarithm  frequencies = 2.0 ** (-exponents * math.log(base))
 `sin` takes radians, and the formula gives it position times speed. Which factor stands beside that
 in yours?
-    turns-or-degrees  angles = 2 * math.pi * _
-    turns-or-degrees  angles = torch.deg2rad(_)
+    turns-or-degrees  angles = 2 * math.pi * _ || torch.deg2rad(_)
 Each position has a row, each column a pair's sine or cosine. Which size stands first in your shape?
     transposed  table = _.T
     sizes-swapped  positions = torch.arange(d_model, dtype=torch.float64) ; i = torch.arange(length // 2, dtype=torch.float64)
@@ -140,14 +136,11 @@ You need an angle for each position and pair, (L, E/2). Which of the two must st
 You return a list. Which function makes a tensor of it?
     list-returned  output = table.tolist()
 Two axes are asked for, (L, E). Who adds the axis of the batch, if it is needed?
-    extra-axis  output = _[None]
-    extra-axis  output = _[:, None]
+    extra-axis  output = _[None] || _[:, None]
 How many columns should the table have, and how many has yours? What became of the other half?
-    half-of-the-columns  table = sines
-    half-of-the-columns  table = pairs
+    half-of-the-columns  table = sines || pairs
 Print the dtype of your result. Which dtype do embeddings have by default?
-    dtype-changed  output = table
-    dtype-changed  output = table.half()
+    dtype-changed  output = table || table.half()
 Your table has columns of zeros. Which columns does each of your two assignments fill?
     overwritten  pairs = torch.stack([cosines, 0 * sines], -1)
     overwritten  pairs = torch.stack([sines, 0 * cosines], -1)

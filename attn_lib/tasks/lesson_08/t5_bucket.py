@@ -86,8 +86,7 @@ def _(rng):
 t5_bucket.rows("""
 `relative_position` is key minus query. Is a key with a positive number before the query or after it, and
 which side has the upper half of the buckets?
-    sides-swapped  ahead = relative_position < 0
-    sides-swapped  ahead = relative_position <= 0
+    sides-swapped  ahead = relative_position < 0 || relative_position <= 0
     sides-swapped  start = half * ~ahead
 Distance 0 is the token itself. Does it belong to the keys after the query? Only those have the upper
 half of the buckets.
@@ -108,46 +107,36 @@ side begin?
     a-side-too-large  half = num_buckets
 Is a distance ever negative? Which keys are near in yours: those of small distance, or all that come
 before?
-    no-absolute-value  distance = relative_position
-    no-absolute-value  distance = -relative_position
+    no-absolute-value  distance = relative_position || -relative_position
     no-absolute-value  near = relative_position < exact
 Of which numbers do you take the logarithm twice? Both must have the same base.
-    another-logarithm  share = torch.log2(ratio) / whole
-    another-logarithm  share = torch.log10(ratio) / whole
+    another-logarithm  share = torch.log2(ratio) / whole || torch.log10(ratio) / whole
     another-logarithm  whole = math.log2(max_distance / exact)
     another-logarithm  whole = math.log10(max_distance / exact)
 What is your share at distance max_distance? It should be 1 there. What do you divide the logarithm by?
-    share-not-divided  whole = 1.0
-    share-not-divided  whole = math.log(max_distance)
-    share-not-divided  whole = math.log(half / exact)
+    share-not-divided  whole = 1.0 || math.log(max_distance) || math.log(half / exact)
     share-not-divided  whole = math.log(max_distance - exact)
 Where the near distances end, the share should be 0. What is the logarithm of your number there?
-    share-does-not-begin-at-zero  ratio = distance.clamp(min=1)
-    share-does-not-begin-at-zero  ratio = (distance + 1) / exact
+    share-does-not-begin-at-zero  ratio = distance.clamp(min=1) || (distance + 1) / exact
     share-does-not-begin-at-zero  ratio = (distance - exact).clamp(min=0) + 1.0
 Far buckets grow: each is wider than the one before. Are yours all of one width?
     no-logarithm  share = (distance - exact) / (max_distance - exact)
     no-logarithm  share = ratio / (max_distance / exact)
 A share lies between 0 and 1. What does `//` make of it, and what does `.long()`, before you multiply?
-    share-rounded-first  share = _.floor()
-    share-rounded-first  share = ratio.log().floor() / whole
+    share-rounded-first  share = _.floor() || ratio.log().floor() / whole
 What is 7 // 2? Do distances 6 and 7 have the same share in yours?
     ratio-rounded  ratio = distance.clamp(min=1) // exact
 Is a key in the middle of a far bucket rounded down, or to the next bucket?
-    rounded-up  far = floor => round
-    rounded-up  far = floor => ceil
+    rounded-up  far = floor => round || floor => ceil
 How many buckets are left for the far distances of one side?
-    as-many-far-buckets-as-a-side-has  steps = share * half
-    as-many-far-buckets-as-a-side-has  steps = share * num_buckets
+    as-many-far-buckets-as-a-side-has  steps = share * half || share * num_buckets
     far-buckets-too-few  steps = share * (half - exact - 1)
 Which is the first far bucket? The near ones have the numbers 0 to exact - 1.
-    far-buckets-from-another-number  far = steps.floor().long()
-    far-buckets-from-another-number  far = _ + 1
+    far-buckets-from-another-number  far = steps.floor().long() || _ + 1
     far-buckets-from-another-number  far = half + steps.floor().long()
 What is the largest bucket of one side? In which one does a key far beyond max_distance end?
     not-capped  capped = far
-    capped-too-late  capped = far.clamp(max=half)
-    capped-too-late  capped = far.clamp(max=num_buckets - 1)
+    capped-too-late  capped = far.clamp(max=half) || far.clamp(max=num_buckets - 1)
     capped-too-late  capped = far ; result = (_).clamp(max=num_buckets - 1)
     capped-too-early  capped = far.clamp(max=half - 2)
 Which distances have a bucket of their own? How many of them are there on one side?
@@ -163,22 +152,17 @@ Does your result change with `max_distance`, and with `num_buckets`?
     max-distance-ignored  whole = max_distance => 128
     num-buckets-ignored  half = 16
 Do the keys after the query begin at the middle number, or does every other bucket belong to them?
-    sides-in-turns  result = 2 * bucket + ahead
-    sides-in-turns  result = bucket * torch.where(ahead, 1, -1) + half
+    sides-in-turns  result = 2 * bucket + ahead || bucket * torch.where(ahead, 1, -1) + half
     sides-in-turns  result = bucket * torch.where(ahead, 1, -1)
 Does a near key after the query get a bucket of the upper half, too?
     near-ones-without-a-side  result = torch.where(near, distance, capped + start)
 Which bucket does the nearest later key get: the first of its half, or one before or after it?
-    upper-half-moved  start = (half - 1) * ahead
-    upper-half-moved  start = (half + 1) * ahead
-    upper-half-moved  start = exact * ahead
+    upper-half-moved  start = (half - 1) * ahead || (half + 1) * ahead || exact * ahead
 `if` asks whether a whole tensor is true. What chooses between two tensors, number by number?
     whole-tensor-as-truth-value  bucket = distance if near else capped
 `math.log` takes one number. What takes the logarithm of every number in a tensor?
     math-on-a-tensor  share = math.log(ratio) / whole
 A bucket is a number of a row in a table. Can a row have the number 2.0?
-    not-whole-numbers  result = _.float()
-    not-whole-numbers  result = _.double()
-    not-whole-numbers  far = exact + steps
-    not-whole-numbers  far = exact + steps.floor()
+    not-whole-numbers  result = _.float() || _.double()
+    not-whole-numbers  far = exact + steps || exact + steps.floor()
 """)

@@ -199,8 +199,7 @@ A part reads what the part before has said, and nothing else. What would the sum
     the-last-part-only  normed2 = self.norm2(seen) ; normed3 = self.norm3(read)
 To which x is each result added? What has become of the parts before?
     earlier-parts-lost  later = x + read
-    earlier-parts-lost  output = x + fed
-    earlier-parts-lost  output = middle + fed
+    earlier-parts-lost  output = x + fed || middle + fed
     earlier-parts-lost  middle = x
 Which part of the block is not heard in your output?
     ff-left-out  output = later

@@ -164,8 +164,7 @@ How often is a stream added in your code, and how often should it be?
     residual-twice  {both("<T> = _ + <S>")}
 {apart("residual-twice", "<T> = _ + <S>")}
 How many norms does x meet on its way out? In a pre-norm block, none: the model ends with one.
-    norm-at-the-end  output = self.norm1(_)
-    norm-at-the-end  output = self.norm{len(streams)}(_)
+    norm-at-the-end  output = self.norm1(_) || self.norm{len(streams)}(_)
     norm-at-the-end  output = F.layer_norm(_, _.shape[-1:])
 Every part has a norm with numbers of its own. Which parameters of yours get no gradient?
     one-norm-for-all  {" ; ".join(each("normed<N> = self.norm1(<S>)", n) for n in numbers[1:])}
@@ -188,10 +187,8 @@ nothing is said?
     epsilon  {both("norm<N> = nn.LayerNorm(d_model, eps=1e-12)")}
     epsilon  {both("norm<N> = nn.LayerNorm(d_model, eps=1e-3)")}
 Print your function for -3 to 3, beside `nn.GELU()`. Is it this one?
-    another-activation  ff = nn.GELU() => nn.ReLU()
-    another-activation  ff = nn.GELU() => nn.SiLU()
-    another-activation  ff = nn.GELU() => nn.Tanh()
-    another-activation  ff = nn.GELU() => nn.GELU("tanh")
+    another-activation  ff = nn.GELU() => nn.ReLU() || nn.GELU() => nn.SiLU()
+    another-activation  ff = nn.GELU() => nn.Tanh() || nn.GELU() => nn.GELU("tanh")
 Two linear maps in a row are one linear map. What stands between the two?
     no-activation  ff = nn.GELU() => nn.Identity()
     no-activation  ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model))

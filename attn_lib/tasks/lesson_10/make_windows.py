@@ -73,16 +73,14 @@ def _(rng):
 make_windows.rows("""
 On the day of the forecast, which numbers are known? Compare the end of the first context with the first
 target.
-    future-in-the-context  past = _ + 1
-    future-in-the-context  past = _ + horizon
+    future-in-the-context  past = _ + 1 || _ + horizon
     future-in-the-context  past = starts + torch.arange(context_len + 1)
     future-in-the-context  past = starts + torch.arange(context_len + horizon)
     future-in-the-context  past = starts + torch.arange(context_len + horizon - 1)
     future-in-the-context  pasts = [series[i - context_len : i + 1] for i in begins]
     future-in-the-context  pasts = [series[i - context_len : j] for i, j in zip(begins, ends)]
 Which of your targets are known already? Compare the end of the first context with the first target.
-    targets-overlap  future = _ - 1
-    targets-overlap  future = starts + torch.arange(horizon)
+    targets-overlap  future = _ - 1 || starts + torch.arange(horizon)
     targets-overlap  future = starts + torch.arange(context_len + horizon)
     targets-overlap  future = starts + torch.arange(horizon) + horizon
     targets-overlap  ends = [i + horizon - 1 for i in begins] ; futures = [series[i - 1 : j] for i, j in zip(begins, ends)]
@@ -99,8 +97,7 @@ Which number is in no context and no target of the first window, though it stand
     gap  N = _ - horizon ; future = _ + horizon
     gap  futures = [series[i + 1 : j + 1] for i, j in zip(begins, ends)]
 How many of the targets of a window does yours have?
-    targets-not-all  future = starts + context_len + horizon - 1
-    targets-not-all  future = starts + context_len
+    targets-not-all  future = starts + context_len + horizon - 1 || starts + context_len
     targets-not-all  future = starts + context_len + torch.arange(horizon - 1)
     targets-not-all  N = _ + 1 ; future = starts + context_len + torch.arange(horizon - 1)
 How many targets has each window, and how many axes have those of all windows?
@@ -108,12 +105,9 @@ How many targets has each window, and how many axes have those of all windows?
 Is the last number of the series the last target of your last window? How many windows of 3 do 3 numbers have?
     last-window-missing  N = _ - 1
     last-window-missing  begins = range(first, N, step) => range(first, N - 1, step)
-    last-window-missing  N = _ - horizon
-    last-window-missing  N = _ - context_len
+    last-window-missing  N = _ - horizon || _ - context_len
 How many windows of 3 do 3 numbers have? And where does your last window end?
-    one-window-too-many  N = _ + 1
-    one-window-too-many  N = T - context_len
-    one-window-too-many  N = T - horizon
+    one-window-too-many  N = _ + 1 || T - context_len || T - horizon
     one-window-too-many  begins = range(first, N, step) => range(first, N + 1, step)
     one-window-too-many  begins = range(first, N, step) => range(first, T - context_len, step)
     one-window-too-many  begins = range(first, N, step) => range(first, T - horizon, step)
@@ -123,17 +117,14 @@ The first window begins at number 0. Where does the second one begin in yours, a
     windows-skipped  starts = torch.arange(0, N, context_len)[:, None]
     windows-skipped  starts = torch.arange(0, N, context_len + horizon)[:, None]
     windows-skipped  starts = torch.arange(0, N, 2)[:, None]
-    windows-skipped  step = horizon
-    windows-skipped  step = context_len
-    windows-skipped  step = context_len + horizon
+    windows-skipped  step = horizon || context_len || context_len + horizon
 With which number does the first window begin?
     first-window-missing  starts = torch.arange(1, N)[:, None]
     first-window-missing  first = 1
 Time runs from left to right. In which order do your numbers stand, and in which order your windows?
     order-reversed  contexts = _.flip(-1)
     order-reversed  targets = _.flip(-1)
-    order-reversed  contexts, targets = _.flip(-1)
-    order-reversed  contexts, targets = _.flip(0)
+    order-reversed  contexts, targets = _.flip(-1) || _.flip(0)
     order-reversed  pasts = [p.flip(0) for p in _]
 Which windows does a batch of yours hold? Are two of them different?
     the-same-window-again  starts = torch.zeros(N, 1, dtype=torch.long)
@@ -154,21 +145,16 @@ Which of the two comes first, and which second?
     changed-places  return = targets, contexts
 A context is (N, context_len), a target (N, horizon). How many axes have yours, and in which order?
     another-layout  contexts = _[..., None]
-    another-layout  contexts, targets = _[..., None]
-    another-layout  contexts, targets = _.T
-    another-layout  contexts, targets = _.flatten()
+    another-layout  contexts, targets = _[..., None] || _.T || _.flatten()
 With a horizon of 1, or a single window, how many axes have your targets? What does `squeeze` take away?
-    squeezed  targets = _.squeeze()
-    squeezed  targets = _.squeeze(-1)
+    squeezed  targets = _.squeeze() || _.squeeze(-1)
     squeezed  contexts, targets = _.squeeze()
 You return lists. What makes one tensor of its pieces?
     lists  contexts, targets = _.tolist()
 Two things are asked for. What makes the cut between them?
-    not-parted  return = torch.cat([contexts, targets], 1)
-    not-parted  return = list(zip(contexts, targets))
+    not-parted  return = torch.cat([contexts, targets], 1) || list(zip(contexts, targets))
 Which dtype goes in, and which comes out? Does the way through a list, or through `zeros`, keep it?
     dtype-changed  contexts, targets = _.float()
     dtype-changed  contexts = _.float()
-    dtype-changed  contexts, targets = _.double()
-    dtype-changed  contexts, targets = torch.tensor(_.tolist())
+    dtype-changed  contexts, targets = _.double() || torch.tensor(_.tolist())
 """)

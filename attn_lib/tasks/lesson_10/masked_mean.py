@@ -82,31 +82,23 @@ No softmax follows here. What must a pad add to a sum, so that it adds nothing?
     pads-far-below-zero  cleared = h.masked_fill(~real, -1e9)
     pads-far-below-zero  cleared = h.masked_fill(~real, -torch.inf)
 Whose length is `mask.sum()`? Which texts should share a count?
-    one-count-for-all  count = mask.sum()
-    one-count-for-all  count = mask.sum(1).max()
-    one-count-for-all  count = mask.sum(1).float().mean()
+    one-count-for-all  count = mask.sum() || mask.sum(1).max() || mask.sum(1).float().mean()
 Each text has a vector of its own. Over the tokens of how many texts is your mean?
-    one-mean-for-all  mean = h[mask].mean(0)
-    one-mean-for-all  mean = h[mask].mean(0).expand(len(h), -1)
+    one-mean-for-all  mean = h[mask].mean(0) || h[mask].mean(0).expand(len(h), -1)
 Write every token of a text twice: should its vector double? What is missing after the sum?
     sum-not-mean  mean = total
 What grows with the length of a text in yours? Divide the sum of n equal tokens, and see what is left.
     divided-by-the-root  divisor = count.clamp(min=1).sqrt()
 By which number do you divide, and how many real tokens are there? Take a text of one token.
-    count-off-by-one  divisor = count + 1
-    count-off-by-one  divisor = (count - 1).clamp(min=1)
+    count-off-by-one  divisor = count + 1 || (count - 1).clamp(min=1)
 Can the vector of a real token be zero, or that of a pad be something else? Who knows which tokens are real?
     zeros-taken-for-pads  real = (h != 0).any(-1, keepdim=True) ; count = (h != 0).any(-1).sum(1, keepdim=True)
     zeros-taken-for-pads  count = (cleared != 0).any(-1).sum(1, keepdim=True)
     zeros-taken-for-pads  cleared = h ; count = (h != 0).any(-1).sum(1, keepdim=True)
 Which number of all tokens do you keep? The mean of 2 and 6 is 4.
-    maximum  mean = cleared.amax(1)
-    maximum  mean = h.masked_fill(~real, -torch.inf).amax(1)
-    maximum  mean = h.amax(1)
+    maximum  mean = cleared.amax(1) || h.masked_fill(~real, -torch.inf).amax(1) || h.amax(1)
 Do you take one token for all? Change another one.
-    one-word-for-all  mean = h[:, 0]
-    one-word-for-all  mean = h[:, -1]
-    one-word-for-all  mean = h[torch.arange(len(h)), mask.sum(1) - 1]
+    one-word-for-all  mean = h[:, 0] || h[:, -1] || h[torch.arange(len(h)), mask.sum(1) - 1]
 How many real tokens has a text, and how many numbers are in them?
     channels-counted  count = mask.sum(1, keepdim=True) * h.shape[-1]
 A text of nothing but padding is a text. How many rows has your result, and which one is missing?
@@ -126,21 +118,17 @@ What does True promise in this mask: a real token, or a pad? And which cells doe
     inverted  cleared = ~real => real ; count = (~mask).sum(1, keepdim=True)
     inverted  count = (~mask).sum(1, keepdim=True)
 The result is (B, E): which of the three axes of h must go?
-    wrong-axis  total = cleared.sum(0)
-    wrong-axis  total = cleared.sum(-1)
+    wrong-axis  total = cleared.sum(0) || cleared.sum(-1)
     wrong-axis  mean = cleared.sum(0) / mask.sum(0)[:, None].clamp(min=1)
     wrong-axis  mean = h.masked_fill(~real, 0.0).sum((0, 1)) / mask.sum().clamp(min=1)
 A sum with `keepdim` leaves an axis of size 1. What meets what when you divide, and which shape comes out?
     axis-left-over  total = cleared.sum(1, keepdim=True)
     axis-left-over  mean = _[:, None]
 Line the count up with (B, E) from the right. Which axis does its B meet?
-    count-along-the-channels  count = mask.sum(1)
-    count-along-the-channels  count = mask.sum(0)
+    count-along-the-channels  count = mask.sum(1) || mask.sum(0)
 Line the mask up with (B, L, E) from the right. Which axis does its L meet?
-    mask-without-an-axis  real = mask
-    mask-without-an-axis  real = mask[:, None]
-    mask-without-an-axis  cleared = h * mask
-    mask-without-an-axis  cleared = h * mask[:, None]
+    mask-without-an-axis  real = mask || mask[:, None]
+    mask-without-an-axis  cleared = h * mask || h * mask[:, None]
 With one text, or one channel, how many axes has your result? What does `squeeze` take away?
     squeezed  mean = _.squeeze()
 Which dtype goes in, and which comes out? A count is float32 after `.float()`, or with a tiny number in it: what

@@ -78,8 +78,7 @@ behind it?
 Which patch is the second one: the one on the right, or the one below?
     column-by-column  ordered = grid.permute(0, 4, 2, 1, 3, 5)
 Inside a patch, which number follows the first one: that of the next pixel, or that of the next channel?
-    channels-last  ordered = _.movedim(3, -1)
-    channels-last  ordered = _.transpose(3, 4)
+    channels-last  ordered = _.movedim(3, -1) || _.transpose(3, 4)
 Inside a patch, which pixel follows the first one: the one on the right, or the one below?
     transposed-inside  grid = _.transpose(3, 5)
 Is `images.shape` (B, C, H, W) or (B, C, W, H)? How many rows of patches has a picture that is wide and low?
@@ -100,29 +99,23 @@ picture stay in one patch?
     side-taken-for-number  grid = images.reshape(B, C, patch, rows, patch, columns) ; patches = ordered.reshape(B, patch * patch, C * rows * columns)
     side-taken-for-number  patches = ordered.reshape(B, patch * patch, C * rows * columns)
 How many axes has your result? Which of them should be one, N, and which should be one vector?
-    axes-not-joined  patches = ordered
-    axes-not-joined  patches = ordered.flatten(3)
-    axes-not-joined  patches = ordered.flatten(1, 2)
-    axes-not-joined  patches = ordered.flatten(1)
-    axes-not-joined  patches = _.flatten(0, 1)
+    axes-not-joined  patches = ordered || ordered.flatten(3) || ordered.flatten(1, 2)
+    axes-not-joined  patches = ordered.flatten(1) || _.flatten(0, 1)
     axes-not-joined  patches = grid.permute(0, 1, 2, 4, 3, 5).reshape(B, C, rows * columns, patch * patch)
     axes-not-joined  patches = ordered.reshape(B, rows * columns, C, patch * patch)
 Which axis counts patches, and which the numbers of one patch? `F.unfold` has them the other way round.
     patches-last  patches = _.mT
 Which axis counts pictures? Along which one does `torch.stack` put your patches?
-    patches-first  patches = _.transpose(0, 1)
-    patches-first  patches = torch.cat(_.unbind(1))
+    patches-first  patches = _.transpose(0, 1) || torch.cat(_.unbind(1))
 One patch is one token. How many pixels has it, and how many has one of yours?
-    pixels-as-patches  patches = images.flatten(2).mT
-    pixels-as-patches  patches = images.flatten(2)
+    pixels-as-patches  patches = images.flatten(2).mT || images.flatten(2)
 `view` never moves a number, and after `permute` those of a patch are not side by side in memory. Which other
 method may copy?
     view-after-permute  patches = reshape => view
 What moves the axes of what `F.unfold` gives: a reshape, or a transpose?
     unfolded-and-reshaped  patches = F.unfold(images, patch, stride=patch).reshape(B, -1, C * patch * patch)
 How far does a window move from patch to patch? Do yours overlap?
-    overlapping  patches = F.unfold(images, patch).mT
-    overlapping  patches = F.unfold(images, patch)
+    overlapping  patches = F.unfold(images, patch).mT || F.unfold(images, patch)
     overlapping  patches = torch.stack([images[:, :, i : i + patch, j : j + patch].flatten(1) for i in range(rows) for j in range(columns)], 1)
 Each picture has patches of its own. Whose pixels are in patch 0 of yours?
     pictures-mixed  ordered = grid.permute(2, 4, 0, 1, 3, 5)
@@ -137,9 +130,7 @@ Where does the last patch of a row begin? Is this number in your `range`?
     last-patch-missing  patches = torch.stack([images[:, :, i : i + patch, j : j + patch].flatten(1) for i in range(0, H - patch, patch) for j in range(0, W - patch, patch)], 1)
     last-patch-missing  patches = torch.stack([images[:, :, i : i + patch, j : j + patch].flatten(1) for i in range(0, H - 1, patch) for j in range(0, W - 1, patch)], 1)
 You return the pieces. What makes one tensor of them?
-    pieces  patches = list(_)
-    pieces  patches = list(_.unbind(1))
-    pieces  patches = _.tolist()
+    pieces  patches = list(_) || list(_.unbind(1)) || _.tolist()
 Which dtype goes in, and which comes out? Which dtype has a tensor of zeros that you made yourself?
     dtype-changed  patches = _.float()
 """)

@@ -169,8 +169,7 @@ If the maximum rises, must what was summed before become larger or smaller?
     factor-inverted  factor = torch.exp(m_new - m)
     factor-inverted  factor = torch.exp(m_new - m).where(m > -torch.inf, 0.0)
 Old terms were divided by exp(old maximum). By which one power of e do you multiply them now?
-    factor-of-another-kind  factor = torch.exp(m)
-    factor-of-another-kind  factor = torch.exp(-m_new)
+    factor-of-another-kind  factor = torch.exp(m) || torch.exp(-m_new)
     factor-of-another-kind  factor = torch.exp(m - hidden.amax(-1, keepdim=True))
 The new block is weighed with the new maximum already. Does it need the factor, too?
     new-block-rescaled-too  l_new = (l + weights.sum(-1, keepdim=True)) * factor ; acc_new = (acc + weights @ block_v) * factor
@@ -187,8 +186,7 @@ Let one score be 1000. What is exp(1000)? What was subtracted in lesson 01?
     maximum-not-subtracted  weights = torch.exp(hidden) ; factor = torch.ones_like(m)
     maximum-not-subtracted  weights = torch.exp(hidden.clamp(max=80)) ; factor = torch.ones_like(m)
 To save memory you round the scores. How many digits has a number in half precision?
-    scores-in-half-precision  scores = _.half().to(q.dtype)
-    scores-in-half-precision  scores = _.bfloat16().to(q.dtype)
+    scores-in-half-precision  scores = _.half().to(q.dtype) || _.bfloat16().to(q.dtype)
 Two chunks, each with a softmax of its own. Do they always deserve the same say?
     mean-of-the-chunks  weights = hidden.softmax(-1) ; factor = torch.ones_like(m) ; l_new = l + 1
     mean-of-the-chunks  weights = hidden.softmax(-1).nan_to_num(0.0) ; factor = torch.ones_like(m) ; l_new = l + 1
@@ -233,8 +231,7 @@ May a query see the key right after it?
     mask-one-off  forbidden = keys > queries + 1
 Query 0 may see one key: itself. What does your mask leave to it? And to the others, of the first chunk?
 What comes out of a row in which all is hidden?
-    nothing-left-to-see  forbidden = keys >= queries
-    nothing-left-to-see  forbidden = keys <= queries
+    nothing-left-to-see  forbidden = keys >= queries || keys <= queries
     nothing-left-to-see  forbidden = torch.full_like(keys, stop) > queries
 On which side of the query are the keys that it may see?
     mask-inverted  forbidden = keys < queries
@@ -243,11 +240,9 @@ A chunk begins before the query and ends after it. Which of its keys does your m
     whole-chunks-masked  forbidden = keys - keys % chunk_size + chunk_size - 1 > queries
 A hidden key's score is now 0, or almost. What is exp(0)?
     mask-multiplied  hidden = scores * ~forbidden if is_causal else scores
-    mask-multiplied  hidden = -torch.inf => 0.0
-    mask-multiplied  hidden = -torch.inf => -1e-9
+    mask-multiplied  hidden = -torch.inf => 0.0 || -torch.inf => -1e-9
 How low can a score be that is not hidden? Is what you fill in lower?
-    fill-too-small  hidden = -torch.inf => -100.0
-    fill-too-small  hidden = -torch.inf => -10000.0
+    fill-too-small  hidden = -torch.inf => -100.0 || -torch.inf => -10000.0
 There are 8 keys, and 3 in a chunk. Which keys does your last chunk have?
     last-chunk-left-out  starts = range(0, S - chunk_size + 1, chunk_size)
     last-chunk-left-out  starts = range(0, S - chunk_size, chunk_size)
@@ -257,10 +252,8 @@ There are 8 keys, and 3 in a chunk. Which keys does your last chunk have?
     last-chunk-left-out  first_queries = range(0, q.shape[-2] - chunk_size + 1, chunk_size)
     last-chunk-left-out  first_queries = range(0, q.shape[-2] // chunk_size * chunk_size, chunk_size)
 Which keys are in your first chunk, and which in your second? Is one in both, or in none?
-    keys-twice-or-never  stop = start + chunk_size + 1
-    keys-twice-or-never  stop = start + chunk_size - 1
-    keys-twice-or-never  starts = range(S)
-    keys-twice-or-never  starts = range(1, S, chunk_size)
+    keys-twice-or-never  stop = start + chunk_size + 1 || start + chunk_size - 1
+    keys-twice-or-never  starts = range(S) || range(1, S, chunk_size)
     keys-twice-or-never  starts = range(chunk_size, S, chunk_size)
     keys-twice-or-never  starts = range(0, S, chunk_size + 1)
     keys-twice-or-never  stop = chunk_size
@@ -272,27 +265,18 @@ and which share?
 Query 0 of the first chunk, key 5 of the second: do they ever meet?
     own-chunk-only  products = block_q @ k[..., start:start + chunk_size, :].mT ; forbidden = torch.arange(block_q.shape[-2]) > torch.arange(block_q.shape[-2])[:, None] ; part = weights @ v[..., start:start + chunk_size, :]
 The outputs of your chunks of queries: along which axis do they stand one after the other?
-    parts-joined-otherwise  output = torch.cat(parts, 1)
-    parts-joined-otherwise  output = torch.cat(parts, -1)
-    parts-joined-otherwise  output = torch.cat(parts, 0)
-    parts-joined-otherwise  output = torch.cat(parts)
-    parts-joined-otherwise  output = torch.stack(parts, 2)
-    parts-joined-otherwise  output = torch.stack(parts)
-    parts-joined-otherwise  output = torch.cat(parts[::-1], -2)
-    parts-joined-otherwise  output = sum(parts)
-    parts-joined-otherwise  output = parts[-1]
+    parts-joined-otherwise  output = torch.cat(parts, 1) || torch.cat(parts, -1)
+    parts-joined-otherwise  output = torch.cat(parts, 0) || torch.cat(parts)
+    parts-joined-otherwise  output = torch.stack(parts, 2) || torch.stack(parts)
+    parts-joined-otherwise  output = torch.cat(parts[::-1], -2) || sum(parts) || parts[-1]
     parts-joined-otherwise  output = parts[0]
 Which values belong to the keys of this chunk?
     values-of-other-keys  block_v = v[..., :block_k.shape[-2], :]
-    values-of-other-keys  block_v = v[..., -block_k.shape[-2]:, :]
-    values-of-other-keys  block_v = k[..., start:stop, :]
+    values-of-other-keys  block_v = v[..., -block_k.shape[-2]:, :] || k[..., start:stop, :]
 One thing is asked for. What do you return beside it?
-    more-than-the-output  return = output, l
-    more-than-the-output  return = output, m, l
-    more-than-the-output  return = m, l, output
+    more-than-the-output  return = output, l || output, m, l || m, l, output
 The output has the shape of q. Which of your steps moves or joins axes that it should not?
-    output-in-another-layout  output = (_).transpose(1, 2)
-    output-in-another-layout  output = (_).transpose(1, 2).flatten(2)
+    output-in-another-layout  output = (_).transpose(1, 2) || (_).transpose(1, 2).flatten(2)
 """)
 
 

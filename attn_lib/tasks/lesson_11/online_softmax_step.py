@@ -124,8 +124,7 @@ If the maximum rises, must what was summed before become larger or smaller?
     factor-inverted  l_new = l / factor + block_sum
     factor-inverted  factor = torch.exp((subtracted - m).clamp(min=-80, max=80).masked_fill(m == -torch.inf, -torch.inf))
 Old terms were divided by exp(old maximum). By which one power of e do you multiply them now?
-    factor-of-another-kind  factor = torch.exp(m)
-    factor-of-another-kind  factor = torch.exp(-subtracted)
+    factor-of-another-kind  factor = torch.exp(m) || torch.exp(-subtracted)
     factor-of-another-kind  factor = m - subtracted
     factor-of-another-kind  factor = (m / subtracted).nan_to_num(0.0, 0.0, 0.0)
     factor-of-another-kind  factor = torch.exp(m - block_max.masked_fill(block_max == -torch.inf, 0.0))
@@ -150,11 +149,9 @@ Let one score be 1000. What is exp(1000)? What was subtracted in lesson 01?
     maximum-not-subtracted  weights = torch.exp(scores) ; factor = torch.ones_like(m)
     maximum-not-subtracted  weights = torch.exp(scores)
 Which maximum belongs to the l and the acc that you return?
-    old-maximum-returned  return = m, l_new, acc_new
-    old-maximum-returned  return = block_max, l_new, acc_new
+    old-maximum-returned  return = m, l_new, acc_new || block_max, l_new, acc_new
 How many maxima has a block of 3 queries and 5 keys: along which axis do you look?
-    maximum-over-the-wrong-axis  block_max = scores.amax(-2, keepdim=True)
-    maximum-over-the-wrong-axis  block_max = scores.amax()
+    maximum-over-the-wrong-axis  block_max = scores.amax(-2, keepdim=True) || scores.amax()
     maximum-over-the-wrong-axis  block_max = scores.amax((-2, -1), keepdim=True)
     maximum-over-the-wrong-axis  block_max = scores.amax(-2, keepdim=True).mT
 m has the shape (..., L, 1). Which shape has a maximum, or a sum, over the last axis in yours?
@@ -163,8 +160,7 @@ m has the shape (..., L, 1). Which shape has a maximum, or a sum, over the last 
     axis-lost  block_max = scores.amax(-1) ; block_sum = weights.sum(-1)
     axis-lost  block_max = scores.max(-1)
 What is -inf - (-inf)? Which row can have a maximum of -inf, and when?
-    inf-minus-inf  subtracted = m_new
-    inf-minus-inf  subtracted = _ if (scores == -torch.inf).all() else m_new
+    inf-minus-inf  subtracted = m_new || _ if (scores == -torch.inf).all() else m_new
     inf-minus-inf  factor = torch.exp(m - m_new)
     inf-minus-inf  weights = torch.exp(scores - m_new)
 At the first block the old maximum is -inf. What should become of the zeros in l and acc there, and which
@@ -179,8 +175,7 @@ A row has seen no key: l is a sum of nothing. Where is a division by 0 to be avo
 once, before the division?
     empty-sum-changed  l_new = _.clamp(min=1)
 When is a row divided by l: after each block, or once at the end? What does the next step multiply?
-    normalized-in-every-step  acc_new = _ / l_new
-    normalized-in-every-step  acc_new = _ / l_new.masked_fill(l_new == 0, 1.0)
+    normalized-in-every-step  acc_new = _ / l_new || _ / l_new.masked_fill(l_new == 0, 1.0)
     normalized-in-every-step  acc_new = (acc * l * factor + mixture) / l_new
     normalized-in-every-step  acc_new = (acc * l * factor + mixture) / l_new.masked_fill(l_new == 0, 1.0)
     normalized-in-every-step  weights = _ / _.sum(-1, keepdim=True) ; block_sum = torch.exp(scores - subtracted).sum(-1, keepdim=True)
@@ -193,8 +188,7 @@ l is the denominator of the softmax. Is that a sum of exp, their mean, their lar
     another-denominator  block_sum = weights.mean(-1, keepdim=True)
     another-denominator  block_sum = weights.amax(-1, keepdim=True)
     another-denominator  block_sum = (weights > 0).sum(-1, keepdim=True).to(weights)
-    another-denominator  block_sum = scores.shape[-1]
-    another-denominator  block_sum = weights.sum()
+    another-denominator  block_sum = scores.shape[-1] || weights.sum()
     another-denominator  block_sum = weights.sum(-2, keepdim=True)
     another-denominator  block_sum = weights.sum(-2, keepdim=True).mT
     another-denominator  block_sum = scores.sum(-1, keepdim=True)
@@ -204,8 +198,7 @@ What is kept for the next block: the sum of this block, or that of all blocks so
     old-blocks-forgotten  acc_new = mixture
     old-blocks-forgotten  l_new = block_sum ; acc_new = mixture
     old-blocks-forgotten  factor = torch.zeros_like(m)
-    old-blocks-forgotten  return = m_new, l, acc_new
-    old-blocks-forgotten  return = m_new, l_new, acc
+    old-blocks-forgotten  return = m_new, l, acc_new || m_new, l_new, acc
 What is mixed, and with which numbers: scores, or their exp?
     scores-mixed  mixture = scores @ values
     scores-mixed  mixture = scores.masked_fill(scores == -torch.inf, 0.0) @ values
@@ -214,14 +207,10 @@ The scores are ready: divided, and masked. What do you do to them once more?
     scaled-again  block_max = _ / math.sqrt(values.shape[-1]) ; weights = torch.exp(scores / math.sqrt(values.shape[-1]) - subtracted)
     scaled-again  weights = torch.exp(scores / math.sqrt(values.shape[-1]) - subtracted)
 What is the order of the three in the task?
-    another-order  return = l_new, m_new, acc_new
-    another-order  return = acc_new, m_new, l_new
-    another-order  return = m_new, acc_new, l_new
-    another-order  return = acc_new, l_new, m_new
+    another-order  return = l_new, m_new, acc_new || acc_new, m_new, l_new
+    another-order  return = m_new, acc_new, l_new || acc_new, l_new, m_new
 Three things go into the next step. What do you return?
-    not-three-things  return = acc_new
-    not-three-things  return = acc_new / l_new
-    not-three-things  return = l_new, acc_new
+    not-three-things  return = acc_new || acc_new / l_new || l_new, acc_new
     not-three-things  return = m_new, l_new, acc_new, acc_new / l_new
 exp or a power of 2: both can make a softmax, but one of them needs other scores. Which base have l and
 acc?

@@ -162,32 +162,25 @@ How many keys does a query see if window is 3: how many before its own, and how 
     window-one-off  before = window ; windows_k = padded_k.unfold(-2, window + 1, 1) ; windows_v = padded_v.unfold(-2, window + 1, 1) ; keys = torch.arange(L)[:, None] - before + torch.arange(window + 1)
     window-one-off  before = window - 2 ; windows_k = padded_k.unfold(-2, window - 1, 1) ; windows_v = padded_v.unfold(-2, window - 1, 1) ; keys = torch.arange(L)[:, None] - before + torch.arange(window - 1)
     window-one-off  too_old = behind > window ; first = max(0, start - window)
-    window-one-off  too_old = behind > window
-    window-one-off  too_old = behind >= window - 1
-    window-one-off  oldest = max(0, i - window)
-    window-one-off  oldest = max(0, i - window + 2)
+    window-one-off  too_old = behind > window || behind >= window - 1
+    window-one-off  oldest = max(0, i - window) || max(0, i - window + 2)
 May a query see its own key?
     own-key-hidden  future = behind <= 0
     own-key-hidden  end = i
-    own-key-hidden  oldest = max(0, i - window) ; end = max(1, i)
-    own-key-hidden  oldest = max(0, i - window) ; end = i
+    own-key-hidden  oldest = max(0, i - window) ; end = max(1, i) || i
     own-key-hidden  padded_k = F.pad(k, (0, 0, window, 0))[..., :-1, :] ; padded_v = F.pad(v, (0, 0, window, 0))[..., :-1, :] ; keys = _ - 1
 May a query see the next key? Change the last token: do earlier outputs move?
-    future-seen  future = behind < -1
-    future-seen  future = torch.zeros_like(behind, dtype=torch.bool)
+    future-seen  future = behind < -1 || torch.zeros_like(behind, dtype=torch.bool)
     future-seen  padded_k = F.pad(k, (0, 0, 0, before)) ; padded_v = F.pad(v, (0, 0, 0, before)) ; keys = torch.arange(L)[:, None] + torch.arange(window) ; forbidden = keys >= L
     future-seen  padded_k = F.pad(k, (0, 0, 0, before)) ; padded_v = F.pad(v, (0, 0, 0, before))
-    future-seen  end = i + window
-    future-seen  end = i + 2
+    future-seen  end = i + window || i + 2
     future-seen  padded_k = F.pad(k, (0, 0, before - before // 2, before // 2)) ; padded_v = F.pad(v, (0, 0, before - before // 2, before // 2)) ; forbidden = (keys + before // 2 < 0) | (keys + before // 2 >= L)
     future-seen  oldest = max(0, i - window // 2) ; end = i + window // 2 + 1
     future-seen  oldest = max(0, i - window + 1) ; end = i + window
     future-seen  too_old = behind.abs() >= window ; future = torch.zeros_like(too_old)
 Query 0 has no key before its own. Which score do the rows get that you put in front, and which share?
-    added-keys-seen  hidden = scores
-    added-keys-seen  hidden = scores.masked_fill(forbidden, 0.0)
-    added-keys-seen  hidden = scores * ~forbidden
-    added-keys-seen  hidden = scores.masked_fill(forbidden, -1e-9)
+    added-keys-seen  hidden = scores || scores.masked_fill(forbidden, 0.0)
+    added-keys-seen  hidden = scores * ~forbidden || scores.masked_fill(forbidden, -1e-9)
     added-keys-seen  before = min(window, L) - 1 ; windows_k = padded_k.unfold(-2, before + 1, 1) ; windows_v = padded_v.unfold(-2, before + 1, 1) ; hidden = scores
 Query 0 has no key before its own, so yours sees the first key again. How often does that key count?
     first-key-many-times  windows_k = k[:, :, keys.clamp(min=0)].mT ; windows_v = v[:, :, keys.clamp(min=0)].mT ; hidden = scores
@@ -209,8 +202,7 @@ its queries?
     old-keys-in-a-block  too_old = torch.zeros_like(future)
     old-keys-in-a-block  too_old = torch.zeros_like(future) ; first = max(0, start - window)
 The first query of your second block: which keys are in its window? Which of them do you give it?
-    own-block-only  first = start
-    own-block-only  first = max(0, start - 1)
+    own-block-only  first = start || max(0, start - 1)
 The first queries have fewer keys than the window. Do they see none, or those that there are?
     first-queries-left-out  output = F.pad(_[..., min(before, L - 1) :, :], (0, 0, min(before, L - 1), 0))
 What does a negative start of a slice mean in Python? And which keys has query 0?
@@ -233,30 +225,22 @@ On which side of the query are its keys? Print your mask for a small block: whic
 A window is ahead and behind: which of the two conditions must a key meet, or is it both?
     and-for-or  hidden = scores.masked_fill(future & too_old, -torch.inf) ; part = _
 Should more keys in the window change how similar a query and a key are?
-    scale-by-the-window  scores = products / math.sqrt(window)
-    scale-by-the-window  scores = products / window
+    scale-by-the-window  scores = products / math.sqrt(window) || products / window
 Change the query. Does its output change?
     queries-not-used  hidden = (scores * 0).masked_fill(forbidden, -torch.inf)
 The outputs of your parts: along which axis do they stand one after the other?
-    parts-joined-otherwise  output = torch.cat(parts, 1)
-    parts-joined-otherwise  output = torch.cat(parts, -1)
-    parts-joined-otherwise  output = torch.cat(parts)
-    parts-joined-otherwise  output = torch.stack(parts, 2)
-    parts-joined-otherwise  output = torch.cat(rows, 1)
-    parts-joined-otherwise  output = torch.cat(rows, -1)
-    parts-joined-otherwise  output = torch.cat(rows)
-    parts-joined-otherwise  output = torch.stack(rows, 2)
-    parts-joined-otherwise  output = sum(parts)
-    parts-joined-otherwise  output = row
-    parts-joined-otherwise  output = part
+    parts-joined-otherwise  output = torch.cat(parts, 1) || torch.cat(parts, -1)
+    parts-joined-otherwise  output = torch.cat(parts) || torch.stack(parts, 2)
+    parts-joined-otherwise  output = torch.cat(rows, 1) || torch.cat(rows, -1)
+    parts-joined-otherwise  output = torch.cat(rows) || torch.stack(rows, 2) || sum(parts)
+    parts-joined-otherwise  output = row || part
 One axis too many: which of your matrices had a 1 in its shape?
     axis-left-over  output = windows_v @ weights[..., None]
     axis-left-over  products = q[..., None, :] @ windows_k
 One thing is asked for. What do you return beside it?
     more-than-the-output  return = output, weights
 The output has the shape of q. Which of your steps moves or joins axes that it should not?
-    output-in-another-layout  output = (_).transpose(1, 2)
-    output-in-another-layout  output = (_).transpose(1, 2).flatten(2)
+    output-in-another-layout  output = (_).transpose(1, 2) || (_).transpose(1, 2).flatten(2)
 `unfold` puts the window last: (B, H, L, D, W). Does `reshape` make two axes change places?
     reshaped-not-transposed  windows_k = padded_k.unfold(-2, window, 1).flatten(-2).unflatten(-1, (window, D)).mT ; windows_v = padded_v.unfold(-2, window, 1).flatten(-2).unflatten(-1, (window, D)).mT
 """)

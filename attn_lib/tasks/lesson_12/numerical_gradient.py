@@ -128,9 +128,7 @@ Only one of your two points moved away from x. How far apart are they, and by wh
     one-sided-over-two-steps  below = fn(around)
     one-sided-over-two-steps  above = fn(around)
 By what do you divide, and is it the way between the two points?
-    divided-by-something-else  width = eps
-    divided-by-something-else  width = eps / 2
-    divided-by-something-else  width = 2 * eps**2
+    divided-by-something-else  width = eps || eps / 2 || 2 * eps**2
     divided-by-something-else  slope = difference
     divided-by-something-else  width = 2
     divided-by-something-else  slope = difference * 2 * eps
@@ -143,9 +141,7 @@ In which direction does the slope go if f grows?
 The caller chose a step. Which one do you take? With a large one the result is less exact, on purpose.
     eps-not-used  step = 1e-6 ; width = 2e-6
     eps-not-used  step = 1e-3 ; width = 2e-3
-    eps-not-used  step = 1e-6
-    eps-not-used  step = 1e-4
-    eps-not-used  step = 1e-3
+    eps-not-used  step = 1e-6 || 1e-4 || 1e-3
 Your step and what you divide by: are they of the same eps?
     step-halved  step = eps / 2
     step-halved  step = eps / 2 ; width = eps
@@ -158,8 +154,7 @@ How many digits has a float32? Take away two numbers that agree in most of them:
     single-precision  moved = _.float() ; around = x.float()
 In the result, entry i is the slope by x[i] alone. What stays where it is while x[i] moves?
     all-moved-together  where = torch.ones(x.numel(), dtype=torch.bool)
-    all-moved-together  where = torch.arange(x.numel()) <= i
-    all-moved-together  where = torch.arange(x.numel()) >= i
+    all-moved-together  where = torch.arange(x.numel()) <= i || torch.arange(x.numel()) >= i
     all-moved-together  gradient = (fn(x + eps) - fn(x - eps)) / width
     all-moved-together  gradient = (fn(x + eps) - fn(x)) / eps
 Which index does your loop move, and to which does the slope belong?
@@ -175,18 +170,15 @@ single number?
 Your result is 0 everywhere. Do you ask autograd? It cannot look into `fn`. Or do you write into a copy?
     all-zeros  gradient = torch.zeros_like(x)
 Which shape has x, and which has your result?
-    flat-result  gradient = joined
-    flat-result  gradient = joined.reshape(1, -1)
+    flat-result  gradient = joined || joined.reshape(1, -1)
 How much does f change with x[0] alone, and how much with x[1]? How many slopes are there?
-    a-single-number  gradient = joined.sum()
-    a-single-number  gradient = joined.norm()
+    a-single-number  gradient = joined.sum() || joined.norm()
 `fn` knows x in its own shape. Which shape do you give it?
     flat-argument  above = fn((around + moved).flatten()) ; below = fn((around - moved).flatten())
 One number of x moves. Does `fn` need that number, or all of x?
     a-number-instead-of-x  above = fn((around + moved).flatten()[i]) ; below = fn((around - moved).flatten()[i])
 Does your step depend on how large x is? The caller's eps is the step.
-    relative-step  moved = _ * x.abs()
-    relative-step  moved = _ * x
+    relative-step  moved = _ * x.abs() || _ * x
     relative-step  around = x * (1 + eps) ; width = 2 * eps
     relative-step  moved = _ * x.abs() ; width = _ * x.flatten()[i].abs()
     relative-step  moved = _ * x.abs().clamp(min=1) ; width = _ * x.flatten()[i].abs().clamp(min=1)
@@ -196,11 +188,9 @@ A slope can be negative. Which sign has yours?
 `fn` cannot be followed by autograd: it gives values. How do values alone tell a slope?
     autograd-asked  slope = torch.autograd.grad(fn(around.detach().requires_grad_()), around)[0]
 The function is called twice for each number. Which of its values do you return?
-    values-returned  slope = above
-    values-returned  slope = (above + below) / width
+    values-returned  slope = above || (above + below) / width
 You return a list. What makes one tensor of its numbers?
-    a-list-of-numbers  gradient = _.tolist()
-    a-list-of-numbers  gradient = slopes
+    a-list-of-numbers  gradient = _.tolist() || slopes
 """)
 
 

@@ -273,8 +273,7 @@ In which of your masks may a query see nothing at all? What should it get?
     no-dead-row  masks = [None, each, shared] ; last = each[:1, :2, :3, :3]
 Some implementations are right only if B or H is 1, or L = S, or D = Dv. Which of your sizes are equal?
 If none: how small a difference do you let pass?
-    equal-sizes  (B, H, L, S, D, Dv) = (1, 1, 4, 4, 5, 5)
-    equal-sizes  (B, H, L, S, D, Dv) = (4, 4, 4, 4, 4, 4)
+    equal-sizes  (B, H, L, S, D, Dv) = (1, 1, 4, 4, 5, 5) || (4, 4, 4, 4, 4, 4)
     equal-sizes  (B, H, L, S, D, Dv) = (2, 3, 4, 6, 5, 5)
 What is exp(100) in float32? Which of your scores are as large as that?
     only-small-scores  far = 1.0

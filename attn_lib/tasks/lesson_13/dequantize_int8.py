@@ -56,11 +56,9 @@ def _(rng):
 dequantize_int8.rows("""
 How far is 20 steps, if one step is 0.02 long? Where do you use `scale`?
     scale-forgotten  weight = steps
-    scale-divided  weight = steps / scale
-    scale-divided  weight = scale / steps
+    scale-divided  weight = steps / scale || scale / steps
 What is a product, and what a sum? Three steps of 0.02 are how far?
-    scale-added  weight = steps + scale
-    scale-added  weight = steps - scale
+    scale-added  weight = steps + scale || steps - scale
 int8 holds whole numbers up to 127. What is left of a scale of 0.02 in it, and of 100 * 3?
     multiplied-in-int8  weight = (q * scale.to(torch.int8)).float()
     multiplied-in-int8  weight = (q * scale.round().to(torch.int8)).float()
@@ -69,55 +67,39 @@ int8 holds whole numbers up to 127. What is left of a scale of 0.02 in it, and o
 `q *= scale` writes into `q` itself. What can int8 hold, and whose is `q`?
     multiplied-in-int8  weight = q.clone().mul_(scale)
 Each row has its own step. Which step does the first row take in yours, and which the second?
-    steps-of-other-rows  weight = steps * scale.mT
-    steps-of-other-rows  weight = (steps.mT * scale).mT
-    steps-of-other-rows  weight = steps.mT * scale
-    steps-of-other-rows  weight = steps * scale.flip(0)
+    steps-of-other-rows  weight = steps * scale.mT || (steps.mT * scale).mT
+    steps-of-other-rows  weight = steps.mT * scale || steps * scale.flip(0)
     steps-of-other-rows  weight = steps @ torch.diag(scale[:, 0])
 How many steps are in `scale`, and how many of them do you use?
-    one-scale-for-all  weight = steps * scale[0]
-    one-scale-for-all  weight = steps * scale.amax()
-    one-scale-for-all  weight = steps * scale.mean()
-    one-scale-for-all  weight = steps * scale.sum()
+    one-scale-for-all  weight = steps * scale[0] || steps * scale.amax()
+    one-scale-for-all  weight = steps * scale.mean() || steps * scale.sum()
 `steps @ scale` adds up. Should each number stay by itself?
-    matrix-product  weight = steps @ scale
-    matrix-product  weight = scale.mT @ steps
-    matrix-product  weight = steps.mT @ scale
+    matrix-product  weight = steps @ scale || scale.mT @ steps || steps.mT @ scale
     matrix-product  weight = (steps * scale).sum(1, keepdim=True)
 The scale is the length of one step already. What is the 127 for?
-    divided-by-127  weight = steps * scale / 127
-    divided-by-127  weight = steps * scale * 127
-    divided-by-127  weight = steps * scale / 128
-    divided-by-127  weight = steps / 127
-    divided-by-127  weight = steps / 127 / scale
+    divided-by-127  weight = steps * scale / 127 || steps * scale * 127
+    divided-by-127  weight = steps * scale / 128 || steps / 127 || steps / 127 / scale
     divided-by-127  weight = steps * scale / 255
 What stands for 0 in q? Is there a zero point?
-    shifted  steps = q.float() - 128
-    shifted  steps = q.float() + 128
-    shifted  steps = q.float() - 127
+    shifted  steps = q.float() - 128 || q.float() + 128 || q.float() - 127
     shifted  steps = q.to(torch.uint8).float() - 128
 What does -1 become in a type without a sign?
-    read-without-a-sign  steps = q.to(torch.uint8).float()
-    read-without-a-sign  steps = q.float().abs()
+    read-without-a-sign  steps = q.to(torch.uint8).float() || q.float().abs()
     read-without-a-sign  steps = q.float().clamp(min=0)
 You round what is real again. Must a weight be a whole number?
     rounded-again  weight = (steps * scale).round()
 Which dtype should the weights have, and which one has your result?
     another-dtype  steps = q.double()
-    another-dtype  weight = (steps * scale).to(torch.int8)
-    another-dtype  weight = (steps * scale).int()
-    another-dtype  weight = (steps * scale).half()
-    another-dtype  weight = (steps * scale).bfloat16()
+    another-dtype  weight = (steps * scale).to(torch.int8) || (steps * scale).int()
+    another-dtype  weight = (steps * scale).half() || (steps * scale).bfloat16()
 In which dtype is your product before it becomes float32, and how many digits does that keep?
     low-precision  weight = (steps.bfloat16() * scale.bfloat16()).float()
     low-precision  weight = (steps.half() * scale.half()).float()
     low-precision  weight = (steps * scale).bfloat16().float()
     low-precision  weight = (steps * scale).half().float()
 The result is (out, in), as q is. What did you do to its axes?
-    axes-changed  weight = (steps * scale).mT
-    axes-changed  weight = (steps * scale).flatten()
-    axes-changed  weight = (steps * scale).squeeze()
-    axes-changed  weight = (steps * scale)[None]
+    axes-changed  weight = (steps * scale).mT || (steps * scale).flatten()
+    axes-changed  weight = (steps * scale).squeeze() || (steps * scale)[None]
     axes-changed  weight = (steps * scale).tolist()
 One matrix is asked for. What do you return beside it?
     more-returned  return = _, scale

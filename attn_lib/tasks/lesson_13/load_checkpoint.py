@@ -173,8 +173,7 @@ load_checkpoint.rows("""
 One bit is flipped, and the file still opens. Which two texts of 64 digits must be the same, and where do you compare them?
     hash-not-checked  is_whole = True
     hash-not-checked  is_whole = True ; is_complete = "config" in entries ; expected = None
-    hash-not-checked  is_whole = len(actual) == len(expected)
-    hash-not-checked  is_whole = bool(expected)
+    hash-not-checked  is_whole = len(actual) == len(expected) || bool(expected)
 Is a file without a hash a whole one? Who could have taken it out?
     missing-hash-accepted  is_whole = not expected or actual == expected
     missing-hash-accepted  is_complete = "config" in entries ; expected = entries.get("sha256") ; is_whole = expected in (None, actual)
@@ -184,10 +183,8 @@ Is it right if both are the same, or if they differ?
     upside-down  is_whole = actual != expected
     upside-down  is_complete = not {"config", "sha256"} <= entries.keys()
 Do you compare all 64 digits?
-    part-of-the-hash  is_whole = actual[:8] == expected[:8]
-    part-of-the-hash  is_whole = actual[-8:] == expected[-8:]
-    part-of-the-hash  is_whole = actual[:1] == expected[:1]
-    part-of-the-hash  is_whole = actual.startswith(expected)
+    part-of-the-hash  is_whole = actual[:8] == expected[:8] || actual[-8:] == expected[-8:]
+    part-of-the-hash  is_whole = actual[:1] == expected[:1] || actual.startswith(expected)
 The hash is that of the text in the file, to the letter. Which text do you give to `fingerprint`?
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text)))
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text), sort_keys=True))
@@ -198,8 +195,7 @@ Is what you give to `fingerprint` what was written: the tensors as they are, and
     another-hash  actual = fingerprint({name: tensor.float() for name, tensor in tensors.items()}, text)
 `fingerprint` takes a dict of tensors, then a text. What is it that you give?
     arguments-of-fingerprint  actual = fingerprint(tensors, json.loads(text))
-    arguments-of-fingerprint  actual = fingerprint(text, tensors)
-    arguments-of-fingerprint  actual = fingerprint(tensors)
+    arguments-of-fingerprint  actual = fingerprint(text, tensors) || fingerprint(tensors)
     arguments-of-fingerprint  actual = fingerprint(list(tensors.values()), text)
 Whoever calls this waits for one kind of error. What does safetensors raise for a damaged file, and who catches it in yours?
     safetensors-error  damage = ()
@@ -215,24 +211,18 @@ Which kind of error was asked for, and which do you raise?
     another-error  refusal, alarm = Exception
     another-error  alarm = Exception
 A file of somebody else may have no metadata, or no such entry in it. What does Python raise then, and what should you?
-    missing-entry  is_complete = True
-    missing-entry  is_complete = "config" in entries
-    missing-entry  is_complete = "sha256" in entries
+    missing-entry  is_complete = True || "config" in entries || "sha256" in entries
     missing-entry  is_complete = bool(entries)
     missing-entry  entries = metadata
     missing-entry  entries = metadata ; is_complete = "config" in entries and "sha256" in entries
-    missing-entry  entries = metadata ; is_complete = "config" in entries
-    missing-entry  entries = metadata ; is_complete = True
+    missing-entry  entries = metadata ; is_complete = "config" in entries || True
 `eval` runs what stands in the text. Which function reads JSON, and nothing else?
     config-evaluated  config = eval(text)
     config-evaluated  config = eval(text, {"true": True, "false": False, "null": None})
 JSON writes true and null, Python True and None. Who reads JSON?
     config-read-as-python  config = __import__("ast").literal_eval(text)
 The config was a dict. What do you return: the dict, its text, or all metadata?
-    config-as-text  config = text
-    config-as-text  config = entries
-    config-as-text  config = {"config": text}
-    config-as-text  config = json.loads(text).items()
+    config-as-text  config = text || entries || {"config": text} || json.loads(text).items()
     config-as-text  config = {"config": json.loads(text)}
     config-as-text  config = {name: str(value) for name, value in json.loads(text).items()}
 Is a config without entries no config?
@@ -253,9 +243,7 @@ By which names will `load_state_dict` look for them?
     renamed  return = {f"module.{name}": tensor for name, tensor in tensors.items()}, config
     renamed  return = {**tensors, "config": config}, config
 Two things are asked for: the tensors by name, then the config. What do you return, and in which order?
-    returned-otherwise  return = config, tensors
-    returned-otherwise  return = tensors
-    returned-otherwise  return = tensors, config, actual
+    returned-otherwise  return = config, tensors || tensors || tensors, config, actual
     returned-otherwise  return = list(tensors.values()), config
     returned-otherwise  return = nn.ParameterDict({n.replace(".", "_"): nn.Parameter(t, False) for n, t in tensors.items()}), config
 A dict of tensors is asked for. What are its values in yours?

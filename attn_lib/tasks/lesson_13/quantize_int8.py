@@ -82,8 +82,7 @@ One row holds numbers near 1000, another near 0.001. With one step for both, wha
     one-scale-for-all  largest = numbers.abs().amax((0, 1), keepdim=True)
 A row of the weight makes one output, a column reads one input. For which of the two is a scale asked for?
     scale-of-each-column  largest = amax(1, keepdim=True) => amax(0, keepdim=True)
-    scale-of-each-column  largest = numbers.abs().amax(0)
-    scale-of-each-column  largest = numbers.abs().amax(0)[:, None]
+    scale-of-each-column  largest = numbers.abs().amax(0) || numbers.abs().amax(0)[:, None]
     scale-of-each-column  largest = numbers.abs().amax(0) ; scale = _[:, None] ; steps = numbers / scale.mT
 Is -2.54 farther from zero than 0.4? Which of the two is your largest number?
     sign-not-dropped  largest = numbers.amax(1, keepdim=True)
@@ -107,16 +106,14 @@ Which number of the row must become 127 or -127, and which one does in yours?
 The range is -127 to 127. How many steps lie between zero and its end?
     steps-miscounted  step = largest / 128
     steps-miscounted  step = largest / 128 ; kept = rounded.clamp(-128, 127)
-    steps-miscounted  step = largest / 126
-    steps-miscounted  step = largest / 127.5
+    steps-miscounted  step = largest / 126 || largest / 127.5
     steps-miscounted  step = largest / 127.5 ; kept = rounded.clamp(-128, 127)
     steps-miscounted  step = largest / 255
     steps-miscounted  step = largest / 255 ; kept = rounded
     steps-miscounted  step = largest / 256
     steps-miscounted  step = largest / 256 ; kept = rounded
     steps-miscounted  step = 2 * largest / 254 ; scale = _ * 2
-    steps-miscounted  step = largest / 7
-    steps-miscounted  step = largest
+    steps-miscounted  step = largest / 7 || largest
 int8 ends at 127. What does 128 become in it? Print `torch.tensor(128.0).to(torch.int8)`.
     wraps-around  step = largest / 128 ; kept = rounded
     wraps-around  step = largest / 127.5 ; kept = rounded
@@ -135,11 +132,8 @@ What is 0 / 0, and which row divides by zero? Its scale may be any number but th
     a-row-of-zeros  scale = step
 What do you divide by where a step is smaller than your epsilon? A row of zeros needs a stand-in, a row of tiny
 numbers does not.
-    epsilon-too-large  scale = step + 1e-6
-    epsilon-too-large  scale = step + 1e-8
-    epsilon-too-large  scale = step + 1e-12
-    epsilon-too-large  scale = step.clamp(min=1e-5)
-    epsilon-too-large  scale = step.clamp(min=1e-30)
+    epsilon-too-large  scale = step + 1e-6 || step + 1e-8 || step + 1e-12
+    epsilon-too-large  scale = step.clamp(min=1e-5) || step.clamp(min=1e-30)
     epsilon-too-large  scale = step + (step < 1e-5)
 How long is one step: is that what you return, or how many steps make 1?
     scale-upside-down  return = q, 1 / scale
@@ -147,8 +141,7 @@ How long is one step: is that what you return, or how many steps make 1?
 Do you divide by the length of a step, or multiply with it?
     multiplied-by-the-scale  steps = numbers * scale
 Does your scale know of the 127? What should `q * scale` be?
-    scale-without-127  return = q, scale * 127
-    scale-without-127  return = q, scale / 127
+    scale-without-127  return = q, scale * 127 || q, scale / 127
     scale-without-127  step = largest ; steps = numbers / scale * 127
 Symmetric means that 0 stays 0. What is subtracted or added in yours, and how should the one who reads it know?
     shifted  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 255 ; steps = (numbers - numbers.amin(1, keepdim=True)) / scale - 128 ; kept = rounded.clamp(-128, 127)
@@ -156,19 +149,13 @@ Symmetric means that 0 stays 0. What is subtracted or added in yours, and how sh
     shifted  numbers = weight.float() - weight.float().mean(1, keepdim=True)
     shifted  kept = rounded + 128 ; q = kept.to(torch.uint8)
 What becomes of a negative number in yours?
-    negative-numbers-lost  kept = rounded.clamp(0, 127)
-    negative-numbers-lost  kept = rounded.abs()
+    negative-numbers-lost  kept = rounded.clamp(0, 127) || rounded.abs()
     negative-numbers-lost  numbers = weight.float().abs()
 Which of the eight-bit types knows negative numbers, and how many bytes does one number of yours take?
-    another-dtype  q = kept
-    another-dtype  q = kept.to(torch.uint8)
-    another-dtype  q = kept.to(torch.int16)
-    another-dtype  q = kept.to(torch.int32)
-    another-dtype  q = kept.long()
-    another-dtype  q = kept.half()
+    another-dtype  q = kept || kept.to(torch.uint8) || kept.to(torch.int16)
+    another-dtype  q = kept.to(torch.int32) || kept.long() || kept.half()
 Print the shape of your scale. With (out,), which axis of q does it meet when it is multiplied?
-    scale-without-an-axis  return = q, scale[:, 0]
-    scale-without-an-axis  return = q, scale.squeeze()
+    scale-without-an-axis  return = q, scale[:, 0] || q, scale.squeeze()
     scale-without-an-axis  largest = numbers.abs().amax(1)
     scale-without-an-axis  scale = _[:, 0] ; steps = numbers / scale[:, None]
 In which dtype do you divide if the weight is bfloat16, and how many digits does that keep?
@@ -179,18 +166,14 @@ In which dtype do you divide if the weight is bfloat16, and how many digits does
     low-precision  numbers = weight ; return = q, scale.float() ; kept = rounded
     low-precision  steps = weight / scale.to(weight.dtype)
     low-precision  steps = weight / scale.to(weight.dtype) ; kept = rounded
-    low-precision  numbers = weight.half()
-    low-precision  numbers = weight.bfloat16()
+    low-precision  numbers = weight.half() || weight.bfloat16()
     low-precision  return = q, scale.half().float()
 Which dtype should `scale` have, and which one has yours?
-    scale-of-another-dtype  return = q, scale.to(weight.dtype)
-    scale-of-another-dtype  return = q, scale.half()
+    scale-of-another-dtype  return = q, scale.to(weight.dtype) || q, scale.half()
     scale-of-another-dtype  return = q, scale.double()
     scale-of-another-dtype  numbers = weight.double()
 Two things are asked for, q first. What do you return, and in which order?
-    returned-otherwise  return = scale, q
-    returned-otherwise  return = q
-    returned-otherwise  return = q * scale
+    returned-otherwise  return = scale, q || q || q * scale
     returned-otherwise  return = q, scale, torch.zeros_like(scale)
     returned-otherwise  return = q, scale.item() if len(scale) == 1 else scale.tolist()
 The largest absolute value of a row becomes 127. Which step does yours have for a row of 1 and 3?

@@ -96,40 +96,32 @@ With the tensors alone, who knows how many heads the module has? Where in the fi
     config-forgotten  metadata = {"sha256": digest}
     config-forgotten  metadata = {"sha256": digest, **{name: str(value) for name, value in config.items()}}
     config-forgotten  metadata = {"sha256": digest, "configuration": text}
-    config-forgotten  metadata = {"sha256": digest, "metadata": text}
-    config-forgotten  metadata = {"format": "pt"}
+    config-forgotten  metadata = {"sha256": digest, "metadata": text} || {"format": "pt"}
     config-forgotten  metadata = None
 `str` writes Python, with 'quotes' and True. Who reads that without running it? Which function writes JSON?
-    config-as-python  text = str(config)
-    config-as-python  text = str(list(config.items()))
+    config-as-python  text = str(config) || str(list(config.items()))
 What do you read back: a dict, or a text that holds one? Is everything in it what it was?
-    another-config  text = json.dumps(json.dumps(config))
-    another-config  text = json.dumps(str(config))
+    another-config  text = json.dumps(json.dumps(config)) || json.dumps(str(config))
     another-config  text = json.dumps({name: str(value) for name, value in config.items()})
-    another-config  text = json.dumps(list(config))
-    another-config  text = json.dumps({"config": config})
+    another-config  text = json.dumps(list(config)) || json.dumps({"config": config})
     another-config  text = json.dumps(list(config.items()))
-    another-config  text = json.dumps({**config, "name": "model"})
-    another-config  text = json.dumps({})
+    another-config  text = json.dumps({**config, "name": "model"}) || json.dumps({})
 One file is easily kept together, two are not. What of yours lies beside the file?
     two-files  return = [_, __import__("pathlib").Path(f"{path}.json").write_text(text)]
     two-files  return = [_, __import__("pathlib").Path("config.json").write_text(text)] ; metadata = {"sha256": digest}
     two-files  return = [_, __import__("pathlib").Path(f"{path}.sha256").write_text(digest)]
     two-files  return = [_, save_file(tensors, f"{path}.tmp", metadata)]
 A bit of a number flips on the disk. Who notices? What is in the metadata beside the config?
-    hash-forgotten  metadata = {"config": text}
-    hash-forgotten  metadata = {"config": text, "hash": digest}
+    hash-forgotten  metadata = {"config": text} || {"config": text, "hash": digest}
     hash-forgotten  metadata = {"config": text, "fingerprint": digest}
 Is what you give to `fingerprint` what you write: the same tensors, and the same text to the letter?
-    another-hash  digest = fingerprint(tensors, str(config))
-    another-hash  digest = fingerprint(tensors, "")
+    another-hash  digest = fingerprint(tensors, str(config)) || fingerprint(tensors, "")
     another-hash  digest = fingerprint(dict(module.named_parameters()), text)
     another-hash  digest = fingerprint({name: tensor.float() for name, tensor in tensors.items()}, text)
     another-hash  metadata = {"config": json.dumps(config, sort_keys=True, indent=1), "sha256": digest}
 `fingerprint` takes a text and a dict of tensors, in which order, and which of yours is which?
     arguments-of-fingerprint  digest = fingerprint(tensors, config)
-    arguments-of-fingerprint  digest = fingerprint(module, text)
-    arguments-of-fingerprint  digest = fingerprint(tensors)
+    arguments-of-fingerprint  digest = fingerprint(module, text) || fingerprint(tensors)
     arguments-of-fingerprint  digest = fingerprint(tensors.values(), text)
     arguments-of-fingerprint  digest = fingerprint(path, text)
 Values of metadata are texts. What is the config, and what makes a text of it?
@@ -155,23 +147,19 @@ You leave out what shares its memory with another one. What does `load_state_dic
     tied-left-out  tensors = {n: t.contiguous().clone() for i, (n, t) in enumerate(state.items()) if all(t.data_ptr() != u.data_ptr() for u in list(state.values())[:i])}
     tied-left-out  return = __import__("safetensors.torch").torch.save_model(module, str(path), metadata)
 Compare the dtypes in the module and in the file. Which one did you change?
-    dtype-changed  tensors = .clone() => .clone().float()
-    dtype-changed  tensors = .clone() => .clone().half()
+    dtype-changed  tensors = .clone() => .clone().float() || .clone() => .clone().half()
     dtype-changed  tensors = .clone() => .clone().double()
     dtype-changed  tensors = .clone() => .clone().bfloat16()
     dtype-changed  tensors = {n: t.float().contiguous().clone() if t.is_floating_point() else t.clone() for n, t in state.items()}
 By which names does `load_state_dict` look for its tensors? What are the names in your file?
-    renamed  tensors = {name: => {f"module.{name}":
-    renamed  tensors = {name: => {name.replace(".", "_"):
-    renamed  tensors = {name: => {name.split(".")[-1]:
-    renamed  tensors = {name: => {f"model.{name}":
+    renamed  tensors = {name: => {f"module.{name}": || {name: => {name.replace(".", "_"):
+    renamed  tensors = {name: => {name.split(".")[-1]: || {name: => {f"model.{name}":
 Which shape has a tensor in the module, and which in the file?
     reshaped  tensors = .clone() => .clone().flatten()
     reshaped  tensors = .clone() => .clone().mT.contiguous() if tensor.ndim == 2 else tensor.clone()
     reshaped  tensors = .clone() => .clone()[None]
 safetensors writes tensors. What does `tolist` or `numpy` make of them?
-    not-tensors  tensors = .clone() => .clone().tolist()
-    not-tensors  tensors = .clone() => .clone().numpy()
+    not-tensors  tensors = .clone() => .clone().tolist() || .clone() => .clone().numpy()
     not-tensors  return = save_file(module, path, metadata)
 The path is the caller's. Where did you write, and who looks there?
     another-path  return = save_file(tensors, f"{path}.safetensors", metadata)
@@ -193,6 +181,5 @@ Does saving change what is saved? Look at the module, and at the config, after t
     input-changed  state = module.requires_grad_(False).state_dict()
     input-changed  state = [setattr(p, "data", p.data.contiguous()) for p in module.parameters()] and module.state_dict()
     input-changed  return = [_, module.load_state_dict(tensors, assign=True)]
-    input-changed  return = [_, module.zero_grad()]
-    input-changed  return = [_, config.update(metadata)]
+    input-changed  return = [_, module.zero_grad()] || [_, config.update(metadata)]
 """)

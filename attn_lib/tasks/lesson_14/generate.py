@@ -95,9 +95,7 @@ def _(rng):
 
 generate.rows("""
 The caches hold all that the model has read. What is new since its last call, and what do you feed?
-    more-than-the-new-token-fed  following = grown
-    more-than-the-new-token-fed  following = fed
-    more-than-the-new-token-fed  following = grown[:, -L:]
+    more-than-the-new-token-fed  following = grown || fed || grown[:, -L:]
 Without `caches=caches`, what does the model know in its second call?
     no-caches  logits = model(fed)
 How often are the caches made, and for how long must one text keep them?
@@ -105,68 +103,48 @@ How often are the caches made, and for how long must one text keep them?
 A model reads any number of tokens in one call. How many are in the prompt, and how many does your first call read?
     prompt-in-parts  logits = model(fed[:, -1:], caches=caches)
 How many rows has the prompt? For how many are the caches made, and how many does the model read?
-    rows-miscounted  caches = model.new_caches(1, room)
-    rows-miscounted  caches = model.new_caches(room, B)
+    rows-miscounted  caches = model.new_caches(1, room) || model.new_caches(room, B)
     rows-miscounted  caches = model.new_caches(L, room)
     rows-miscounted  logits = model(fed[:1], caches=caches)
 How many tokens do the caches hold in the end: only new ones, only the prompt, or both?
-    room-too-small  room = max_new_tokens
-    room-too-small  room = L
-    room-too-small  room = L + max_new_tokens - 2
+    room-too-small  room = max_new_tokens || L || L + max_new_tokens - 2
     room-too-small  room = max(L, max_new_tokens)
 How long may a prompt be, and how many tokens may be asked for? Is there room for every such text in yours?
-    room-of-one-size  room = 10
-    room-of-one-size  room = 16
-    room-of-one-size  room = 32
+    room-of-one-size  room = 10 || 16 || 32
 Each layer has a cache of its own, and the model makes them all. What did `new_caches` return, and what do you
 give to the model?
     other-caches-given  logits = model(fed, caches=caches[0])
     other-caches-given  logits = model(fed, caches=caches[:1])
     other-caches-given  caches = attn_lib.KVCache(B, 1, room, 1)
 Read the two calls of the task again: under which name does the model take the caches?
-    caches-under-another-name  logits = model(fed, caches)
-    caches-under-another-name  logits = model(fed, cache=caches)
+    caches-under-another-name  logits = model(fed, caches) || model(fed, cache=caches)
 The caches are made by the model. Where do yours come from?
-    caches-from-elsewhere  caches = new_caches(B, room)
-    caches-from-elsewhere  caches = []
+    caches-from-elsewhere  caches = new_caches(B, room) || []
 `new_caches` needs two sizes: of which two?
-    sizes-of-the-caches-missing  caches = model.new_caches()
-    sizes-of-the-caches-missing  caches = model.new_caches(B)
+    sizes-of-the-caches-missing  caches = model.new_caches() || model.new_caches(B)
 The logits are (B, L, V), one row of V for each place. Which place tells what comes next?
-    another-place  last = logits[:, 0]
-    another-place  last = logits[-1]
-    another-place  last = logits.mean(1)
-    another-place  last = logits.amax(1)
+    another-place  last = logits[:, 0] || logits[-1] || logits.mean(1) || logits.amax(1)
     another-place  last = logits[:, L - 1]
 A token is one of V, for each row. Along which axis of the logits does your argmax look?
-    argmax-over-another-axis  chosen = last.argmax(0)
-    argmax-over-another-axis  chosen = last.argmax().expand(B)
-    argmax-over-another-axis  chosen = last.argmax()
-    argmax-over-another-axis  chosen = logits.argmax(1)[:, -1]
-    argmax-over-another-axis  column = logits.argmax(1)
-    argmax-over-another-axis  column = logits.argmax()
+    argmax-over-another-axis  chosen = last.argmax(0) || last.argmax().expand(B)
+    argmax-over-another-axis  chosen = last.argmax() || logits.argmax(1)[:, -1]
+    argmax-over-another-axis  column = logits.argmax(1) || logits.argmax()
 Which of the V tokens does greedy mean? Call it twice: which ones do you get?
-    not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0]
-    not-the-likeliest  chosen = last.argmin(-1)
-    not-the-likeliest  chosen = last.abs().argmax(-1)
-    not-the-likeliest  chosen = last.half().argmax(-1)
+    not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0] || last.argmin(-1)
+    not-the-likeliest  chosen = last.abs().argmax(-1) || last.half().argmax(-1)
     not-the-likeliest  chosen = last.exp().argmax(-1)
 What do you append: the largest logit, or the place where it stands?
-    logit-instead-of-its-place  chosen = last.amax(-1)
-    logit-instead-of-its-place  chosen = last.amax(-1).long()
+    logit-instead-of-its-place  chosen = last.amax(-1) || last.amax(-1).long()
     logit-instead-of-its-place  chosen = last.max(-1)
 Each row writes a text of its own. Which row is chosen for in yours?
     first-row-for-all  chosen = last[:1].argmax(-1).expand(B)
     first-row-for-all  chosen = last.mean(0, keepdim=True).argmax(-1).expand(B)
-    first-row-for-all  output = written[:1]
-    first-row-for-all  output = written[0]
+    first-row-for-all  output = written[:1] || written[0]
 `.item()` makes one Python number. How many rows write a token in each round?
     item-of-many-rows  chosen = torch.tensor([last.argmax(-1).item()])
     item-of-many-rows  chosen = torch.full((B,), int(last.argmax(-1)))
 The model has chosen a token. Which token does it read in its next call, in your code?
-    chosen-token-not-fed  following = fed[:, -1:]
-    chosen-token-not-fed  following = written[:, -1:]
-    chosen-token-not-fed  following = column * 0
+    chosen-token-not-fed  following = fed[:, -1:] || written[:, -1:] || column * 0
 What stands in the result: every token once, in the order in which it was written?
     written-in-another-order  grown = torch.cat([column, written], dim=1)
     written-in-another-order  grown = torch.cat([ids, column], dim=1)
@@ -174,45 +152,28 @@ What stands in the result: every token once, in the order in which it was writte
     written-in-another-order  grown = torch.cat([fed, column], dim=1)
     written-in-another-order  grown = torch.cat([written, column, column], dim=1)
 The ids that came in are part of what goes out, in front. Which columns do you return?
-    other-columns-returned  output = written[:, L:]
-    other-columns-returned  output = written[:, -1:]
-    other-columns-returned  output = written[:, 1:]
-    other-columns-returned  output = written[:, :-1]
-    other-columns-returned  output = ids
-    other-columns-returned  output = written[:, -1]
+    other-columns-returned  output = written[:, L:] || written[:, -1:] || written[:, 1:]
+    other-columns-returned  output = written[:, :-1] || ids || written[:, -1]
     other-columns-returned  output = written[:, :max_new_tokens]
 How many tokens has your loop written when max_new_tokens is 1? And when it is 0?
-    one-token-off  rounds = max_new_tokens + 1
-    one-token-off  rounds = max_new_tokens - 1
+    one-token-off  rounds = max_new_tokens + 1 || max_new_tokens - 1
     one-token-off  rounds = max(1, max_new_tokens)
 max_new_tokens counts the new ones. What does yours count?
-    length-instead-of-new-tokens  rounds = max_new_tokens - L
-    length-instead-of-new-tokens  rounds = L
-    length-instead-of-new-tokens  rounds = L + max_new_tokens
-    length-instead-of-new-tokens  rounds = max_new_tokens * B
-    length-instead-of-new-tokens  rounds = B
+    length-instead-of-new-tokens  rounds = max_new_tokens - L || L || L + max_new_tokens
+    length-instead-of-new-tokens  rounds = max_new_tokens * B || B
 Which shape and which dtype has what you feed, and what you append to ids (B, L)? Along which axis does it grow?
-    another-column-appended  column = chosen
-    another-column-appended  column = chosen[None]
-    another-column-appended  following = chosen
-    another-column-appended  following = chosen[None]
+    another-column-appended  column = chosen || chosen[None]
+    another-column-appended  following = chosen || chosen[None]
     another-column-appended  column = logits.argmax(-1)
-    another-column-appended  grown = dim=1 => dim=0
-    another-column-appended  grown = written + column
+    another-column-appended  grown = dim=1 => dim=0 || written + column
     another-column-appended  grown = torch.stack([written, column], dim=1)
     another-column-appended  column = chosen[:, None].float()
     another-column-appended  following = chosen.tolist()
-    another-column-appended  column = F.one_hot(chosen, logits.shape[-1])
-    another-column-appended  column = last
+    another-column-appended  column = F.one_hot(chosen, logits.shape[-1]) || last
 What do you return: one tensor of ids, (B, L + max_new_tokens)?
-    other-than-ids  output = written.tolist()
-    other-than-ids  output = written.float()
-    other-than-ids  output = written.flatten()
-    other-than-ids  output = written.T
-    other-than-ids  output = (written, caches)
-    other-than-ids  output = written.int()
-    other-than-ids  output = written.squeeze()
-    other-than-ids  output = logits
+    other-than-ids  output = written.tolist() || written.float() || written.flatten()
+    other-than-ids  output = written.T || (written, caches) || written.int()
+    other-than-ids  output = written.squeeze() || logits
 No token ends a text here: each row gets all its tokens. Which token does yours wait for?
     stops-early  rounds = 0 if (ids == 0).any() else max_new_tokens
 """)

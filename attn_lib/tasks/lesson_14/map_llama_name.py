@@ -145,8 +145,7 @@ What does the table call the two norms of a block?
 What comes after the heads is `attn_output` in the file. What is its name with us, and under which part?
     o-proj-named-otherwise  attention = attn.o_proj => attn.output_proj
     o-proj-named-otherwise  attention = attn.o_proj => attn.out_proj
-    o-proj-named-otherwise  attention = attn.o_proj => attn_output
-    o-proj-named-otherwise  attention = attn.o_proj => o_proj
+    o-proj-named-otherwise  attention = attn.o_proj => attn_output || attn.o_proj => o_proj
 Four layers of attention, four letters. Which two have changed places?
     letters-exchanged  attention = {"attn_q": "attn.k_proj", "attn_k": "attn.q_proj", "attn_v": "attn.v_proj", "attn_output": "attn.o_proj"}
     letters-exchanged  attention = {"attn_q": "attn.q_proj", "attn_k": "attn.v_proj", "attn_v": "attn.k_proj", "attn_output": "attn.o_proj"}
@@ -176,18 +175,14 @@ Those are the names of another library. What does the table of this exercise say
     names-of-another-library  norms = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
     names-of-another-library  outside = {"token_embd": "embed_tokens", "output_norm": "norm"}
 A list of blocks: what is it called in our model, with or without an s?
-    blocks-named-otherwise  block = "blk"
-    blocks-named-otherwise  block = "block"
-    blocks-named-otherwise  block = "layers"
+    blocks-named-otherwise  block = "blk" || "block" || "layers"
     blocks-named-otherwise  path = outside[words[0]] if is_outside else f"{block}{number}.{parts[words[2]]}"
     blocks-named-otherwise  path = outside[words[0]] if is_outside else f"{block}[{number}].{parts[words[2]]}"
 How many blocks has the model, and how many digits has their largest number? Try block 12.
-    one-digit-only  number = words[1][0]
-    one-digit-only  number = words[1][-1]
+    one-digit-only  number = words[1][0] || words[1][-1]
     one-digit-only  is_numbered = _ and len(words[1]) == 1
 Another Llama has 126 blocks. Does your function have to know how many there are?
-    blocks-counted  is_numbered = _ and int(words[1]) < 30
-    blocks-counted  is_numbered = _ and int(words[1]) < 32
+    blocks-counted  is_numbered = _ and int(words[1]) < 30 || _ and int(words[1]) < 32
     blocks-counted  is_numbered = _ and int(words[1]) < 100
 Block 3 of the file is block 3 of the model. Is it the same text in yours?
     another-number  number = str(int(words[1]) + 1) if is_inside else ""
@@ -206,21 +201,13 @@ There is one more norm, after the last block. What is its name in the table?
 Not every tensor is in a block. What does yours do with the two that are not?
     outside-forgotten  outside = {}
     outside-forgotten  outside = {} ; is_known = True
-    outside-forgotten  outside = {"token_embd": "embed"}
-    outside-forgotten  outside = {"output_norm": "norm"}
+    outside-forgotten  outside = {"token_embd": "embed"} || {"output_norm": "norm"}
 How does a name end in `state_dict()`?
-    ending-changed  ending = ""
-    ending-changed  ending = "weight"
-    ending-changed  ending = ".bias"
-    ending-changed  ending = "" if is_outside else ".weight"
+    ending-changed  ending = "" || "weight" || ".bias" || "" if is_outside else ".weight"
 Which error comes out of yours for a name that it does not know, and which one does the task ask for?
-    another-error  error = KeyError
-    another-error  error = RuntimeError
-    another-error  error = AssertionError
-    another-error  error = Exception
+    another-error  error = KeyError || RuntimeError || AssertionError || Exception
     another-error  error = IndexError
-    another-error  is_known = True
-    another-error  is_known = is_weight
+    another-error  is_known = True || is_weight
     another-error  is_outside = words[0] in outside ; is_known = True
     another-error  is_known = is_outside or is_numbered
     another-error  is_known = is_outside and is_weight or len(words) == 4 ; ending = "." + words[-1]
@@ -275,8 +262,7 @@ Are these words whole? Does yours only look at how they begin or end?
     word-begins-or-ends-so  is_weight = name.endswith("weight") ; is_numbered = len(words) > 2 and words[0] == "blk" and words[1].isdigit()
     word-begins-or-ends-so  is_numbered = len(words) == 4 and words[0].startswith("blk") and words[1].isdigit()
 What do you return: the text of one name?
-    no-text-returned  ours = (_,)
-    no-text-returned  ours = words
+    no-text-returned  ours = (_,) || words
 """)
 
 

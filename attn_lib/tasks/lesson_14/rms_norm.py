@@ -99,15 +99,12 @@ Does eps come before the root is taken, or after? What does the task say?
     eps-outside-the-root  root = above_zero.sqrt() + self.eps
 Which eps do you use: the one of `__init__`, and as it is?
     eps-not-the-given-one  above_zero = mean
-    eps-not-the-given-one  eps = 1e-6
-    eps-not-the-given-one  eps = 1e-5
-    eps-not-the-given-one  eps = 1e-8
+    eps-not-the-given-one  eps = 1e-6 || 1e-5 || 1e-8
     eps-not-the-given-one  above_zero = mean + self.eps**2
     eps-not-the-given-one  eps = torch.finfo(torch.float32).eps
     eps-not-the-given-one  above_zero = mean + torch.finfo(x.dtype).eps
 What is `0.0 or 1e-5` in Python? Which eps do you use if 0 is given?
-    eps-not-the-given-one  eps = _ or 1e-5
-    eps-not-the-given-one  eps = _ or 1e-6
+    eps-not-the-given-one  eps = _ or 1e-5 || _ or 1e-6
 The mean of the squares, with eps. Is eps added once, or once for each channel?
     eps-for-each-channel  squares = _ + self.eps ; mean = squares.sum(-1, keepdim=True) ; root = (mean / x.shape[-1] + self.eps).sqrt()
     eps-for-each-channel  mean = (squares.sum(-1, keepdim=True) + self.eps) / x.shape[-1] ; above_zero = mean
@@ -120,16 +117,13 @@ A mean of n numbers divides by n. By what does yours?
     unbiased  squares = (exact - exact.mean(-1, keepdim=True)).square() ; mean = exact.var(-1, keepdim=True) ; normed = (exact - exact.mean(-1, keepdim=True)) / root
 Change one token. Does another one move? Over which axis is the mean of a token taken?
     over-other-tokens  mean = squares.mean(-2, keepdim=True)
-    over-other-tokens  mean = squares.mean(1, keepdim=True)
-    over-other-tokens  mean = squares.mean(0, keepdim=True)
-    over-other-tokens  mean = squares.mean()
-    over-other-tokens  mean = squares.mean((-1, -2), keepdim=True)
+    over-other-tokens  mean = squares.mean(1, keepdim=True) || squares.mean(0, keepdim=True)
+    over-other-tokens  mean = squares.mean() || squares.mean((-1, -2), keepdim=True)
     over-other-tokens  mean = squares.mean(tuple(range(1, x.ndim)), keepdim=True)
 Which axis is the last one of x (L, E), of x (B, L, E), and of x (B, H, L, E)? Which number fits all three?
     axis-counted-from-the-front  mean = squares.mean(2, keepdim=True)
 There is one root for each token. Which shape must all of them have, to fit to x (B, L, E)?
-    axis-lost  mean = squares.mean(-1)
-    axis-lost  mean = squares.mean(-1).unsqueeze(1)
+    axis-lost  mean = squares.mean(-1) || squares.mean(-1).unsqueeze(1)
 What do you take the mean of: squares, sizes, or the numbers as they are?
     mean-of-something-else  squares = exact.abs() ; root = mean + self.eps
     mean-of-something-else  squares = exact.abs()
@@ -141,8 +135,7 @@ Twice as large a token should come out the same. What do you divide by: the mean
     root-forgotten  root = above_zero
 `rsqrt` is one divided by the root. Do you divide by the root, or multiply by it?
     multiplied-instead-of-divided  root = above_zero.rsqrt()
-    multiplied-instead-of-divided  normed = exact * root
-    multiplied-instead-of-divided  normed = exact
+    multiplied-instead-of-divided  normed = exact * root || exact
 The weight is learned, moved and saved with the module. What makes a parameter of a tensor?
     weight-is-no-parameter  weight = beginning
 The weights are learned. Where are they in your `forward`?
@@ -151,28 +144,21 @@ Some models keep weight - 1 and multiply by 1 + weight. Does this one?
     one-plus-weight  output = rounded * (1 + self.weight)
     one-plus-weight  output = rounded * (1 + self.weight) ; beginning = torch.zeros(d_model)
 What do you do with the weight: multiply by it, after the norm?
-    weight-used-otherwise  output = rounded + self.weight
-    weight-used-otherwise  output = rounded / self.weight
+    weight-used-otherwise  output = rounded + self.weight || rounded / self.weight
     weight-used-otherwise  exact = x.float() * self.weight ; output = rounded
     weight-used-otherwise  exact = x.float() * self.weight
-    weight-used-otherwise  output = rounded * self.weight.mean()
-    weight-used-otherwise  output = rounded * self.weight**2
+    weight-used-otherwise  output = rounded * self.weight.mean() || rounded * self.weight**2
 What should come out of a new module: x normalized, as it is? Which weight does that?
-    begins-otherwise  beginning = torch.randn(d_model)
-    begins-otherwise  beginning = torch.zeros(d_model)
+    begins-otherwise  beginning = torch.randn(d_model) || torch.zeros(d_model)
     begins-otherwise  beginning = torch.rand(d_model)
 Which shape has the weight: a number for each channel, and no more axes?
-    weight-of-another-shape  beginning = torch.ones(1)
-    weight-of-another-shape  beginning = torch.ones(1, d_model)
-    weight-of-another-shape  beginning = torch.ones(1, 1, d_model)
-    weight-of-another-shape  beginning = torch.ones(d_model, 1)
+    weight-of-another-shape  beginning = torch.ones(1) || torch.ones(1, d_model)
+    weight-of-another-shape  beginning = torch.ones(1, 1, d_model) || torch.ones(d_model, 1)
     weight-of-another-shape  beginning = torch.tensor(1.0)
 What is the square of 300, and which is the largest number of float16? In which dtype do you compute?
     computed-in-half-precision  exact = x
-    computed-in-half-precision  squares = x.square()
-    computed-in-half-precision  squares = x.square().float()
-    computed-in-half-precision  exact = x.half()
-    computed-in-half-precision  exact = x.bfloat16()
+    computed-in-half-precision  squares = x.square() || x.square().float()
+    computed-in-half-precision  exact = x.half() || x.bfloat16()
     computed-in-half-precision  mean = _.to(x.dtype)
 In which dtype is each of your steps, up to the last one? A float16 ends at 65504, a bfloat16 has 8 binary digits.
     computed-in-half-precision  exact = x if x.dtype == torch.bfloat16 else x.float()

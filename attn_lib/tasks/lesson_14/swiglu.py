@@ -105,34 +105,25 @@ The product comes after the silu. Where is your silu?
     silu-elsewhere  opened = F.silu(F.silu(gates))
     silu-elsewhere  opened = gates ; inside = F.silu(_)
 Print your function for -3 to 3, beside `F.silu`. Is it z times sigmoid(z)?
-    another-activation  opened = F.gelu(gates)
-    another-activation  opened = F.gelu(gates, approximate="tanh")
-    another-activation  opened = torch.sigmoid(gates)
-    another-activation  opened = F.relu(gates)
-    another-activation  opened = torch.tanh(gates)
-    another-activation  opened = F.softplus(gates)
-    another-activation  opened = gates * torch.sigmoid(1.702 * gates)
-    another-activation  opened = gates * torch.tanh(gates)
-    another-activation  opened = gates * torch.sigmoid(-gates)
+    another-activation  opened = F.gelu(gates) || F.gelu(gates, approximate="tanh")
+    another-activation  opened = torch.sigmoid(gates) || F.relu(gates) || torch.tanh(gates)
+    another-activation  opened = F.softplus(gates) || gates * torch.sigmoid(1.702 * gates)
+    another-activation  opened = gates * torch.tanh(gates) || gates * torch.sigmoid(-gates)
     another-activation  opened = gates.softmax(-1)
 What does your forward do that is not a product of two linear maps? Is there an activation?
     no-activation  opened = gates
 Let a gate be 200. What is exp(200), and what is inf / inf?
     exp-overflows  opened = gates * gates.exp() / (1 + gates.exp())
 What happens where the branches meet: are they added, or does one open and shut the other?
-    added-instead-of-multiplied  inside = opened + ups
-    added-instead-of-multiplied  inside = (opened + ups) / 2
+    added-instead-of-multiplied  inside = opened + ups || (opened + ups) / 2
     added-instead-of-multiplied  output = self.down_proj(opened) + self.down_proj(ups)
 Channel meets channel. Which operator multiplies number by number?
-    matrix-product  inside = opened @ ups.mT
-    matrix-product  inside = opened @ ups
+    matrix-product  inside = opened @ ups.mT || opened @ ups
 Does the product come before `down_proj`, or after it?
     product-after-down  output = self.down_proj(opened) * self.down_proj(ups)
     product-after-down  output = self.down_proj(opened) * x
 Three layers: which of them is not heard in your output?
-    a-layer-not-used  inside = opened
-    a-layer-not-used  inside = ups
-    a-layer-not-used  inside = gates
+    a-layer-not-used  inside = opened || ups || gates
     a-layer-not-used  output = inside
     a-layer-not-used  ups = gates
     a-layer-not-used  gates = self.up_proj(x)
@@ -141,8 +132,7 @@ Are `gate_proj` and `up_proj` two layers, each with numbers of its own, or one l
     one-layer-with-two-names  up_proj = self.gate_proj
 What does `up_proj` read: x, or what the gate says?
     one-after-the-other  inside = F.silu(self.up_proj(self.down_proj(gates)))
-    one-after-the-other  ups = self.up_proj(gates)
-    one-after-the-other  ups = self.up_proj(F.silu(gates))
+    one-after-the-other  ups = self.up_proj(gates) || self.up_proj(F.silu(gates))
 Print the names in `state_dict()`: which of yours does the task not name? Which argument of `nn.Linear` is on by default?
     bias-left-in  gate_proj, up_proj, down_proj = False => True
     bias-left-in  gate_proj, up_proj = False => True
@@ -162,8 +152,7 @@ Nobody asked to add x here. Who will do that later?
     residual-added  output = _ + x
 There is a norm before it, in the block. Is there one inside?
     normalized-inside  gates = self.gate_proj(F.rms_norm(x, x.shape[-1:])) ; ups = self.up_proj(F.rms_norm(x, x.shape[-1:]))
-    normalized-inside  inside = F.layer_norm(_, _.shape[-1:])
-    normalized-inside  inside = F.rms_norm(_, _.shape[-1:])
+    normalized-inside  inside = F.layer_norm(_, _.shape[-1:]) || F.rms_norm(_, _.shape[-1:])
 Call it twice with the same input. Is the answer the same?
     dropout-left-in  inside = F.dropout(_, 0.1)
     dropout-left-in  output = F.dropout(_, 0.1)
