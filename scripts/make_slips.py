@@ -1,5 +1,6 @@
 """Write the table of mistakes, site/slips.md and site/slips/, from the rows of the checks: `make slips`."""
 
+import argparse
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -43,6 +44,7 @@ These mistakes are recognized in every task whose answer has such a line. `q`, `
 
 def main() -> None:
     """Write every page."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for path, text in pages().items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

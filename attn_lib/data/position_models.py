@@ -1,9 +1,10 @@
 """Small language models that differ in their positions only, trained, and the recipe that trained them.
 
 They read Python's help, 32 characters at a time. `python -m attn_lib.data.position_models` trains them
-again, in a quarter of an hour on two cores, and replaces the files in position_models/.
+again, in some minutes on two cores, and replaces the files in position_models/.
 """
 
+import argparse
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,17 +15,10 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from attn_lib import positions
 from attn_lib.checkpoint import load_checkpoint, save_checkpoint
 from attn_lib.data.text import random_windows, split_help
 from attn_lib.models import LanguageModel
-from attn_lib.positions import (
-    ALiBi,
-    LearnedPositions,
-    Positions,
-    RoPE,
-    SinusoidalPositions,
-    T5Bias,
-)
 from attn_lib.training import train
 
 FOLDER = Path(__file__).with_suffix("")
@@ -33,20 +27,20 @@ SEEDS = (0, 1, 2)
 STEPS, RATE = 2000, 1e-2
 
 
-def learned() -> LearnedPositions:
+def learned() -> positions.LearnedPositions:
     """Return a table of 256 positions, as large as the characters' vectors; 32 will be trained."""
-    positions = LearnedPositions(256, 64)
-    nn.init.normal_(positions.table.weight, std=0.3)
-    return positions
+    scheme = positions.LearnedPositions(256, 64)
+    nn.init.normal_(scheme.table.weight, std=0.3)
+    return scheme
 
 
-SCHEMES: dict[str, Callable[[], Positions]] = {
-    "none": Positions,  # this one does nothing
+SCHEMES: dict[str, Callable[[], positions.Positions]] = {
+    "none": positions.Positions,  # this one does nothing
     "learned": learned,
-    "sinusoidal": SinusoidalPositions,
-    "T5": lambda: T5Bias(num_heads=4, num_buckets=32, max_distance=24),
-    "ALiBi": ALiBi,
-    "RoPE": RoPE,
+    "sinusoidal": positions.SinusoidalPositions,
+    "T5": lambda: positions.T5Bias(num_heads=4, num_buckets=32, max_distance=24),
+    "ALiBi": positions.ALiBi,
+    "RoPE": positions.RoPE,
 }
 
 
@@ -91,6 +85,7 @@ def trained(scheme: str) -> tuple[list[LanguageModel], str]:
 
 def main() -> None:
     """Train every model, and write the files."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     ids, _, vocabulary = split_help()
     torch.set_num_threads(1)
     FOLDER.mkdir(exist_ok=True)
