@@ -165,7 +165,9 @@ def test_the_first_python_that_fits_is_taken(tmp_path, asked_for, commands, take
     (tmp_path / "tail").symlink_to(shutil.which("tail"))
     command = ["/bin/sh", str(ROOT / "scripts" / "find_python.sh")]
     only_these = {"PATH": f"{tmp_path}:/nowhere", "PYTHON": asked_for}
-    found = subprocess.run(command, env=only_these, capture_output=True, text=True)
+    found = subprocess.run(
+        command, cwd=tmp_path, env=only_these, capture_output=True, text=True
+    )
     assert found.stdout == taken
     if not taken:
         assert found.returncode != 0
