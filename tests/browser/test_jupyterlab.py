@@ -296,6 +296,7 @@ def test_every_lesson_opens_with_its_pictures_and_formulas(open_notebook):
         assert is_whole(notebook.page)
 
 
+@pytest.mark.nightly
 def test_at_the_first_start_the_list_of_headings_is_open(chromium, server, tmp_path):
     page = chromium.new_page(viewport={"width": 1280, "height": 900})
     workspace = {"data": set_up.LAYOUT, "metadata": {"id": "first"}}

@@ -74,7 +74,16 @@ def test_logits_are_those_of_transformers(loaded):
 
 
 @needs_weights
-@pytest.mark.parametrize(("make", "most"), [(None, 3), (AnyLength, 1), (Own, 1)])
+@pytest.mark.parametrize(
+    ("make", "most"),
+    [
+        (None, 1),
+        *(
+            pytest.param(*slow, marks=pytest.mark.nightly)
+            for slow in ((AnyLength, 3), (Own, 3))
+        ),
+    ],
+)
 def test_greedy_texts_are_those_of_transformers(make, most):
     """The library's attention, and two of the kinds that learners write."""
     model, _ = load_smollm2()
@@ -86,7 +95,9 @@ def test_greedy_texts_are_those_of_transformers(make, most):
 
 
 @needs_weights
-@pytest.mark.parametrize("layer", [Int8Linear, Float16Linear])
+@pytest.mark.parametrize(
+    "layer", [Int8Linear, pytest.param(Float16Linear, marks=pytest.mark.nightly)]
+)
 def test_rounded_weights_cost_little(loaded, layer):
     model, tokenizer = loaded
     ids = torch.tensor([tokenizer.encode("\n\n".join(paragraphs()[:8])).ids[:300]])
@@ -137,6 +148,7 @@ print((most() - before) / sum(4 * p.numel() for p in model.parameters()))
 
 
 @needs_weights
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_loading_takes_hardly_more_than_the_model():
     command = [sys.executable, "-c", MEASURE]

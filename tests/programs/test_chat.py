@@ -94,6 +94,7 @@ def test_a_prompt_is_answered_through_a_pipe():
 
 
 @needs_weights
+@pytest.mark.nightly
 def test_a_reader_who_has_enough_is_no_error():
     command, pipe = [*COMMAND, "--prompt", "Count from 1 to 10."], subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as program:
