@@ -1,7 +1,7 @@
 # Attention from Scratch. `make` alone lists what there is. Needs a POSIX shell and Python 3.11-3.13.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check deep quick lint notebooks exercises slips claims site bench bench-grading class format models lock clean
+.PHONY: help lab test check deep nightly quick lint notebooks exercises slips claims site bench bench-grading class format models lock clean
 
 VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
@@ -34,7 +34,6 @@ test:  ## set up what is missing, then run every test (some minutes)
 	$(ISOLATED) $(VENV) -m mypy
 	$(PYTEST) tests -m "not nightly"
 	$(NBVAL) --nbval notebooks solutions
-	$(NBVAL) --nbval-lax exercises
 	@echo "All tests passed."
 
 check: test  ## the same as make test: what CI runs
@@ -43,6 +42,11 @@ deep:  ## test tasks with 20 seeds, mutants and pairs (TASKS="attention mask": t
 	$(call set_up,test)
 	$(PYTEST) tests/checks/test_tasks.py --deep=$(or $(DEEP),always) $(if $(TASKS),--task="$(TASKS)")
 	$(if $(TASKS),,env OMP_NUM_THREADS=1 $(ISOLATED) $(VENV) -m tests.mutation --count $(or $(MUTANTS),20) $(MODULES))
+
+nightly:  ## the tests that repeat others exhaustively, and the untouched exercises (an hour)
+	$(call set_up,test)
+	$(PYTEST) tests -m nightly
+	$(NBVAL) --nbval-lax exercises
 
 quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)

@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--deep",
         choices=("never", "always", "all"),
         default="never",
-        help="always: test tasks with 20 seeds instead of two, machine-made mutants and pairs of mistakes; "
+        help="always: test tasks with 20 seeds instead of one, machine-made mutants and pairs of mistakes; "
         "all: with every pair",
     )
     parser.addoption(

@@ -254,6 +254,7 @@ def test_the_notebooks_are_trusted_as_they_came_and_not_again(lessons, place, ca
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_set_up_goes_on_if_the_notebooks_cannot_be_trusted(
     lessons, monkeypatch, capsys
 ):

@@ -17,6 +17,7 @@ SOLUTIONS = sorted(ROOT.glob("solutions/*/*.ipynb"))
 EXERCISES = sorted(p for p in ROOT.glob("exercises/*/*.ipynb") if ".bak-" not in p.name)
 
 
+@pytest.mark.slow
 def test_the_exercises_are_what_the_solutions_make():
     command = [sys.executable, "scripts/make_exercises.py", "--check"]
     check = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -6,6 +6,8 @@ import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).resolve().parents[1] / "attn_lib"
 
 # What a folder may import beside itself and the library: the modules at the root, and models/.
@@ -63,6 +65,7 @@ def test_no_module_imports_itself_in_a_circle():
     TopologicalSorter(graph()).prepare()
 
 
+@pytest.mark.slow
 def test_import_attn_lib_brings_nothing_heavy():
     heavy = ("matplotlib", "ipywidgets", "IPython", "tokenizers", "safetensors")
     code = (

@@ -26,7 +26,11 @@ def clone(tmp_path_factory):
     return root
 
 
-@pytest.mark.parametrize("lesson", [6, 98])  # 98 has no task yet, and no solution
+@pytest.mark.parametrize(
+    "lesson",
+    [6, pytest.param(98, marks=pytest.mark.nightly)],  # 98 has no task and no solution
+)
+@pytest.mark.slow
 def test_the_frame_is_a_task_whose_check_runs(clone, lesson):
     *_, solution = write(lesson, f"score_{lesson}", "weights, offset=1", clone)
     program = (

@@ -105,7 +105,11 @@ print(judge("attention", lambda q, k, v: (v, q)).status)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("own", [True, False], ids=["own", "stand-in"])
+@pytest.mark.parametrize(
+    "own",
+    [True, pytest.param(False, marks=pytest.mark.nightly)],
+    ids=["own", "stand-in"],
+)
 def test_an_answer_that_uses_another_is_kept_and_leaves_the_tasks_alone(own, learner_home):
     """The other one is the learner's own, from an earlier notebook, or the library's."""
     using = USING

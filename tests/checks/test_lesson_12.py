@@ -160,6 +160,7 @@ def finds_no_fault(implementation):
         (with_large_scores, 6, 6),
     ],
 )
+@pytest.mark.slow
 def test_a_test_gets_points_for_what_it_catches(test, low, high):
     verdict = judge("test_attention", test)
     assert low <= verdict.points <= high, str(verdict)

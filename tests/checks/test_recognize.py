@@ -233,6 +233,7 @@ def test_the_input_shown_has_a_difference_that_can_be_seen(q, k):
 
 
 @pytest.mark.parametrize("name", ["attention_entropy", "gated_heads", "MultiHeadAttention"])
+@pytest.mark.slow
 def test_a_search_in_vain_ends_soon(name):
     """The bound is for a search without end, not for its speed, which `make bench` measures."""
     reference = find_task(name).reference

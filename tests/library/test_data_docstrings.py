@@ -1,3 +1,5 @@
+import pytest
+
 from attn_lib.data.docstrings import TOPICS, Words, docstrings
 
 DOCS = docstrings()
@@ -10,6 +12,7 @@ def test_there_are_many_texts_of_every_topic_and_none_is_there_twice():
     assert len({tuple(doc.words) for doc in DOCS}) == len(DOCS)
 
 
+@pytest.mark.slow
 def test_texts_are_lower_case_words_between_the_shortest_and_the_longest():
     assert all(5 <= len(doc.words) <= 60 for doc in DOCS)
     assert all(word.isalpha() and word.islower() for doc in DOCS for word in doc.words)

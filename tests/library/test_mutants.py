@@ -12,6 +12,7 @@ from attn_lib.tasks.mutants import KINDS, LINES, RIGHT, WRONG, as_kernel, change
 
 
 @pytest.mark.parametrize("name", WRONG)
+@pytest.mark.slow
 def test_the_check_of_the_task_rejects_every_wrong_one(name):
     assert judge("masked_attention", WRONG[name]).status in ("wrong", "error")
 

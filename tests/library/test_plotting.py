@@ -360,6 +360,7 @@ def squares(axes, color):
 
 
 @pytest.mark.parametrize(("make", "says"), FIGURES.values(), ids=FIGURES)
+@pytest.mark.slow
 def test_a_figure_draws_and_describes_itself(make, says):
     picture = make()
     assert says in picture.alt

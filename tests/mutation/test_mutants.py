@@ -66,6 +66,7 @@ def test_a_modules_own_tests_come_first_and_each_module_has_some():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("limit", "survived"), [(3, True), (2, False)])
+@pytest.mark.nightly
 def test_a_mutant_survives_what_does_not_notice_it(tmp_path, limit, survived):
     (tmp_path / "attn_lib").mkdir()
     (tmp_path / "tests/library").mkdir(parents=True)

@@ -35,6 +35,7 @@ def tables():
     return found
 
 
+@pytest.mark.nightly
 def test_on_even_parts_every_way_is_that_of_one_process(tables):
     tokens, rows = tables[0]
     assert tokens == [156, 156]
@@ -46,6 +47,7 @@ def test_on_even_parts_every_way_is_that_of_one_process(tables):
         assert after == pytest.approx(last, abs=1e-4)
 
 
+@pytest.mark.nightly
 def test_on_uneven_parts_only_sums_over_all_tokens_are_right(tables):
     tokens, rows = tables[1]
     assert tokens == [156, 36]

@@ -298,6 +298,7 @@ def test_a_deadline_that_is_none_is_refused(monkeypatch, capsys, deadline):
 @pytest.mark.parametrize(
     "wrong", [{"vocabulary": "ab"}, {"num_heads": 0}, {"d_model": "8"}]
 )
+@pytest.mark.nightly
 def test_a_checkpoint_that_holds_no_such_model_is_said(
     monkeypatch, capsys, tmp_path, wrong
 ):
@@ -309,6 +310,7 @@ def test_a_checkpoint_that_holds_no_such_model_is_said(
     assert re.search("Cannot serve this model: .*does not hold", said)
 
 
+@pytest.mark.nightly
 def test_a_missing_package_is_named_with_the_command_that_brings_it():
     program = "import runpy, sys; sys.modules['uvicorn'] = None; "
     program += "runpy.run_module('attn_lib.programs.serve', run_name='__main__')"
