@@ -118,18 +118,13 @@ def _written(
 
 
 def _release(options: argparse.Namespace) -> int:
-    if (options.file is None) == (options.out is None):
-        print("Give the name of the zip once: release FILE.zip", file=sys.stderr)
-        return 2
-    path = options.out or options.file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    names = release(path, options.lesson)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    names = release(options.out, options.lesson)
     for name in names:
         if name.endswith(".ipynb"):
             print(name)
-    print(
-        f"{path}: {len(names)} files, {path.stat().st_size / 1e6:.1f} MB. In it: {IN_IT}."
-    )
+    size = options.out.stat().st_size / 1e6
+    print(f"{options.out}: {len(names)} files, {size:.1f} MB. In it: {IN_IT}.")
     return 0
 
 

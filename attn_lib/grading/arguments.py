@@ -36,14 +36,8 @@ def parser() -> argparse.ArgumentParser:
     about = f"Make a zip for a class. In it: {IN_IT}."
     short = "make a zip for a class, without solutions"
     zipped = commands.add_parser("release", help=short, description=about)
-    zipped.add_argument("file", nargs="?", type=Path, metavar="FILE.zip")
-    zipped.add_argument("--out", type=Path, metavar="FILE.zip", help="the same")
-    several: dict[str, Any] = {
-        "type": int,
-        "nargs": "+",
-        "action": "extend",
-        "metavar": "N",
-    }
+    zipped.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
+    several: Any = {"type": int, "nargs": "+", "action": "extend", "metavar": "N"}
     only = "only these, and lesson 00 (else all)"
     zipped.add_argument("--lesson", help=only, **several)
 

@@ -6,22 +6,20 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from attn_lib.grading.find import File, by_name, find, listed, read
-from attn_lib.grading.grade import grade_submission, ungraded, worth_points
+from attn_lib.grading.grade import Report, grade_submission, ungraded, worth_points
 from attn_lib.grading.keep import Kept
 from attn_lib.grading.refused import Refused
 from attn_lib.grading.roster import Roster
 from attn_lib.grading.row import Row
-from attn_lib.grading.workers import Done, Grade, Job, cores, on_cluster, on_this_machine
+from attn_lib.grading.workers import Done, Job, cores, on_cluster, on_this_machine, task
 
 NOTHING = "Nothing was handed in."
 NO_LESSON = "Which lesson it belongs to cannot be told: give it with --lesson."
@@ -57,7 +55,7 @@ def grade_class(
     dask: str = "",
     unsafe: bool = False,
     strict: bool = False,
-    grade: Grade = grade_submission,
+    grade: Callable[..., Report] = grade_submission,
 ) -> list[Row]:
     """Grade everything that a class handed in; keep each result, and go on where a run stopped.
 
@@ -80,21 +78,17 @@ def grade_class(
         OSError: the folder cannot be read, or the results cannot be written.
         NoSandbox: bubblewrap does not work.
     """
-    if strict:
-        grade = partial(grade, strict=True)
+    judge = task(grade, seed=seed, unsafe=unsafe, strict=strict)
     with _work_folder(out) as work:
         files = find(folder, lesson=lesson, leave_out=out)
         if roster:
             files = roster.claimed(files)
 
         def outcomes(todo: list[Job]) -> Iterator[Done]:
-            both: Any = {"seed": seed, "unsafe": unsafe, "grade": grade}
             if dask:
-                return on_cluster(todo, _read_again, address=dask, **both)
-            processes = min(jobs or cores(), len(todo))
-            return on_this_machine(
-                todo, _read_again, processes=processes, folder=work, **both
-            )
+                return on_cluster(todo, _read_again, judge, address=dask)
+            count = min(jobs or cores(), len(todo))
+            return on_this_machine(todo, _read_again, judge, processes=count, folder=work)
 
         wanted = {
             (file.sha256, file.lesson): Job(file.sha256, folder / file.path, file.lesson)

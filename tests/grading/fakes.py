@@ -12,7 +12,7 @@ from attn_lib.grading.grade import Report, TaskResult, worth_points
 from attn_lib.grading.workers import _begin
 
 
-def full_marks(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Report:
+def full_marks(data: bytes, lesson: int, *, seed: int = 0, **_: bool) -> Report:
     """Give every point."""
     results = (
         TaskResult(t.name, "passed", t.points, t.points) for t in worth_points(lesson)
@@ -20,7 +20,7 @@ def full_marks(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> 
     return Report(lesson, seed, "", tuple(results))
 
 
-def as_told(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Report:
+def as_told(data: bytes, lesson: int, *, seed: int = 0, **_: bool) -> Report:
     """Do what the submission says: die, die once, fail, or take its time."""
     for line in data.decode().split("# ")[1:]:
         order, _, rest = line.partition(" ")
@@ -41,12 +41,12 @@ def begin_as_told(life: Connection, folder: str) -> None:
     _begin(life, folder)
 
 
-def surroundings(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Any:
+def surroundings(data: bytes, lesson: int, *, seed: int = 0, **_: bool) -> Any:
     """Return where temporary files go, and what Ctrl-C does."""
     return tempfile.gettempdir(), signal.getsignal(signal.SIGINT)
 
 
-def never(data: bytes, lesson: int, *, seed: int, unsafe: bool = False) -> Report:
+def never(data: bytes, lesson: int, *, seed: int = 0, **_: bool) -> Report:
     """Fail: nothing was to be graded."""
     raise AssertionError("graded again")
 

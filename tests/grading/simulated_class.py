@@ -25,19 +25,11 @@ from attn_lib.checks import Task, tasks
 from attn_lib.checks.mistakes import known
 from attn_lib.grading.grade import worth_points
 from tests.grading.attacks import HONEST, HOSTILE
+from tests.grading.test_batch import class_of
 from tests.grading.test_submission import BROKEN
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = (
-    "ada",
-    "Grace Hopper",
-    "李明",
-    "Łukasz Żak",
-    "محمد",
-    "Zoë-Anne O'Neil",
-    "=1+1",
-    "ñandú",
-)
+NAMES = "ada", "Grace Hopper", "李明", "Łukasz Żak", "محمد", "Zoë-Anne O'Neil", "=1+1"
 LESSONS = sorted({task.lesson for task in tasks() if task.points})
 SECRET = "what the gradebook holds"
 
@@ -50,8 +42,7 @@ class Learner:
         kind: of the submission, to count.
         files: their names, and what is in them.
         lesson: None where it cannot be told.
-        least: points at least.
-        most: points at most.
+        least: points at least, and at `most`.
         mistakes: the ids that must be named, by task.
         has_problem: whether the instructor must be told why nothing was graded.
         name: the learner's; given by `make`.
@@ -65,9 +56,6 @@ class Learner:
     mistakes: dict[str, str] = field(default_factory=dict)
     has_problem: bool = False
     name: str = ""
-
-
-# --------------------------------------------------------------------------------- notebooks
 
 
 def packed(cells: list[str], **more) -> bytes:
@@ -91,9 +79,6 @@ def answered(lesson: int) -> list[str]:
 def most_of(lesson: int) -> float:
     """Return what a lesson is worth."""
     return sum(task.points for task in worth_points(lesson))
-
-
-# ------------------------------------------------------------------------- kinds of learners
 
 
 APART = """\
@@ -120,25 +105,22 @@ DISGUISES = (
 
 
 def right(rng: random.Random) -> Iterator[Learner]:
-    """Right answers to every lesson, in notebooks as people make them."""
+    """Yield right answers to every lesson, in notebooks as people make them."""
     while True:
         for disguise in DISGUISES:
             lesson = rng.choice(LESSONS)
-            points = most_of(lesson)
-            data = disguise(answered(lesson))
-            yield Learner("right", {"My Notebook (1).ipynb": data}, lesson, points, points)
+            files = {"My Notebook (1).ipynb": disguise(answered(lesson))}
+            yield Learner("right", files, lesson, most_of(lesson), most_of(lesson))
 
 
 def partly(rng: random.Random) -> Iterator[Learner]:
-    """Some tasks right, some not begun, some without a result, some that raise."""
+    """Yield solutions with some tasks not begun, without a result, or raising an error."""
     while True:
         lesson = rng.choice(LESSONS)
-        wrong, points = {}, 0.0
-        for task in worth_points(lesson):
-            code = rng.choice(("", "", "...", "lambda *a: None", "lambda *a, **k: 1 / 0"))
-            points += 0 if code else task.points
-            if code:
-                wrong[task.name] = f"{task.name} = {code}"
+        codes = "", "", "...", "lambda *a: None", "lambda *a, **k: 1 / 0"
+        chosen = [(task, rng.choice(codes)) for task in worth_points(lesson)]
+        wrong = {task.name: f"{task.name} = {code}" for task, code in chosen if code}
+        points = sum(task.points for task, code in chosen if not code)
         files = {f"{lesson:02}_exercise.ipynb": spoiled(lesson, wrong)}
         yield Learner("partly right", files, lesson, points, points)
 
@@ -167,7 +149,7 @@ def mistakes(rng: random.Random) -> Iterator[tuple[Task, str, str]]:
 
 
 def mistaken(rng: random.Random) -> Iterator[Learner]:
-    """One known mistake in a whole solution; it costs its task, and is named."""
+    """Yield solutions with one known mistake: it costs its task, and is named."""
     for task, mistake, code in mistakes(rng):
         least = most_of(task.lesson) - task.points
         most = most_of(task.lesson) - 1 if task.score else least
@@ -177,7 +159,7 @@ def mistaken(rng: random.Random) -> Iterator[Learner]:
 
 
 def untouched(rng: random.Random) -> Iterator[Learner]:
-    """The exercise as it was handed out."""
+    """Yield exercises as they were handed out."""
     while True:
         lesson = rng.choice(LESSONS)
         [path] = ROOT.glob(f"exercises/{lesson:02}_*/*.ipynb")
@@ -185,24 +167,24 @@ def untouched(rng: random.Random) -> Iterator[Learner]:
 
 
 def strange(rng: random.Random) -> Iterator[Learner]:
-    """Files that are no notebooks, and two notebooks for one exercise."""
+    """Yield files that are no notebooks, and two notebooks for one exercise."""
     full = most_of(1)
     good = packed(answered(1))
     half = packed([c for c in answered(1) if "class SelfAttention" not in c])
     broken = [data for data, _ in BROKEN.values() if len(data) < 100_000]
     broken += [good[: len(good) // 2], rng.randbytes(5000)]
+    two = {"a.ipynb": half, "b.ipynb": good, "c/exercise_01.ipynb": b""}
     while True:
         for data in broken:
-            files = {"exercise_01.ipynb": data}
-            yield Learner("unreadable", files, 1, 0, 0, has_problem=True)
-        two = {"a.ipynb": half, "b.ipynb": good, "c/exercise_01.ipynb": b""}
-        yield Learner("two notebooks", two, 1, full, full)
-        essay = {"essay.pdf": b"%PDF-1.4"}
-        yield Learner("no notebook", essay, None, 0, 0, has_problem=True)
+            yield Learner(
+                "unreadable", {"exercise_01.ipynb": data}, 1, 0, 0, has_problem=True
+            )
+        yield Learner("two notebooks", two.copy(), 1, full, full)
+        yield Learner("no notebook", {"essay.pdf": b"%PDF"}, None, 0, 0, has_problem=True)
 
 
 def hostile(rng: random.Random, port: int) -> Iterator[Learner]:
-    """Each hostile notebook with one honest answer, worth a point."""
+    """Yield hostile notebooks, each with one honest answer, worth a point."""
     while True:
         for name, attack in HOSTILE.items():
             honest = [attack.cell.replace("PORT", str(port)), HONEST]
@@ -231,18 +213,6 @@ def make(count: int, port: int = 9) -> list[Learner]:
         for name, data in learner.files.items():
             learner.files[name] = data.replace(b'"nbformat":', own)
     return learners
-
-
-# ------------------------------------------------------------------------------------ grading
-
-
-def write(learners: list[Learner], folder: Path) -> None:
-    """Write what everybody hands in."""
-    for learner in learners:
-        for name, data in learner.files.items():
-            path = folder / learner.name / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
 
 
 def wrong_results(learners: list[Learner], out: Path) -> list[str]:
@@ -283,7 +253,8 @@ def main(learners: int = 200) -> int:
         folder = Path(name).resolve()
         server.setblocking(False)
         made = make(learners, server.getsockname()[1])
-        write(made, folder / "submitted")
+        for learner in made:
+            class_of(folder / "submitted" / learner.name, learner.files)
         (folder / "gradebook.db").write_text(SECRET)
         command = [sys.executable, "-m", "attn_lib.grading", "grade", folder / "submitted"]
         command += ["--out", folder / "out", "--seed", "271828"]

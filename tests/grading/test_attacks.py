@@ -56,11 +56,10 @@ def heard(monkeypatch):
     return headers
 
 
-def attacked(attack, listener, kept, *, unsafe=False):
-    """Return the verdicts on an attack and on the honest answer behind it."""
+def cell_of(attack, listener, kept):
+    """Return the cell of an attack with the port and the file that it is to reach."""
     port = str(listener.getsockname()[1])
-    cell = attack.cell.replace("PORT", port).replace("KEEP", repr(str(kept)))
-    return judged(cell, HONEST, seed=11, unsafe=unsafe)
+    return attack.cell.replace("PORT", port).replace("KEEP", repr(str(kept)))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -74,7 +73,7 @@ def test_a_hostile_submission_earns_nothing_it_did_not_do(
         seconds = 2.5 if "too long" in attack.told else 60.0
         monkeypatch.setattr(f"attn_lib.grading.submission_judge.{limit}", seconds)
     start = time.monotonic()
-    verdicts = attacked(attack, listener, kept)
+    verdicts = judged(cell_of(attack, listener, kept), HONEST, seed=11)
     assert time.monotonic() - start < 200
     said = verdicts["stable_softmax"].evidence
     assert re.search(attack.told, said), f"it did not take place: {said}"
@@ -87,7 +86,14 @@ def test_a_hostile_submission_earns_nothing_it_did_not_do(
     assert kept.read_text() == "unharmed"
 
 
-@pytest.mark.parametrize("name", SILENCED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        # It takes long, and is of the same kind as another one.
+        pytest.param(name, marks=[pytest.mark.nightly] if "that was there" in name else [])
+        for name in sorted(SILENCED, key=lambda name: SILENCED[name].lesson)
+    ],
+)
 def test_a_rule_that_is_silenced_inside_holds_outside(name):
     attack = SILENCED[name]
     with Judge([attack.cell], attack.lesson, seed=11) as judge:
@@ -101,8 +107,11 @@ def test_a_rule_that_is_silenced_inside_holds_outside(name):
 
 def test_without_the_sandbox_the_same_attacks_do_harm(listener, kept):
     """So that the ones above are attacks, and what keeps them off is the sandbox."""
-    for name in ("network", "overwrites the gradebook"):
-        attacked(HOSTILE[name], listener, kept, unsafe=True)
+    names = "network", "overwrites the gradebook"
+    first, second = (cell_of(HOSTILE[name], listener, kept) for name in names)
+    judged(
+        first, second.replace("def stable_softmax(x", "def attention_scores(x"), unsafe=True
+    )
     assert arrived(listener) == b"stolen"
     assert kept.read_text() == "stolen"
 

@@ -49,10 +49,7 @@ def test_a_bar_is_cut_in_proportion_and_columns_are_as_tall_as_many():
     shown = [("1", "passed"), ("2", "wrong"), ("1", "not graded")]
     assert parts == [(count, COLORS[status], count) for count, status in shown]
     columns = re.findall(r'<span>(\d?)<i style="height:(\d+)px"></i>(\d+)</span>', page)
-    assert [column for column in columns if column[0]] == [
-        ("3", "80", "0"),
-        ("1", "27", "10"),
-    ]
+    assert [c for c in columns if c[0]] == [("3", "80", "0"), ("1", "27", "10")]
     assert [int(points) for _, _, points in columns] == list(range(11))
     half = class_page([replace(row("ada"), set_to=9.6)], {}, [])
     assert '>1<i style="height:80px"></i>10<' in half

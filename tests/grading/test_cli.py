@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -19,13 +18,13 @@ from attn_lib.grading import doctor
 from attn_lib.grading.__main__ import main
 from attn_lib.grading.arguments import SEED
 from attn_lib.grading.grade import Report, grade_submission
+from attn_lib.grading.keep import course_version
 from attn_lib.grading.refused import Refused
 from attn_lib.grading.release import release
-from attn_lib.grading.sandbox import NoSandbox, keeps_fork_server
 from attn_lib.grading.workers import Done
 from tests.grading import documented
 from tests.grading.fakes import full_marks
-from tests.grading.test_batch import EXERCISE, SOLUTION, class_of, notebook, told
+from tests.grading.test_batch import EXERCISE, SOLUTION, class_of, told
 from tests.grading.test_roster import CANVAS, MOODLE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +46,11 @@ def graded_without_running(monkeypatch):
     command_grade_class = command.grade_class
     monkeypatch.setattr(command, "grade_class", grade_class)
     monkeypatch.setattr(command, "check_sandbox", lambda: None)
+
+
+@pytest.fixture
+def without_bubblewrap(monkeypatch):
+    monkeypatch.setattr("attn_lib.grading.sandbox.shutil.which", lambda name: None)
 
 
 @pytest.fixture
@@ -76,27 +80,33 @@ def test_help_explains_itself(arguments, capsys):
         ("", False, {"processes": 3}),
         ("--strict --jobs 2", True, {"processes": 2}),
         ("--jobs 9 --unsafe", False, {"processes": 4}),
-        ("--strict --unsafe --dask tcp://x:1", True, {"address": "tcp://x:1"}),
+        ("--strict --dask tcp://x:1", True, {"address": "tcp://x:1"}),
     ],
 )
-def test_what_is_asked_for_reaches_the_workers(tmp_path, monkeypatch, asked, strict, where):
-    given = []
+def test_what_is_asked_for_reaches_the_workers(
+    tmp_path, monkeypatch, capsys, asked, strict, where
+):
+    given, checked, unsafe = [], [], "unsafe" in asked
 
-    def outcomes(todo, read, **options):
-        given.append(options | {"strict": options.pop("grade") != grade_submission})
+    def outcomes(todo, read, grade, **options):
+        version, judge = grade.args
+        assert (version, judge.func) == (course_version(), grade_submission)
+        given.append(options | judge.keywords)
         return (Done(job, full_marks(read(job), job.lesson, seed=7)) for job in todo)
 
     for name in ("on_this_machine", "on_cluster"):
         monkeypatch.setattr(f"attn_lib.grading.batch.{name}", outcomes)
     monkeypatch.setattr("attn_lib.grading.batch.cores", lambda: 3)
-    monkeypatch.setattr(command, "check_sandbox", lambda: None)
+    monkeypatch.setattr(command, "check_sandbox", lambda: checked.append(1))
     monkeypatch.setitem(sys.modules, "distributed", None if "dask" not in asked else sys)
     folder, out = told(tmp_path / "class", 4), tmp_path / "out"
     line = ["grade", str(folder), "--out", str(out), "--seed", "7"]
     assert main([*line, *asked.split()]) == 0
+    assert len(checked) == (not unsafe and "dask" not in asked)
+    assert capsys.readouterr().err.startswith("WARNING: --unsafe. Submissions") == unsafe
     assert main([*line, *asked.split()]) == 0  # all is kept
     where |= {"folder": out / ".work"} if "processes" in where else {}
-    assert given == [where | {"seed": 7, "unsafe": "unsafe" in asked, "strict": strict}]
+    assert given == [where | {"seed": 7, "unsafe": unsafe, "strict": strict}]
     assert main([*line, *([] if strict else ["--strict"])]) == 0
     assert len(given) == 2  # with and without --strict are kept apart
 
@@ -106,6 +116,7 @@ def test_what_is_asked_for_reaches_the_workers(tmp_path, monkeypatch, asked, str
     [
         ("", "COMMAND"),
         ("grade x", "--out"),
+        ("release --lesson 1", "--out"),
         ("grade x --out y --lesson 99", "invalid choice: 99 (choose from 1, 2"),
         ("grade x --out y --lesson x", "invalid int"),
         ("grade x --out y --seed -1", "whole number"),
@@ -126,30 +137,14 @@ def test_wrong_arguments_are_named(arguments, said, capsys):
 # ----------------------------------------------------------------------------------- grade
 
 
-def test_without_bubblewrap_it_refuses_and_says_what_to_install(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr("attn_lib.grading.sandbox.shutil.which", lambda name: None)
+@pytest.mark.usefixtures("without_bubblewrap")
+def test_without_bubblewrap_it_refuses_and_says_what_to_install(tmp_path, capsys):
     folder = class_of(tmp_path / "class", ONE)
     assert main(["grade", str(folder), "--out", str(tmp_path / "out")]) == 1
     said = capsys.readouterr().err
-    assert "sudo apt install bubblewrap" in said
-    assert "--unsafe" in said
-    assert "YOUR rights" in said
+    for part in ("sudo apt install bubblewrap", "--unsafe", "YOUR rights"):
+        assert part in said
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_unsafe_is_said_loudly_and_grades_without_bubblewrap(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("attn_lib.grading.sandbox.shutil.which", lambda name: None)
-    folder = class_of(tmp_path / "class", {"ada.ipynb": notebook()})
-    out = tmp_path / "out"
-    assert main(["grade", str(folder), "--out", str(out), "--unsafe", "--jobs", "1"]) == 0
-    said = capsys.readouterr()
-    assert said.err.startswith("WARNING: --unsafe. Submissions run WITHOUT a sandbox")
-    assert "stable_softmax" in said.out
-    [line] = lines_of(out)
-    assert (line["learner"], line["total"]) == ("ada", "2")
 
 
 def test_the_seed_is_drawn_once_and_kept(grade, tmp_path, capsys, monkeypatch):
@@ -160,9 +155,6 @@ def test_the_seed_is_drawn_once_and_kept(grade, tmp_path, capsys, monkeypatch):
     first = seed()
     assert seed() == first
     assert f"seed {first}" in capsys.readouterr().out
-    monkeypatch.setenv(SEED, "my seed")
-    assert grade() == 1
-    assert SEED in capsys.readouterr().err
     monkeypatch.setenv(SEED, "12")
     assert seed() == 12
     assert seed("--seed", "11") == 11
@@ -175,18 +167,6 @@ def test_a_run_that_has_to_wait_leaves_the_seed_of_the_other_alone(grade, tmp_pa
         assert grade("--seed", "12") == 1
     assert "Another run" in capsys.readouterr().err
     assert (tmp_path / "out/seed.txt").read_text() == "11\n"
-
-
-@pytest.mark.usefixtures("graded_without_running")
-def test_the_results_do_not_go_among_the_submissions(tmp_path, capsys):
-    folder = class_of(tmp_path, ONE)
-    for submitted, out in ((folder, f"{folder}/ada/.."), (f"{folder}/ada/..", folder)):
-        assert main(["grade", str(submitted), "--out", str(out)]) == 1
-        assert "choose another" in capsys.readouterr().err
-    assert [path.name for path in folder.iterdir()] == ["ada"]
-    for out in ("results", "results/../results"):
-        assert main(["grade", str(folder), "--out", f"{folder}/{out}"]) == 0
-    assert len(lines_of(folder / "results")) == 1
 
 
 @pytest.mark.usefixtures("graded_without_running")
@@ -212,37 +192,57 @@ def test_the_documented_options_do_what_is_said(tmp_path, monkeypatch, capsys):
     assert "100% of the points are lost" in capsys.readouterr().out
 
 
-def test_what_does_not_fit_together_is_refused(grade, tmp_path, capsys):
-    (tmp_path / "moodle.csv").write_text(MOODLE, encoding="utf-8")
-    assert grade("--roster", tmp_path / "moodle.csv") == 1
-    assert "add --lesson" in capsys.readouterr().err
-    assert grade("--late-penalty", "10") == 1
-    assert "needs a --deadline" in capsys.readouterr().err
-    assert grade() == 0
-    overrides = tmp_path / "out/overrides.csv"
-    overrides.write_text("learner,lesson,task,points,reason\neve,1,,1,\n")
-    assert grade() == 1
-    assert "line 2: nobody called eve" in capsys.readouterr().err
-    overrides.write_text("learner,lesson,task,points,reason\neve,2,,1,\n")
-    assert grade("--lesson", "1") == 0  # it is about another lesson
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("nowhere --out out", "There is no folder"),
+        ("class --out class/ada/..", "choose another"),
+        ("class/ada/.. --out class", "choose another"),
+        (
+            "empty --out out",
+            "Nothing was handed in: there is no notebook in empty. Passed over",
+        ),
+        ("class --out out --roster moodle.csv", "add --lesson"),
+        ("class --out out --late-penalty 10", "needs a --deadline"),
+        ("class --out out --dask tcp://127.0.0.1:9", "attention-from-scratch[dask]"),
+        ("class --out out", f"{SEED}='my seed'"),
+    ],
+)
+@pytest.mark.usefixtures("graded_without_running")
+def test_what_cannot_be_done_is_refused(tmp_path, monkeypatch, capsys, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(SEED, "my seed" if SEED in said else "1")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    class_of(tmp_path, {"empty/bob.zip": b"PK", "moodle.csv": MOODLE.encode()})
+    class_of(tmp_path / "class", ONE)
+    assert main(["grade", *arguments.split()]) == 1
+    assert said in capsys.readouterr().err
+    assert [path.name for path in Path("class").iterdir()] == ["ada"]
 
 
 @pytest.mark.usefixtures("graded_without_running")
-def test_nothing_to_grade_is_an_error_and_what_is_passed_over_is_named(tmp_path, capsys):
-    folder = tmp_path / "class"
-    arguments = ["grade", str(folder), "--out", str(tmp_path / "out")]
-    assert main(arguments) == 1
-    assert "There is no folder" in capsys.readouterr().err
-    class_of(folder, {"bob.zip": b"PK"})
-    assert main(arguments) == 1
-    said = capsys.readouterr().err
-    assert "Nothing was handed in" in said
-    assert "bob.zip" in said
-    class_of(folder, ONE)
-    assert main(arguments) == 0
+def test_the_results_among_the_submissions_are_none_of_them(tmp_path):
+    folder = class_of(tmp_path, ONE)
+    for out in ("results", "results/../results"):
+        assert main(["grade", str(folder), "--out", f"{folder}/{out}"]) == 0
+    assert len(lines_of(folder / "results")) == 1
+
+
+def test_what_is_passed_over_is_named(grade, tmp_path, capsys):
+    class_of(tmp_path / "class", {"bob.zip": b"PK"})
+    assert grade() == 0
     said = capsys.readouterr().out
     assert "! Passed over, being neither notebooks nor folders: bob.zip." in said
     assert "Notebooks: 1, learners: 1" in said
+
+
+def test_overrides_of_another_lesson_do_not_matter(grade, tmp_path, capsys):
+    head = "learner,lesson,task,points,reason\n"
+    class_of(tmp_path / "out", {"overrides.csv": f"{head}eve,1,,1,\n".encode()})
+    assert grade() == 1
+    assert "line 2: nobody called eve" in capsys.readouterr().err
+    class_of(tmp_path / "out", {"overrides.csv": f"{head}eve,2,,1,\n".encode()})
+    assert grade("--lesson", "1") == 0
 
 
 def test_what_fails_here_has_an_exit_status_of_its_own(grade, monkeypatch, capsys):
@@ -262,16 +262,6 @@ def test_what_fails_here_has_an_exit_status_of_its_own(grade, monkeypatch, capsy
             assert grade("--seed", "1") == status
         assert said in capsys.readouterr().err
     assert grade("--seed", "1") == 0
-
-
-def test_dask_that_is_not_installed_is_said(grade, monkeypatch, capsys):
-    def missing():
-        raise NoSandbox("needed by the workers only")
-
-    monkeypatch.setattr(command, "check_sandbox", missing)
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    assert grade("--dask", "tcp://127.0.0.1:9") == 1
-    assert "attention-from-scratch[dask]" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -295,15 +285,13 @@ def test_the_command_itself_grades_a_class(tmp_path):
 # --------------------------------------------------------------------------------- release
 
 
+@pytest.mark.slow
 def test_a_release_holds_what_a_learner_needs_and_no_answers(tmp_path, capsys):
     path = tmp_path / "to" / "the" / "class.zip"
-    assert main(["release", str(path), "--lesson", "1"]) == 0
+    assert main(["release", "--out", str(path), "--lesson", "1"]) == 0
     *listed, about = capsys.readouterr().out.splitlines()
-    assert listed == [
-        "exercises/01_single_head/01_single_head.ipynb",
-        "notebooks/00_start_here.ipynb",
-        "notebooks/01_single_head.ipynb",
-    ]
+    notebooks = "notebooks/00_start_here.ipynb", "notebooks/01_single_head.ipynb"
+    assert listed == ["exercises/01_single_head/01_single_head.ipynb", *notebooks]
     assert f"{path}: " in about
     with zipfile.ZipFile(path) as archive:
         names = [n.removeprefix("attention-from-scratch/") for n in archive.namelist()]
@@ -311,9 +299,7 @@ def test_a_release_holds_what_a_learner_needs_and_no_answers(tmp_path, capsys):
     assert [name for name in names if name.endswith(".ipynb")] == listed
     assert {"README.md", "Makefile", "requirements.txt", "scripts/set_up.py"} <= {*names}
     for part in ("solutions", "tests", ".git", "attn_lib/grading", "nbgrader_config"):
-        assert not [
-            name for name in names if name.startswith(part) or "__pycache__" in name
-        ]
+        assert not [n for n in names if n.startswith(part) or "__pycache__" in n]
     code = "from attn_lib.checks import check; import attn_lib.plotting; check('attention')"
     ran = subprocess.run(
         [sys.executable, "-c", code],
@@ -326,38 +312,34 @@ def test_a_release_holds_what_a_learner_needs_and_no_answers(tmp_path, capsys):
 
 
 def test_the_same_course_gives_the_same_bytes(tmp_path):
-    for name in ("a.zip", "b.zip"):
-        assert main(["release", "--out", str(tmp_path / name)]) == 0
-    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
-    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
-        entries = archive.infolist()
-    for entry in entries:  # of no time, and of no system
-        assert entry.date_time == (1980, 1, 1, 0, 0, 0)
-        assert (entry.create_system, entry.external_attr) == (3, 0o100644 << 16)
-    made = [e for e in entries if "/exercises/" in e.filename]
+    a, b = tmp_path / "a.zip", tmp_path / "b.zip"
+    assert main(["release", "--out", str(a), "--lesson", "2", "3"]) == 0
+    assert release(b, [3, 2]) == release(b, [2, 3])
+    assert a.read_bytes() == b.read_bytes()
+    with zipfile.ZipFile(a) as archive:
+        for entry in archive.infolist():  # of no time, and of no system
+            assert entry.date_time == (1980, 1, 1, 0, 0, 0)
+            assert (entry.create_system, entry.external_attr) == (3, 0o100644 << 16)
+    made = [name for name in release(b) if name.startswith("exercises/")]
     assert len(made) == len(list(ROOT.glob("exercises/[0-9]*/[0-9][0-9]_*[a-z].ipynb")))
 
 
-def test_a_release_needs_one_name_and_lessons_that_exist(tmp_path, capsys):
-    path = str(tmp_path / "a.zip")
-    assert main(["release"]) == 2
-    assert main(["release", path, "--out", path]) == 2
-    assert main(["release", path, "--lesson", "1", "99"]) == 1
+def test_a_release_is_of_lessons_that_exist(tmp_path, capsys):
+    assert main(["release", "--out", str(tmp_path / "a.zip"), "--lesson", "1", "99"]) == 1
     assert "There is no lesson 99; there are 00, 01, 02," in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_exercise_with_an_answer_in_it_is_not_handed_out(tmp_path):
-    skip = shutil.ignore_patterns("__pycache__", "*.bak-*")
-    for name in ("exercises", "notebooks"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=skip)
+    exercise = "exercises/01_single_head/01_single_head.ipynb"
+    class_of(tmp_path, {"notebooks/00_start_here.ipynb": b"", exercise: EXERCISE})
     answered = EXERCISE.replace(b'  raise NotImplementedError"', b'  return x"', 1)
-    for exercise, why in (
+    for content, why in (
         (SOLUTION, "holds an answer"),
         (answered, "in the cell stable_softmax"),
         (EXERCISE, "Makefile is missing"),
     ):
-        (tmp_path / "exercises/01_single_head/01_single_head.ipynb").write_bytes(exercise)
+        (tmp_path / exercise).write_bytes(content)
         with pytest.raises(Refused, match=why):
             release(tmp_path / "a.zip", root=tmp_path)
     with pytest.raises(Refused, match="no notebooks"):
@@ -365,18 +347,6 @@ def test_an_exercise_with_an_answer_in_it_is_not_handed_out(tmp_path):
 
 
 # ---------------------------------------------------------------------------------- doctor
-
-
-@pytest.mark.usefixtures("sandbox_works")
-def test_the_doctor_finds_nothing_wrong(capsys):
-    assert main(["doctor", "--lesson", "1"]) == 0
-    said = capsys.readouterr().out
-    assert "✗" not in said
-    assert "the solution gets 10 of 10 points" in said
-    assert "the untouched exercise gets 0 of 10 points" in said
-    assert "bubblewrap keeps submissions in" in said
-    assert ("submissions start quickly" in said) == keeps_fork_server()
-    assert "Grading works here." in said
 
 
 def test_the_doctor_knows_which_python_and_torch_fit(monkeypatch):
@@ -403,8 +373,9 @@ def test_the_doctor_knows_which_python_and_torch_fit(monkeypatch):
         (10, 10, "", "the untouched exercise gets 10 of 10 points, not 0"),
     ],
 )
+@pytest.mark.parametrize("unsafe", [False, True])
 def test_the_doctor_says_what_our_own_notebooks_got(
-    solved, untouched, problem, said, monkeypatch, capsys
+    solved, untouched, problem, said, unsafe, monkeypatch, capsys
 ):
     def graded(data, lesson, *, seed, unsafe):
         left = solved if data == SOLUTION else untouched
@@ -415,18 +386,23 @@ def test_the_doctor_says_what_our_own_notebooks_got(
         return Report(lesson, seed, problem, tuple(tasks))
 
     monkeypatch.setattr(doctor, "grade_submission", graded)
+    monkeypatch.setattr(doctor, "check_sandbox", lambda: None)
+    monkeypatch.setattr(doctor, "keeps_fork_server", lambda: not problem)
     fine = (solved, untouched, problem) == (10, 0, "")
-    assert main(["doctor", "--lesson", "1", "--unsafe"]) == 1 - fine
+    assert main(["doctor", "--lesson", "1", *["--unsafe"] * unsafe]) == 1 - fine
     found = capsys.readouterr()
-    assert f"{'✓' if fine else '✗'} lesson 01: " in found.out
-    assert said in found.out
-    assert "✓ bubblewrap is not asked for (--unsafe)" in found.out
-    assert "submission" not in found.out  # how they start in it is not said
-    assert found.err.startswith("WARNING")
+    sandbox = "bubblewrap is not asked for" if unsafe else "bubblewrap keeps submissions in"
+    for part in (f"{'✓' if fine else '✗'} lesson 01: ", said, f"✓ {sandbox}"):
+        assert part in found.out
+    assert ("Grading works here." in found.out) == fine
+    how = (bool(problem), not problem) if not unsafe else (False, False)
+    begin = "each submission takes some seconds", "submissions start quickly"
+    assert tuple(part in found.out for part in begin) == how
+    assert found.err.startswith("WARNING") == unsafe
 
 
-def test_the_doctor_says_what_is_missing(monkeypatch, capsys):
-    monkeypatch.setattr("attn_lib.grading.sandbox.shutil.which", lambda name: None)
+@pytest.mark.usefixtures("without_bubblewrap")
+def test_the_doctor_says_what_is_missing(capsys):
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
     assert "✗ Grading runs what learners hand in, and needs bubblewrap" in said

@@ -42,24 +42,6 @@ def test_an_error_shows_the_learners_line():
     assert "line 2, in attention_scores" in verdict.message
 
 
-def test_broken_cells_and_magics_do_not_take_the_others_with_them():
-    cells = [
-        "%matplotlib inline\n!pip install nothing",
-        "1 / 0",
-        "def broken(:",
-        f"%%time\n{SOFTMAX}",
-        "%%bash\nrm -rf /",
-        "torch?",
-        f"get_ipython().magic('who')\ndisplay(3)\n{SCORES}",
-    ]
-    verdicts = judged(*cells)
-    assert verdicts["stable_softmax"].status == "passed"
-    assert verdicts["attention_scores"].status == "passed"
-    message = verdicts["attention"].message
-    assert "Nothing in the notebook is named `attention`" in message
-    assert "Code cell 2 raised ZeroDivisionError. Code cell 3 raised SyntaxError" in message
-
-
 # What works in Jupyter: cells before those of the honest answers, or around them.
 ODD = {
     "magics in a timed cell": ["%%time\n%matplotlib inline\nfiles = !ls\nprint(len(files))\n" + SOFTMAX],
@@ -92,14 +74,6 @@ ODD = {
 def test_what_is_odd_but_honest_gets_its_points(name):
     verdicts = judged(*ODD[name], SCORES)
     assert verdicts["stable_softmax"].status == "passed"
-    assert verdicts["attention_scores"].status == "passed"
-
-
-def test_all_calls_of_an_answer_have_a_deadline_together(monkeypatch):
-    monkeypatch.setattr("attn_lib.grading.submission_judge.TASK_SECONDS", 2.0)
-    endless = "def stable_softmax(x, dim=-1):\n    while True:\n        pass"
-    verdicts = judged(endless, SCORES)
-    assert "ran too long" in verdicts["stable_softmax"].message
     assert verdicts["attention_scores"].status == "passed"
 
 

@@ -83,8 +83,12 @@ def test_a_check_cell_says_of_itself_what_nbgrader_made_it_say():
 
 def test_the_seed_comes_from_the_configuration_or_the_environment(monkeypatch):
     monkeypatch.delenv(plugin.SEED, raising=False)
-    with pytest.raises(NbGraderException, match="private seed"):
-        plugin.SandboxedJudge(unsafe=True).ready()
+    for made in (
+        lambda: plugin.SandboxedJudge(unsafe=True).ready(),
+        plugin.SubmissionExporter,
+    ):
+        with pytest.raises(NbGraderException, match="private seed"):
+            made()
     monkeypatch.setenv(plugin.SEED, "12")
     assert plugin.SandboxedJudge(unsafe=True).ready() == 12
     assert plugin.SandboxedJudge(unsafe=True, seed=0).ready() == 0
@@ -100,33 +104,34 @@ def test_the_sandbox_is_asked_for_first_unless_it_is_said(monkeypatch):
     assert plugin.SandboxedJudge(seed=1, unsafe=True).ready() == 1
 
 
-@pytest.mark.parametrize("unreadable", [False, True])
-@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    ("problem", "strict"), [({}, True), ({plugin.PROBLEM: "PDF"}, False)]
+)
 def test_the_judge_fills_each_check_cell_and_notes_that_it_is_done(
-    unreadable, strict, monkeypatch
+    problem, strict, monkeypatch
 ):
     cells = {"attention": check_cell(), "nonsense": check_cell()}
     place = {"db_url": "sqlite://", "notebook": LESSON, "assignment": LESSON}
-    given = []
+    given, asked = [], []
 
     def graded(data, lesson, **options):
         given.append((json.loads(data)["nbformat"], lesson, options))
         return full_marks(data, lesson, seed=3)
 
-    monkeypatch.setattr(
-        plugin,
-        "restore_check_cells",
-        lambda nb, *at: cells if [*at] == [*place.values()] else {},
-    )
+    def restored(nb, *at):
+        asked.extend(at)
+        return cells
+
+    monkeypatch.setattr(plugin, "restore_check_cells", restored)
     monkeypatch.setattr(plugin, "grade_submission", graded)
     options = {"seed": 3, "unsafe": True, "strict": strict}
     judge = plugin.SandboxedJudge(config=Config(SandboxedJudge=options))
-    metadata = {plugin.PROBLEM: "It is a PDF."} if unreadable else {}
-    notebook, _ = judge.preprocess(v4.new_notebook(metadata=metadata), {"nbgrader": place})
+    notebook, _ = judge.preprocess(v4.new_notebook(metadata=problem), {"nbgrader": place})
+    assert asked == [*place.values()]
     assert notebook.metadata[plugin.JUDGED] is True
     assert determine_grade(cells["nonsense"]) == (0, 3)
-    assert determine_grade(cells["attention"]) == (0 if unreadable else 3, 3)
-    assert given == ([] if unreadable else [(4, 1, options)])
+    assert determine_grade(cells["attention"]) == (0 if problem else 3, 3)
+    assert given == ([] if problem else [(4, 1, options)])
 
 
 def test_what_a_killed_run_left_is_known(tmp_path):
@@ -196,13 +201,10 @@ def raiding(gradebook: Path) -> dict:
     """Return one right answer, and an attempt to give everybody 10 points."""
     notebook = answered("stable_softmax")
     attempt = f"""
-import shutil, sqlite3
-for path in ({str(gradebook)!r}, "grading/gradebook.db", "../../gradebook.db"):
-    try:
-        with sqlite3.connect(path) as book:
-            book.execute("update grade set auto_score = 10, manual_score = 10")
-    except Exception:
-        pass
+import pathlib, shutil, sqlite3
+if pathlib.Path({str(gradebook)!r}).exists():
+    with sqlite3.connect({str(gradebook)!r}) as book:
+        book.execute("update grade set auto_score = 10, manual_score = 10")
 shutil.rmtree({str(gradebook.parent)!r}, ignore_errors=True)
 print(10.0)
 10.0"""
@@ -220,22 +222,28 @@ def graded(tmp_path_factory, sandbox_works) -> Path:
     """Return a course folder with a class, graded by the commands that we tell teachers."""
     folder = tmp_path_factory.mktemp("class")
     documented.copy_course(folder)
-    for learner, notebook in {
-        "all_right": answered(),
-        "damaged": '{"cells": [',
-        "half": answered("stable_softmax", "attention_scores"),
-        "no_checks": without_checks(),
-        "raider": raiding(folder / GRADEBOOK),
-        "untouched": exercise(),
-        "vandal": vandalized(),
+    half = answered("stable_softmax", "attention_scores")
+    submitted, left = (
+        f"grading/{part}/{{}}/{LESSON}" for part in ("submitted", "autograded")
+    )
+    for place, notebook in {
+        submitted.format("all_right"): answered(),
+        submitted.format("damaged"): '{"cells": [',
+        submitted.format("half"): half,
+        submitted.format("no_checks"): without_checks(),
+        submitted.format("raider"): raiding(folder / GRADEBOOK),
+        submitted.format("untouched"): exercise(),
+        submitted.format("vandal"): vandalized(),
+        left.format("half"): half,  # by a run that was killed
     }.items():
         text = notebook if isinstance(notebook, str) else json.dumps(notebook)
-        place = folder / "grading" / "submitted" / learner / LESSON
-        place.mkdir(parents=True)
-        (place / f"{LESSON}.ipynb").write_text(text, encoding="utf-8")
+        (folder / place).mkdir(parents=True)
+        (folder / place / f"{LESSON}.ipynb").write_text(text, encoding="utf-8")
     environment: dict[str, str] = {}
-    for block in documented.blocks("With nbgrader")[:2]:
-        documented.run_all(block, folder, environment)
+    first, second, *_ = documented.blocks("With nbgrader")
+    documented.run_all(first, folder, environment)
+    said = "".join(documented.run_all(second, folder, environment))
+    assert said.count("was not finished") == 1
     return folder
 
 
@@ -280,24 +288,7 @@ def test_the_feedback_shows_the_verdicts_and_why_a_file_could_not_be_read(graded
     assert not any("says the teacher" in page for page in pages.values())
 
 
-@pytest.mark.slow
-def test_what_a_killed_run_left_unfinished_is_graded_again(graded):
-    autograded = graded / "grading" / "autograded"
-    before = {path: path.read_bytes() for path in autograded.glob(f"*/{LESSON}/*.ipynb")}
-    left = autograded / "half" / LESSON / f"{LESSON}.ipynb"
-    left.unlink()  # nbgrader made it read-only
-    left.write_text(json.dumps(answered("stable_softmax", "attention_scores")))
-    seed = {"ATTN_GRADING_SEED": "271828"}
-    done = documented.run(f"nbgrader autograde {LESSON}", graded, **seed)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr.count("was not finished") == 1
-    assert before.pop(left).count(b"attn_judged") == 1
-    assert left.read_bytes().count(b"attn_judged") == 1
-    assert all(path.read_bytes() == content for path, content in before.items())
-    assert len(before) == 6
-
-
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_a_seed_it_refuses_and_changes_nothing(graded):
     shutil.rmtree(graded / "grading" / "autograded", ignore_errors=True)
     before = (graded / GRADEBOOK).read_bytes()

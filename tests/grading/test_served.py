@@ -2,18 +2,14 @@
 
 import re
 import time
+from textwrap import indent
 
 import pytest
 
 from attn_lib.checks import judge
 from attn_lib.grading import submission_judge
-from attn_lib.grading.batch import Row
-from attn_lib.grading.grade import Report, grade_submission
-from attn_lib.grading.nbgrader_plugin import write_verdict
-from attn_lib.grading.reports import feedback_page, grades_csv
 from tests.checks.attacks_12 import HEAD, LOOK, REMEMBER
 from tests.grading.judging import verdict_on
-from tests.grading.test_nbgrader import check_cell
 
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 
@@ -64,14 +60,6 @@ BEFORE_RETURN = "    ids += 0\n    raise ValueError('mine')\n    return"
 
 # Per task: a right answer, and what is said if its first text is replaced by the second.
 CASES = {
-    "test_attention": (BEGIN + PARITY, [
-        ("", "", "wrong"),
-        (PARITY, PARITY + GRADIENTS, "wrong"),
-        (PARITY, "    print(1)\n", "0 of 6"),
-        (PARITY, "    assert 0\n", "accuses"),
-        (PARITY, "    return False\n", "0 of 6"),
-        (PARITY, "    implementation(*torch.ones(3, 1, 1, 3000, 8))\n", "too large"),
-    ]),
     "generate": (GENERATE, [
         ("", "", "passed"),
         ("def gen", "@torch.inference_mode()\ndef gen", "passed"),
@@ -79,6 +67,9 @@ CASES = {
         ("_tokens), ids", "_tokens)[::-1], ids", "other-caches-given"),
         ("    return", BEFORE_RETURN, "ValueError: mine"),
         ("    caches, fed", "    ids.mul_(1).clamp_(max=2)\n    caches, fed", "changes-input"),
+    ]),
+    "map_llama_name": ("def map_llama_name(name):\n    return name.replace('blk', 'blocks')", [
+        ("", "", "wrong"),
     ]),
     "cached_attention": (CACHED, [
         ("", "", "passed"),
@@ -96,10 +87,45 @@ CASES = {
         ("    return", "    layers.append(layers[0])\n    return", "`layers["),
         ("    return", "    layers.pop()\n    return", "changes-input"),
     ]),
-    "map_llama_name": ("def map_llama_name(name):\n    return name.replace('blk', 'blocks')", [
+    "test_attention": (BEGIN + PARITY, [
         ("", "", "wrong"),
+        (PARITY, PARITY + GRADIENTS, "wrong"),
+        (PARITY, "    print(1)\n", "0 of 6"),
+        (PARITY, "    assert 0\n", "accuses"),
+        (PARITY, "    return False\n", "0 of 6"),
+        (PARITY, "    implementation(*torch.ones(3, 1, 1, 3000, 8))\n", "too large"),
     ]),
 }  # fmt: skip
+
+
+def test_a_generate_that_looks_for_the_model_finds_numbers_only():
+    cell = """
+import gc, sys, torch
+def generate(model, ids, max_new_tokens):
+    kinds = {type(thing).__name__ for thing in gc.get_objects()}
+    asked = [name for name in sys.modules if "elsewhere" in name or name.endswith("lesson_14.generate")]
+    raise ValueError(f"seen: {sorted(kinds & {'Elsewhere', 'Held', 'Model'})} {asked}")
+"""
+    there = verdict_on("generate", cell)
+    assert there.points == 0
+    assert "seen: ['Model'] []" in there.evidence
+
+
+def test_the_price_is_asked_where_no_answer_can_change_it():
+    """It reads the text anew at each step, past the model's own count."""
+    cell = """
+import torch
+def generate(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        number = int(model._call(torch.tensor([len(ids), 100])))
+        places = torch.tensor([[number, layer] for layer in range(model.num_layers)])
+        ids = torch.cat([ids, model._call(ids, places)[:, -1:].argmax(-1)], dim=1)
+    return ids
+"""
+    there = verdict_on("generate", cell)
+    assert there.points == 0
+    # It took place, and was refused.
+    assert "should read the whole prompt" in there.evidence
 
 
 def in_a_notebook(name, cell):
@@ -174,9 +200,7 @@ def test_attention(implementation):
 
 def test_the_hidden_implementations_are_not_inside():
     cell = "from attn_lib.tasks.lesson_12 import hidden\n" + BEGIN + PARITY
-    assert "ModuleNotFoundError" in str(
-        verdict_on("test_attention", cell)
-    ) or "ImportError" in str(verdict_on("test_attention", cell))
+    assert re.search("ModuleNotFound|Import", str(verdict_on("test_attention", cell)))
 
 
 # Each ends the test, or its process, or says what is not so, from the third implementation on.
@@ -203,76 +227,17 @@ HOSTILE = {
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 def test_whatever_a_test_does_it_gains_nothing_and_the_judge_goes_on(body):
     cell = BEGIN.replace("def ", "seen = []\ndef ") + "    seen.append(0)\n"
-    body = "".join(f"    {line}\n" for line in body.splitlines())
+    cell += "    if len(seen) > 2:\n" + indent(body, "    ")
     began = time.monotonic()
-    verdict = verdict_on("test_attention", cell + "    if len(seen) > 2:\n" + body)
+    verdict = verdict_on("test_attention", cell)
     assert verdict.points == 0
     assert verdict.status in ("wrong", "error")
     assert time.monotonic() - began < 60
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "    while True: pass\n",
-        "    while True: implementation(*torch.ones(3, 1, 1, 2, 2))\n",
-    ],
-)
+@pytest.mark.parametrize("body", ["pass", "implementation(*torch.ones(3, 1, 1, 2, 2))"])
 def test_a_test_without_an_end_is_ended(body, monkeypatch):
     monkeypatch.setattr(submission_judge, "CASE_SECONDS", 2.0)
-    verdict = verdict_on("test_attention", BEGIN + body)
+    verdict = verdict_on("test_attention", f"{BEGIN}    while True: {body}\n")
     assert (verdict.status, verdict.points) == ("error", 0)
     assert "too long" in verdict.evidence
-
-
-def test_a_generate_that_looks_for_the_model_finds_numbers_only():
-    cell = """
-import gc, sys, torch
-def generate(model, ids, max_new_tokens):
-    kinds = {type(thing).__name__ for thing in gc.get_objects()}
-    asked = [name for name in sys.modules if "elsewhere" in name or name.endswith("lesson_14.generate")]
-    raise ValueError(f"seen: {sorted(kinds & {'Elsewhere', 'Held', 'Model'})} {asked}")
-"""
-    there = verdict_on("generate", cell)
-    assert there.points == 0
-    assert "seen: ['Model'] []" in there.evidence
-
-
-def test_the_price_is_asked_where_no_answer_can_change_it():
-    """It reads the text anew at each step, past the model's own count."""
-    cell = """
-import torch
-def generate(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        number = int(model._call(torch.tensor([len(ids), 100])))
-        places = torch.tensor([[number, layer] for layer in range(model.num_layers)])
-        ids = torch.cat([ids, model._call(ids, places)[:, -1:].argmax(-1)], dim=1)
-    return ids
-"""
-    there = verdict_on("generate", cell)
-    assert there.points == 0
-    # It took place, and was refused.
-    assert "should read the whole prompt" in there.evidence
-
-
-# ----------------------------------------------------------------------------- points in steps
-
-
-def test_points_in_steps_survive_the_report_the_table_the_page_and_nbgrader(tmp_path):
-    import nbformat
-
-    cell = nbformat.v4.new_code_cell(BEGIN + PARITY)
-    data = nbformat.writes(nbformat.v4.new_notebook(cells=[cell])).encode()
-    report = grade_submission(data, 12, seed=7)
-    result = next(task for task in report.tasks if task.name == "test_attention")
-    assert result.status == "wrong"
-    assert 0 < result.points < result.max_points == 6
-    assert Report.from_json(report.to_json()) == report
-    assert report.points == result.points
-    row = Row("ada", 12, report, "", "", ())
-    header, line = (text.split(",") for text in grades_csv([row]).splitlines())
-    assert dict(zip(header, line, strict=True))["test_attention"] == f"{result.points:g}"
-    assert f"{result.points:g} of 6" in feedback_page("ada", [row])
-    check = check_cell(12)  # an instructor who lets it count twice
-    write_verdict(check, result)
-    assert float(check.outputs[1]["data"]["text/plain"]) == 2 * result.points

@@ -16,13 +16,7 @@ def test_everybody_in_a_class_of_every_kind_gets_what_is_due(capfd):
 
 def test_a_wrong_result_would_be_seen(tmp_path):
     task = {"name": "attention", "mistake": "other"}
-    row = {
-        "learner": "ada",
-        "lesson": 2,
-        "points": 3,
-        "problem": "",
-        "feedback": "none.html",
-    }
+    row = {"learner": "ada", "lesson": 2, "points": 3, "problem": "", "feedback": "none"}
     text = json.dumps({"grades": [row | {"tasks": [task]}]})
     (tmp_path / "grades.json").write_text(text)
     (tmp_path / "grades.csv").write_text("learner,total\nada,2\n")

