@@ -67,11 +67,9 @@ def table(rows: list[Row]) -> str:
             counts = [str(sum(r.status == status for r in results)) for status in STATUSES]
             average = f"{mean(r.points for r in results):.2f}"
             lines.append([f"{lesson:02}", task.name, f"{task.points:g}", *counts, average])
-        most, average = (
-            f"{reports[0].max_points:g}",
-            f"{mean(row.points for row in own):.2f}",
-        )
-        lines.append([f"{lesson:02}", "all", most, *[""] * len(STATUSES), average])
+        most, average = reports[0].max_points, mean(row.points for row in own)
+        blank = [""] * len(STATUSES)
+        lines.append([f"{lesson:02}", "all", f"{most:g}", *blank, f"{average:.2f}"])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -94,7 +92,7 @@ def problems(rows: list[Row]) -> Iterator[str]:
 # ----------------------------------------------------------------------------- csv and json
 
 
-HEAD = (
+HEAD = [
     "total",
     "max",
     "days_late",
@@ -104,7 +102,7 @@ HEAD = (
     "note",
     "notebook",
     "id",
-)
+]
 
 
 def grades_csv(rows: list[Row]) -> str:
@@ -172,19 +170,12 @@ def _plain(row: Row, page: str) -> dict[str, Any]:
     for task in tasks:
         del task["html"]
     same = (
-        "learner",
-        "id",
-        "lesson",
-        "points",
-        "max_points",
-        "days_late",
-        "late_by",
-        "penalty",
+        "learner id lesson points max_points days_late late_by penalty by_hand problem note"
     )
     files = [
         {"path": f.name, "sha256": f.sha256, "modified": f.modified} for f in row.files
     ]
-    words = {name: getattr(row, name) for name in (*same, "by_hand", "problem", "note")}
+    words = {name: getattr(row, name) for name in same.split()}
     return words | {"cells": _cells(row), "tasks": tasks, "files": files, "feedback": page}
 
 

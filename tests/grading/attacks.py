@@ -4,7 +4,6 @@ Each has a pattern of what the judge says only if the attack took place. All are
 and time, so that a sandbox that fails does not take the machine with it.
 """
 
-import json
 from dataclasses import dataclass
 from textwrap import dedent, indent
 
@@ -73,13 +72,6 @@ def lying(*lies: str) -> str:
 def forged(told: str, *lies: str) -> Attack:
     """Return an attack that lies about what its answer did."""
     return Attack(told, lying(*lies), forged='{"forged": true')
-
-
-def sent(header: object) -> Attack:
-    """Return an attack that sends a message of its own while its cells run."""
-    text = json.dumps(header)
-    write = f"os.write(3, struct.pack('<II', {len(text)}, 0) + {text.encode()!r})"
-    return Attack("cell 1 was left out", wrong(f"import struct\n{write}"), forged=text)
 
 
 def to_each_file(message: str) -> str:
@@ -342,19 +334,11 @@ GRADIENTS = {
     "a gradient of eight bits": "tensor('float8_e4m3fn', [1], 1)",
     "a complex gradient": "tensor('complex64', [1], 8)",
 }
-MESSAGES = {
-    "a cell numbered infinity": {"cell": float("inf")},
-    "a cell numbered in words": {"cell": "one"},
-    "a list for a message": [1, 2],
-    "nothing for a message": None,
-}
 FORGED = {
     name: forged("gradient of `x` is wrong", f"said['gradients'] = {{'0': {gradient}}}")
     for name, gradient in GRADIENTS.items()
 }
-FORGED |= {name: sent(message) for name, message in MESSAGES.items()}
 FORGED |= {
-    "infinitely many values": forged("nonsense", "said['count'] = float('inf')"),
     "an argument that the call does not have": forged(
         "no gradient reaches", "said['after']['9999'] = tensor('int8', [1], 1)"
     ),

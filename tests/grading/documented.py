@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.grading.judging import ROOT
+
 PROGRAMS = Path(sys.executable).parent  # nbgrader calls alembic by its name
 LESSON = "01_single_head"
 COURSE = "attn_lib", f"exercises/{LESSON}", f"solutions/{LESSON}", "nbgrader_config.py"

@@ -9,7 +9,6 @@ import contextlib
 import csv
 import json
 import random
-import re
 import socket
 import subprocess
 import sys
@@ -25,10 +24,9 @@ from attn_lib.checks import Task, tasks
 from attn_lib.checks.mistakes import known
 from attn_lib.grading.grade import worth_points
 from tests.grading.attacks import HONEST, HOSTILE
-from tests.grading.test_batch import class_of
+from tests.grading.judging import ROOT, answered, class_of, notebook
 from tests.grading.test_submission import BROKEN
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = "ada", "Grace Hopper", "李明", "Łukasz Żak", "محمد", "Zoë-Anne O'Neil", "=1+1"
 LESSONS = sorted({task.lesson for task in tasks() if task.points})
 SECRET = "what the gradebook holds"
@@ -58,24 +56,6 @@ class Learner:
     name: str = ""
 
 
-def packed(cells: list[str], **more) -> bytes:
-    """Return a notebook with these code cells."""
-    made = [
-        {"cell_type": "code", "source": c, "metadata": {}, "outputs": []} for c in cells
-    ]
-    whole = {"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
-    return json.dumps(whole | more, ensure_ascii=False).encode()
-
-
-def answered(lesson: int) -> list[str]:
-    """Return the code cells of a solution as a learner hands them in: nothing hidden is in them."""
-    [path] = ROOT.glob(f"solutions/{lesson:02}_*/*.ipynb")
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    cells = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
-    hidden = re.compile(r"\n### BEGIN HIDDEN.*?### END HIDDEN TESTS", re.DOTALL)
-    return [re.sub(r" *### (BEGIN|END) SOLUTION\n?", "", hidden.sub("", c)) for c in cells]
-
-
 def most_of(lesson: int) -> float:
     """Return what a lesson is worth."""
     return sum(task.points for task in worth_points(lesson))
@@ -92,15 +72,15 @@ globals().update(right)"""
 def spoiled(lesson: int, wrong: dict[str, str]) -> bytes:
     """Return a solution with other code for some tasks, which the answers to the others do not use."""
     apart = f"right = {{}}\nfor cell in {answered(lesson)!r}:\n" + APART
-    return packed([apart, *wrong.values()])
+    return notebook(apart, *wrong.values())
 
 
 DISGUISES = (
-    packed,
-    lambda cells: packed(["%matplotlib inline\n!pip install nothing", *cells, "progress?"]),
-    lambda cells: packed([*cells, "1 / 0", "def broken(:", "import no_such_module"]),
-    lambda cells: packed(["\n\n".join(cells)]),  # all in one cell
-    lambda cells: packed(cells).decode().encode("utf-16"),
+    lambda cells: notebook(*cells),
+    lambda cells: notebook("%matplotlib inline\n!pip install nothing", *cells, "progress?"),
+    lambda cells: notebook(*cells, "1 / 0", "def broken(:", "import no_such_module"),
+    lambda cells: notebook("\n\n".join(cells)),  # all in one cell
+    lambda cells: notebook(*cells).decode().encode("utf-16"),
 )
 
 
@@ -169,8 +149,8 @@ def untouched(rng: random.Random) -> Iterator[Learner]:
 def strange(rng: random.Random) -> Iterator[Learner]:
     """Yield files that are no notebooks, and two notebooks for one exercise."""
     full = most_of(1)
-    good = packed(answered(1))
-    half = packed([c for c in answered(1) if "class SelfAttention" not in c])
+    good = notebook(*answered(1))
+    half = notebook(*(c for c in answered(1) if "class SelfAttention" not in c))
     broken = [data for data, _ in BROKEN.values() if len(data) < 100_000]
     broken += [good[: len(good) // 2], rng.randbytes(5000)]
     two = {"a.ipynb": half, "b.ipynb": good, "c/exercise_01.ipynb": b""}
@@ -189,7 +169,7 @@ def hostile(rng: random.Random, port: int) -> Iterator[Learner]:
         for name, attack in HOSTILE.items():
             honest = [attack.cell.replace("PORT", str(port)), HONEST]
             least = 1 if attack.keeps else 0
-            yield Learner(f"hostile: {name}", {"01.ipynb": packed(honest)}, 1, least, 1)
+            yield Learner(f"hostile: {name}", {"01.ipynb": notebook(*honest)}, 1, least, 1)
 
 
 def make(count: int, port: int = 9) -> list[Learner]:

@@ -1,6 +1,5 @@
 """A class is graded whole: whoever handed in what, whatever dies, wherever it runs."""
 
-import json
 import multiprocessing
 import os
 import signal
@@ -8,7 +7,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import psutil
 import pytest
@@ -26,24 +24,7 @@ from attn_lib.grading.workers import (
     task,
 )
 from tests.grading.fakes import as_told, begin_as_told, full_marks, never, surroundings
-
-ROOT = Path(__file__).resolve().parents[2]
-SOLUTION = (ROOT / "solutions/01_single_head/01_single_head.ipynb").read_bytes()
-EXERCISE = (ROOT / "exercises/01_single_head/01_single_head.ipynb").read_bytes()
-SOFTMAX = "def stable_softmax(x, dim=-1):\n    return x.softmax(dim)\n"
-
-
-def notebook(source=SOFTMAX):
-    cell = {"cell_type": "code", "source": source, "metadata": {}, "outputs": []}
-    return json.dumps({"cells": [cell], "nbformat": 4, "nbformat_minor": 5}).encode()
-
-
-def class_of(folder, files):
-    for name, data in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return folder
+from tests.grading.judging import EXERCISE, ROOT, SOFTMAX, SOLUTION, class_of, notebook
 
 
 def told(folder, count, **orders):
@@ -84,7 +65,7 @@ def told(folder, count, **orders):
     ],
 )
 def test_the_learner_is_found(tmp_path, name, learner):
-    [file] = find(class_of(tmp_path, {name: notebook()}))
+    [file] = find(class_of(tmp_path, {name: notebook(SOFTMAX)}))
     assert (file.learner, file.lesson, file.problem) == (learner, 1, "")
 
 
@@ -100,7 +81,7 @@ def test_what_nobody_handed_in_is_passed_over_and_named(tmp_path):
     loose = "ada.zip", "bob.py", "a.txt\x1b"
     results = "out/feedback/x.ipynb", "ada/sub/mine/x.ipynb"
     mine = *hidden, *loose, *results, "ada/a.ipynb"
-    class_of(tmp_path, dict.fromkeys(mine, notebook()))
+    class_of(tmp_path, dict.fromkeys(mine, notebook(SOFTMAX)))
     for out, others in (("out", results[1:]), ("ada/../ada/sub/mine", results[:1])):
         found = find(tmp_path / "ada/..", leave_out=tmp_path / out)
         assert [file.name for file in found] == ["ada/a.ipynb", *others]
@@ -109,7 +90,8 @@ def test_what_nobody_handed_in_is_passed_over_and_named(tmp_path):
 
 def test_links_and_pipes_are_not_followed(tmp_path):
     class_of(
-        tmp_path, dict.fromkeys(("ada/a.ipynb", "bob/b.ipynb", "mal/b.ipynb"), notebook())
+        tmp_path,
+        dict.fromkeys(("ada/a.ipynb", "bob/b.ipynb", "mal/b.ipynb"), notebook(SOFTMAX)),
     )
     (tmp_path / "bob/a.ipynb").symlink_to(tmp_path / "ada/a.ipynb")
     (tmp_path / "eve").symlink_to(tmp_path / "ada")
@@ -184,7 +166,7 @@ def test_two_people_with_one_short_name_are_told_apart(tmp_path, names, learners
 
 def test_the_latest_notebook_that_can_be_read_counts(tmp_path):
     names = ("ada/x.ipynb", "ada/x (2).ipynb", "ada/x (10).ipynb", "ada/old.ipynb")
-    class_of(tmp_path, dict.fromkeys(names, notebook()) | {"ada/z.ipynb": b""})
+    class_of(tmp_path, dict.fromkeys(names, notebook(SOFTMAX)) | {"ada/z.ipynb": b""})
     for name in (*names, "ada/z.ipynb"):
         os.utime(tmp_path / name, (1e9, 1e9 - ("old" in name)))
     [(_, _, files)] = handed_in(find(tmp_path, lesson=1))

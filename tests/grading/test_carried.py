@@ -12,7 +12,7 @@ from attn_lib.checks import tasks
 from attn_lib.grading.carried import called_by, our_answer, with_ours
 from attn_lib.grading.grade import CARRIED, grade_submission
 from attn_lib.grading.visible_course import exports, visible
-from tests.grading.simulated_class import answered, packed
+from tests.grading.judging import answered, notebook
 
 NEVER_CALLED = "save_checkpoint"  # what is loaded in the next task, the judge has saved
 CELLS = [
@@ -58,7 +58,7 @@ def spoiled(name: str, code: str) -> bytes:
     """Return the solution of lesson 01 with other code below one answer."""
     cells = answered(1)
     [place] = [n for n, cell in enumerate(cells) if f"def {name}(" in cell]
-    return packed([*cells[: place + 1], code, *cells[place + 1 :]])
+    return notebook(*cells[: place + 1], code, *cells[place + 1 :])
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_nothing_is_carried_forward_that_is_wrong_by_itself():
         "def stable_softmax(x, dim=-1):\n    return x.exp()",
         "def attention(q, k, v):\n    w = stable_softmax(q @ k.mT)\n    return w @ v, w",
     )
-    report = grade_submission(packed([*answered(1), *both]), 1, seed=5)
+    report = grade_submission(notebook(*answered(1), *both), 1, seed=5)
     assert [task.status for task in report.tasks] == ["wrong", "passed", "wrong", CARRIED]
     assert report.points == 1 + 4
 
@@ -99,7 +99,7 @@ def test_a_cell_that_failed_is_named_where_its_names_are_missed():
         "def attention(q, k, v):\n    return q\nimport os\nos._exit(1)",
         "def attention_scores(q, k)\n    return q",
     ]
-    report = grade_submission(packed(cells), 1, seed=5)
+    report = grade_submission(notebook(*cells), 1, seed=5)
     first, second, third = re.split(" Code cell [15] ", report.cells)
     assert first.startswith("Code cell 4 was left out")
     assert third.startswith("raised SyntaxError")

@@ -7,8 +7,7 @@ from dataclasses import replace
 from attn_lib.grading.alike import NO_PROOF, alike, fingerprint
 from attn_lib.grading.class_page import COLORS, attempts, class_page
 from attn_lib.grading.find import passed_over
-from tests.grading.simulated_class import answered
-from tests.grading.test_batch import class_of, notebook
+from tests.grading.judging import answered, class_of, notebook
 from tests.grading.test_reports import HOSTILE, ROWS, Structure, report, row
 
 

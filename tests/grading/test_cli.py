@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,17 +18,18 @@ from attn_lib.grading import __main__ as command
 from attn_lib.grading import doctor
 from attn_lib.grading.__main__ import main
 from attn_lib.grading.arguments import SEED
+from attn_lib.grading.batch import grade_class
 from attn_lib.grading.grade import Report, grade_submission
 from attn_lib.grading.keep import course_version
 from attn_lib.grading.refused import Refused
-from attn_lib.grading.release import release
+from attn_lib.grading.release import _notebooks, release
 from attn_lib.grading.workers import Done
 from tests.grading import documented
 from tests.grading.fakes import full_marks
-from tests.grading.test_batch import EXERCISE, SOLUTION, class_of, told
+from tests.grading.judging import EXERCISE, ROOT, SOLUTION, class_of
+from tests.grading.test_batch import told
 from tests.grading.test_roster import CANVAS, MOODLE
 
-ROOT = Path(__file__).resolve().parents[2]
 ONE = {"ada/01_single_head.ipynb": SOLUTION}
 
 
@@ -37,14 +39,9 @@ def no_seed_of_this_machine(monkeypatch):
 
 
 @pytest.fixture
-def graded_without_running(monkeypatch):
+def graded_without_running(monkeypatch, in_this_process):
     """Let the command do everything but the grading itself."""
-
-    def grade_class(*arguments, **options):
-        return command_grade_class(*arguments, **options | {"jobs": 1, "grade": full_marks})
-
-    command_grade_class = command.grade_class
-    monkeypatch.setattr(command, "grade_class", grade_class)
+    monkeypatch.setattr(command, "grade_class", partial(grade_class, grade=full_marks))
     monkeypatch.setattr(command, "check_sandbox", lambda: None)
 
 
@@ -252,8 +249,11 @@ def test_what_fails_here_has_an_exit_status_of_its_own(grade, monkeypatch, capsy
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
+    def failed(jobs, *arguments, **options):
+        return (Done(job, failure="full") for job in jobs)
+
     for place, fails, status, said in (
-        ("batch.read", full, 3, "run the same command again"),
+        ("batch.on_this_machine", failed, 3, "run the same command again"),
         ("__main__.write_reports", full, 1, "there: No space left on device"),
         ("__main__.write_reports", interrupted, 130, "command goes on from here"),
     ):
@@ -314,13 +314,13 @@ def test_a_release_holds_what_a_learner_needs_and_no_answers(tmp_path, capsys):
 def test_the_same_course_gives_the_same_bytes(tmp_path):
     a, b = tmp_path / "a.zip", tmp_path / "b.zip"
     assert main(["release", "--out", str(a), "--lesson", "2", "3"]) == 0
-    assert release(b, [3, 2]) == release(b, [2, 3])
+    release(b, [3, 2])
     assert a.read_bytes() == b.read_bytes()
     with zipfile.ZipFile(a) as archive:
         for entry in archive.infolist():  # of no time, and of no system
             assert entry.date_time == (1980, 1, 1, 0, 0, 0)
             assert (entry.create_system, entry.external_attr) == (3, 0o100644 << 16)
-    made = [name for name in release(b) if name.startswith("exercises/")]
+    made = [name for name in _notebooks(ROOT, None) if name.startswith("exercises/")]
     assert len(made) == len(list(ROOT.glob("exercises/[0-9]*/[0-9][0-9]_*[a-z].ipynb")))
 
 

@@ -5,12 +5,12 @@ No process of a learner runs here, and bubblewrap is not needed.
 
 import contextlib
 import inspect
+import math
 import os
 import signal
 import socket
 import struct
 import sys
-import threading
 import time
 from types import SimpleNamespace
 
@@ -24,7 +24,7 @@ from attn_lib.grading.batch import grade_class
 from attn_lib.grading.sandbox import Died, ForkServer, NoSandbox, Sandbox, start
 from attn_lib.grading.submission_judge import Judge
 from attn_lib.grading.visible_course import course_for
-from tests.grading.test_batch import notebook
+from tests.grading.judging import SOFTMAX, notebook
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def test_nothing_is_graded_without_a_sandbox_unless_it_is_said(monkeypatch):
     monkeypatch.setattr(grade, "check_sandbox", missing)
     grade._sandbox_works.cache_clear()
     with pytest.raises(NoSandbox):
-        grade.grade_submission(notebook(), 1, seed=0)
+        grade.grade_submission(notebook(SOFTMAX), 1, seed=0)
 
 
 # ------------------------------------------------------------------------------ what is shown
@@ -183,45 +183,22 @@ def test_a_worker_that_never_says_that_it_is_ready_is_given_up(worker):
     assert box._fork_server.closed == 1  # and said nothing
 
 
-@pytest.mark.parametrize("lasts", [True, False])
-def test_the_status_of_a_worker_that_has_ended_is_known(worker, lasts):
-    """A fork server for one worker ends with it."""
+def test_a_fork_server_for_one_worker_ends_with_it(worker):
     box, theirs, supervisor = worker
-    box._fork_server.lasts = lasts
+    box._fork_server.lasts = False
     supervisor.sendall(struct.pack("<i", -11))
     theirs.close()
     with pytest.raises(Died, match=r"ended the process \(exit status -11\)"):
         box.hear(5)
     assert box.close() == box.close() == -11
-    assert box._fork_server.closed == (not lasts)
+    assert box._fork_server.closed == 1
 
 
-def test_a_worker_that_still_runs_is_killed(worker):
+def test_a_worker_that_takes_nothing_is_given_up(worker):
     box, _, supervisor = worker
-
-    def supervise():
-        supervisor.recv(1)  # until the judge hangs up
-        time.sleep(0.3)
-        supervisor.sendall(struct.pack("<i", -9))
-
-    thread = threading.Thread(target=supervise, daemon=True)
-    thread.start()
-    with box:
-        pass
-    thread.join()
-    assert (box.close(), box._fork_server.closed) == (-9, 0)
-
-
-def test_a_worker_that_sends_nonsense_or_takes_nothing_is_given_up(worker):
-    box, theirs, supervisor = worker
     supervisor.sendall(struct.pack("<i", 0))
     with pytest.raises(Died, match="it ran too long"):
         box.ask({}, [bytes(50 << 20)], 0.3)
-    box._channel, theirs = socket.socketpair()
-    theirs.sendall(b"\xff" * 8)
-    with theirs, pytest.raises(Died, match="too large"):
-        box.hear(5)
-    assert box._channel.fileno() < 0
 
 
 def test_a_channel_is_waited_for_until_the_deadline(monkeypatch):
@@ -303,6 +280,13 @@ def test_a_cell_that_ends_the_process_is_left_out_of_the_next(started):
     assert all(seconds <= 20 for seconds in first.waits + second.waits)
 
 
+@pytest.mark.parametrize("nonsense", [{"cell": math.inf}, {"cell": "one"}, [1, 2], None])
+def test_a_worker_that_sends_nonsense_while_cells_run_is_ended(started, nonsense):
+    first, second = Played({"cell": 0}, nonsense), Played({"defined": []})
+    judge, _ = started(1, first, second)
+    assert (first.closed, [*judge.fatal]) == (True, [0])
+
+
 def test_a_process_that_ends_again_and_again_is_given_up(started):
     for said, starts in ((), 1), (({"cell": 0},), 2):  # before any cell, or at one left out
         players = [Played(*said) for _ in range(3)]
@@ -371,7 +355,7 @@ def failing(monkeypatch):
 
 
 def test_a_flaw_of_the_judge_is_said_and_each_task_gets_a_new_process(failing):
-    report = grade.grade_submission(notebook(), 1, seed=3, unsafe=True)
+    report = grade.grade_submission(notebook(SOFTMAX), 1, seed=3, unsafe=True)
     assert "The judge failed on it (RuntimeError: a flaw)" in report.problem
     assert [task.status for task in report.tasks] == [grade.NOT_GRADED] * 4
     assert [judge.closed for judge in failing.made] == [4 + 1]
@@ -381,7 +365,7 @@ def test_a_flaw_of_the_judge_is_said_and_each_task_gets_a_new_process(failing):
 def test_trouble_of_this_machine_is_no_verdict(failing):
     failing.error = OSError(28, "No space left on device")
     with pytest.raises(OSError, match="No space"):
-        grade.grade_submission(notebook(), 1, seed=3, unsafe=True)
+        grade.grade_submission(notebook(SOFTMAX), 1, seed=3, unsafe=True)
     with pytest.raises(OSError, match="No space"):
         grade._passes(failing.made[0], "attention")
 

@@ -1,7 +1,6 @@
 """The judge outside of the learner's process: honest notebooks, and notebooks that end or cheat it."""
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,15 +9,11 @@ from attn_lib.checks import tasks
 from attn_lib.checks.task import find_task
 from attn_lib.grading.submission import read_cells
 from attn_lib.grading.visible_course import course_for, engine, library, taught, visible
-from tests.grading.judging import judged, verdict_on
+from tests.grading.attacks import HONEST
+from tests.grading.judging import ROOT, SOFTMAX, judged, verdict_on
 
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
-ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = sorted(ROOT.glob("solutions/*/*.ipynb"))
-
-
-SOFTMAX = "import torch\n\n\ndef stable_softmax(x, dim=-1):\n    return x.softmax(dim)\n"
-SCORES = "def attention_scores(q, k):\n    return q @ k.mT / q.shape[-1] ** 0.5\n"
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
@@ -72,7 +67,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_what_is_odd_but_honest_gets_its_points(name):
-    verdicts = judged(*ODD[name], SCORES)
+    verdicts = judged(*ODD[name], HONEST)
     assert verdicts["stable_softmax"].status == "passed"
     assert verdicts["attention_scores"].status == "passed"
 
@@ -81,7 +76,7 @@ def test_the_same_notebook_and_seed_give_the_same_verdicts():
     cells = [
         "import random\nimport numpy\ndrawn = random.random(), float(numpy.random.rand())",
         "def stable_softmax(x, dim=-1):\n    raise ValueError(str(drawn))",
-        SCORES.replace("** 0.5", ""),
+        HONEST.replace("** 0.5", ""),
     ]
     first, second = judged(*cells), judged(*cells)
     for name in ("stable_softmax", "attention_scores"):

@@ -20,9 +20,7 @@ from attn_lib.grading.sandbox import NoSandbox
 from tests.grading import documented
 from tests.grading.documented import LESSON
 from tests.grading.fakes import full_marks
-
-ROOT = Path(__file__).resolve().parents[2]
-
+from tests.grading.judging import ROOT
 
 # --------------------------------------------------------------------------- one check cell
 

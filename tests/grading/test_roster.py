@@ -18,7 +18,7 @@ from attn_lib.grading.refused import Refused
 from attn_lib.grading.reports import feedback_page, grades_csv, page_name, problems
 from attn_lib.grading.roster import read_roster
 from tests.grading.fakes import full_marks
-from tests.grading.test_batch import SOLUTION, class_of
+from tests.grading.judging import SOLUTION, class_of
 from tests.grading.test_reports import row
 
 PLAIN = "\ufeffid; name;Email\n7 ;Hopper, Grace;gh@x.org\n8;Ada Lovelace;ada@x.org\n9;Ada Lovelace;al@x.org\n"
@@ -44,11 +44,14 @@ def roster(tmp_path):
     return read
 
 
-def graded(tmp_path, roster, *names, lesson=1):
-    folder, out = tmp_path / "class", tmp_path / "out"
-    class_of(folder, dict.fromkeys(names, SOLUTION))
-    options = {"seed": 3, "jobs": 1, "lesson": lesson, "roster": roster}
-    return grade_class(folder, out, grade=full_marks, **options)
+@pytest.fixture
+def graded(tmp_path, in_this_process):
+    def grade(roster, *names, lesson=1):
+        folder = class_of(tmp_path / "class", dict.fromkeys(names, SOLUTION))
+        options = {"seed": 3, "lesson": lesson, "roster": roster, "grade": full_marks}
+        return grade_class(folder, tmp_path / "out", **options)
+
+    return grade
 
 
 # -------------------------------------------------------------------------------- who is who
@@ -88,18 +91,10 @@ def test_the_first_line_says_what_separates_cells_and_what_is_missing_is_empty(r
     assert second.line == {"id": "2", "name": "Ada", "Email": "x@y"}
 
 
-def test_a_class_that_handed_in_nothing_has_its_lines(tmp_path, roster):
+def test_everybody_has_a_line_and_strangers_are_named(tmp_path, roster, graded):
     (tmp_path / "class").mkdir()
-    people = "Ada Lovelace (8)", "Ada Lovelace (9)", "Hopper, Grace"
-    rows = graded(tmp_path, roster(PLAIN))
-    assert [(r.learner, r.lesson, r.points, r.files) for r in rows] == [
-        (name, 1, 0, ()) for name in people
-    ]
-    assert graded(tmp_path, roster(PLAIN), lesson=None) == []
-
-
-def test_everybody_has_a_line_and_strangers_are_named(tmp_path, roster):
-    rows = graded(tmp_path, roster(PLAIN), "7/a.ipynb", "eve/a.ipynb")
+    assert graded(roster(PLAIN), lesson=None) == []
+    rows = graded(roster(PLAIN), "7/a.ipynb", "eve/a.ipynb")
     assert [(r.learner, r.id, r.points, r.problem or r.note) for r in rows] == [
         ("Ada Lovelace (8)", "8", 0, "Nothing was handed in."),
         ("Ada Lovelace (9)", "9", 0, "Nothing was handed in."),
@@ -107,6 +102,15 @@ def test_everybody_has_a_line_and_strangers_are_named(tmp_path, roster):
         ("Hopper, Grace", "7", 10, ""),
     ]
     assert "Nothing was handed in" in feedback_page("Ada", rows[:1])
+
+
+def test_a_class_that_handed_in_nothing_has_its_lines(tmp_path, roster, graded):
+    (tmp_path / "class").mkdir()
+    assert [(row.id, row.points) for row in graded(roster(PLAIN))] == [
+        ("8", 0),
+        ("9", 0),
+        ("7", 0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -129,9 +133,9 @@ def test_what_is_no_roster_is_said(tmp_path, text, said):
 # ------------------------------------------------------------------------------- and back
 
 
-def test_canvas_gets_its_own_header_ids_and_scale(tmp_path, roster):
+def test_canvas_gets_its_own_header_ids_and_scale(roster, graded):
     roster = roster(CANVAS + '"Student, Test",99,,A,,,\n')  # Canvas's own, who is nobody
-    rows = graded(tmp_path, roster, "hoppergrace_7_90210_x.ipynb")
+    rows = graded(roster, "hoppergrace_7_90210_x.ipynb")
     assert list(csv.reader(io.StringIO(canvas_csv(roster, rows)))) == [
         ["Student", "ID", "SIS Login ID", "Section", "Lesson 01: One head (4711)"],
         ["    Points Possible", "", "", "", "20.00"],
@@ -150,11 +154,11 @@ def test_canvas_gets_its_own_header_ids_and_scale(tmp_path, roster):
     [("100.00", "100.00"), ('"20,5"', "20.50")],  # a comma may be decimal
 )
 def test_moodle_gets_its_worksheet_back_with_grades_on_its_scale(
-    tmp_path, roster, most, grade
+    roster, graded, most, grade
 ):
     text = MOODLE.replace("100.00", most)
     roster = roster(text)
-    rows = graded(tmp_path, roster, "Grace B Hopper_7_assignsubmission_file/a.ipynb")
+    rows = graded(roster, "Grace B Hopper_7_assignsubmission_file/a.ipynb")
     lines = list(csv.DictReader(io.StringIO(moodle_csv(roster, rows))))
     assert [line["Grade"] for line in lines] == [grade, "0.00"]
     before = list(csv.DictReader(io.StringIO(text)))
@@ -170,8 +174,8 @@ def test_moodle_gets_its_worksheet_back_with_grades_on_its_scale(
     ],
     ids=["Canvas", "Moodle", "plain"],
 )
-def test_each_platform_gets_its_own_files(tmp_path, roster, text, names):
-    rows, out = graded(tmp_path, roster(text), "7/a.ipynb"), tmp_path / "import"
+def test_each_platform_gets_its_own_files(tmp_path, roster, graded, text, names):
+    rows, out = graded(roster(text), "7/a.ipynb"), tmp_path / "import"
     out.mkdir()
     assert write_import(rows, roster(text), out, {}) == names
     assert {path.name for path in out.iterdir()} == set(names)

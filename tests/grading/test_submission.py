@@ -2,7 +2,6 @@
 
 import json
 import time
-from pathlib import Path
 
 import pytest
 
@@ -10,10 +9,7 @@ from attn_lib.grading import submission
 from attn_lib.grading.grade import Report, grade_submission
 from attn_lib.grading.names import clean
 from attn_lib.grading.submission import Unreadable, read_cells, read_notebook
-
-ROOT = Path(__file__).resolve().parents[2]
-SOLUTION = ROOT / "solutions" / "01_single_head" / "01_single_head.ipynb"
-SOFTMAX = "def stable_softmax(x, dim=-1):\n    return x.softmax(dim)\n"
+from tests.grading.judging import SOFTMAX, SOLUTION
 
 
 def cell(source, **more):
@@ -29,7 +25,7 @@ def packed(content, encoding="utf-8"):
 
 
 def test_the_code_cells_of_a_solution_come_in_order():
-    cells = read_cells(SOLUTION.read_bytes())
+    cells = read_cells(SOLUTION)
     assert cells[0].startswith("import math")
     assert cells[-1] == "progress(lesson=1)"
     assert not any("Four tasks" in source for source in cells)
