@@ -90,11 +90,11 @@ def grade_class(
             count = min(jobs or cores(), len(todo))
             return on_this_machine(todo, _read_again, judge, processes=count, folder=work)
 
-        wanted = {
-            (file.sha256, file.lesson): Job(file.sha256, folder / file.path, file.lesson)
+        wanted = [
+            Job(file.sha256, file.lesson, folder / file.path)
             for _, _, (file, *_) in handed_in(files)
             if file.lesson is not None and file.sha256 and not file.problem
-        }
+        ]
         done = _graded(wanted, Kept(out / "results", seed, unsafe, strict), outcomes)
     rows = list(_rows(files, done, seed))
     if roster:
@@ -114,19 +114,16 @@ def _work_folder(out: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-Key = tuple[str, int]  # a submission's hash, and the lesson
-
-
 def _graded(
-    wanted: dict[Key, Job], kept: Kept, outcomes: Callable[[list[Job]], Iterator[Done]]
-) -> dict[Key, Done]:
+    wanted: list[Job], kept: Kept, outcomes: Callable[[list[Job]], Iterator[Done]]
+) -> dict[Job, Done]:
     """Return what came of each submission, kept from an earlier run or made by `outcomes`."""
     kept.folder.mkdir(exist_ok=True)
-    found = {key: Done(job, kept.load(*key)) for key, job in wanted.items()}
-    done = {key: one for key, one in found.items() if one.report}
-    todo = [job for key, job in wanted.items() if key not in done]
+    found = {job: Done(job, kept.load(job.sha256, job.lesson)) for job in wanted}
+    done = {job: one for job, one in found.items() if one.report}
+    todo = [job for job in found if job not in done]
     with tqdm(
-        total=len(wanted),
+        total=len(found),
         initial=len(done),
         desc="grading",
         unit="notebook",
@@ -137,7 +134,7 @@ def _graded(
         for one in outcomes(todo) if todo else ():
             if one.report:
                 kept.save(one.job.sha256, one.report)
-            done[one.job.sha256, one.job.lesson] = one
+            done[one.job] = one
             bar.update()
     return done
 
@@ -170,7 +167,7 @@ def handed_in(files: list[File]) -> Iterator[tuple[str, int | None, list[File]]]
         yield learner, lesson, sorted(own, key=counts, reverse=True)
 
 
-def _rows(files: list[File], done: dict[Key, Done], seed: int) -> Iterator[Row]:
+def _rows(files: list[File], done: dict[Job, Done], seed: int) -> Iterator[Row]:
     """Put together what each learner gets for each lesson."""
     for learner, lesson, own in handed_in(files):
         latest = own[0]
@@ -182,11 +179,10 @@ def _rows(files: list[File], done: dict[Key, Done], seed: int) -> Iterator[Row]:
         if len(own) > 1:
             others = listed([file.name for file in own[1:]])
             note += f" {len(own)} notebooks were handed in. Only the latest is graded: {latest.name}, not {others}."
-        one = None if latest.problem else done[latest.sha256, lesson]
-        failure = one.failure if one else ""
-        report = one.report if one else None
-        report = report or ungraded(lesson, seed, latest.problem or failure)
-        about = report.problem, note.strip(), tuple(own), bool(failure)
+        job = Job(latest.sha256, lesson, latest.path)
+        one = Done(job) if latest.problem else done[job]
+        report = one.report or ungraded(lesson, seed, latest.problem or one.failure)
+        about = report.problem, note.strip(), tuple(own), bool(one.failure)
         yield Row(learner, lesson, report, *about)
 
 

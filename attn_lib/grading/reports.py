@@ -67,9 +67,9 @@ def table(rows: list[Row]) -> str:
             counts = [str(sum(r.status == status for r in results)) for status in STATUSES]
             average = f"{mean(r.points for r in results):.2f}"
             lines.append([f"{lesson:02}", task.name, f"{task.points:g}", *counts, average])
-        most, average = reports[0].max_points, mean(row.points for row in own)
+        most, mean_points = reports[0].max_points, mean(row.points for row in own)
         blank = [""] * len(STATUSES)
-        lines.append([f"{lesson:02}", "all", f"{most:g}", *blank, f"{average:.2f}"])
+        lines.append([f"{lesson:02}", "all", f"{most:g}", *blank, f"{mean_points:.2f}"])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import connection, forkserver
 from pathlib import Path
@@ -41,17 +41,17 @@ class OtherVersion(RuntimeError):
 
 @dataclass(frozen=True)
 class Job:
-    """One submission to grade.
+    """One submission to grade, known by its bytes and the lesson whose tasks are graded.
 
     Attributes:
-        sha256: of its bytes; what it is known by.
-        path: where the bytes are.
-        lesson: whose tasks are graded.
+        sha256: of its bytes.
+        lesson: the number.
+        path: where the bytes are; equal ones may be elsewhere, too.
     """
 
     sha256: str
-    path: Path
     lesson: int
+    path: Path = field(compare=False)
 
 
 Read = Callable[[Job], bytes]

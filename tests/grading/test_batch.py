@@ -23,6 +23,7 @@ from attn_lib.grading.workers import (
     on_this_machine,
     task,
 )
+from tests.grading import simulated_class
 from tests.grading.fakes import as_told, begin_as_told, full_marks, never, surroundings
 from tests.grading.judging import EXERCISE, ROOT, SOFTMAX, SOLUTION, class_of, notebook
 
@@ -272,7 +273,7 @@ def test_a_process_has_its_own_folder_and_is_deaf_to_ctrl_c(tmp_path, request):
     inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, inherited))
     [done] = on_this_machine(
-        [Job("", tmp_path, 1)], lambda job: b"", surroundings, processes=1, folder=tmp_path
+        [Job("", 1, tmp_path)], lambda job: b"", surroundings, processes=1, folder=tmp_path
     )
     assert done.report == (str(tmp_path), signal.SIG_IGN)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -309,7 +310,7 @@ def test_a_process_that_dies_while_it_starts_does_not_end_the_class(
 
 def test_a_file_that_changes_meanwhile_is_not_kept_under_a_wrong_name(tmp_path):
     [path] = class_of(tmp_path, {"a.ipynb": SOLUTION}).iterdir()
-    job = Job("0" * 64, path, 1)
+    job = Job("0" * 64, 1, path)
     with pytest.raises(OSError, match="was changed"):
         _read_again(job)
     path.unlink()
@@ -323,6 +324,7 @@ import signal
 import sys
 from pathlib import Path
 from attn_lib.grading.batch import grade_class
+from tests.grading import simulated_class
 from tests.grading.fakes import as_told
 if __name__ == "__main__":
     # A shell that starts tests in the background has them ignore Ctrl-C.
@@ -380,7 +382,7 @@ def test_a_killed_worker_of_a_cluster_loses_nothing(tmp_path, monkeypatch):
     dask, distributed = map(pytest.importorskip, ("dask", "distributed"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     folder = told(tmp_path / "class", 8, **{f"l{n}": "slow" for n in range(8)})
-    jobs = [Job(file.sha256, folder / file.path, 1) for file in find(folder)]
+    jobs = [Job(file.sha256, 1, folder / file.path) for file in find(folder)]
     options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1"}
     with (
         dask.config.set(temporary_directory=str(tmp_path / "dask")),
@@ -405,6 +407,13 @@ def test_nobody_at_the_address_is_said(monkeypatch):
     monkeypatch.setattr("attn_lib.grading.workers.CONNECT_SECONDS", 1)
     with pytest.raises(OSError, match=r"127\.0\.0\.1:9"):
         list(on_cluster([], _read_again, full_marks, address="tcp://127.0.0.1:9"))
+
+
+@pytest.mark.nightly  # each kind of learner is graded by itself in other tests
+@pytest.mark.usefixtures("sandbox_works")
+def test_everybody_in_a_class_of_every_kind_gets_what_is_due(capfd):
+    assert simulated_class.main(12) == 0
+    assert "0 results are not right" in capfd.readouterr().out
 
 
 def test_no_process_is_left_behind():

@@ -13,28 +13,6 @@ from tests.grading.attacks import HONEST
 from tests.grading.judging import ROOT, SOFTMAX, judged, verdict_on
 
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
-SOLUTIONS = sorted(ROOT.glob("solutions/*/*.ipynb"))
-
-
-@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
-def test_a_solution_gets_every_point_and_an_untouched_exercise_none(path):
-    lesson = int(path.stem[:2])
-    verdicts = judged(*read_cells(path.read_bytes()), lesson=lesson)
-    assert {v.status for v in verdicts.values()} == {"passed"}, [
-        *map(str, verdicts.values())
-    ]
-    exercise = ROOT / "exercises" / path.parent.name / path.name
-    verdicts = judged(*read_cells(exercise.read_bytes()), lesson=lesson)
-    assert {(v.status, v.points) for v in verdicts.values()} == {("not attempted", 0)}
-
-
-def test_an_error_shows_the_learners_line():
-    verdict = verdict_on(
-        "attention_scores", "def attention_scores(q, k):\n    return q @ k"
-    )
-    assert verdict.status == "error"
-    assert "RuntimeError" in verdict.message
-    assert "line 2, in attention_scores" in verdict.message
 
 
 # What works in Jupyter: cells before those of the honest answers, or around them.
@@ -67,9 +45,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_what_is_odd_but_honest_gets_its_points(name):
-    verdicts = judged(*ODD[name], HONEST)
-    assert verdicts["stable_softmax"].status == "passed"
-    assert verdicts["attention_scores"].status == "passed"
+    assert verdict_on("stable_softmax", *ODD[name]).status == "passed"
 
 
 def test_the_same_notebook_and_seed_give_the_same_verdicts():
@@ -78,31 +54,33 @@ def test_the_same_notebook_and_seed_give_the_same_verdicts():
         "def stable_softmax(x, dim=-1):\n    raise ValueError(str(drawn))",
         HONEST.replace("** 0.5", ""),
     ]
-    first, second = judged(*cells), judged(*cells)
-    for name in ("stable_softmax", "attention_scores"):
-        assert first[name].message == second[name].message
+    first, second = ({name: str(v) for name, v in judged(*cells).items()} for _ in range(2))
+    assert first == second
     drawn = random.Random(0).random(), float(np.random.RandomState(0).rand())
-    assert str(drawn) in first["stable_softmax"].message  # not by chance
+    assert str(drawn) in first["stable_softmax"]  # not by chance
+    assert "line 2, in stable_softmax" in first["stable_softmax"]  # the learner's own line
 
 
-def test_an_answer_that_looks_into_its_callers_does_not_learn_which_file_is_damaged():
-    answer = """import json, sys
-from safetensors import safe_open
+# Each lesson has a process of its own: the tests below stay in their order.
+BY_NIGHT = "02", "03", "06", "08", "09", "10"  # these have nothing that others do not have
 
-def load_checkpoint(path):
-    frame = sys._getframe(1)
-    while frame:
-        for value in [*frame.f_locals.values()]:
-            if getattr(value, "raises", False) is True:
-                raise ValueError("looked up")
-        frame = frame.f_back
-    with safe_open(path, "pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}
-        return tensors, json.loads(file.metadata()["config"])
-"""
-    verdict = verdict_on("load_checkpoint", answer)
-    assert verdict.status == "wrong"
-    assert "It should raise a ValueError here, but it returned" in verdict.message
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path, id=path.stem, marks=[pytest.mark.nightly] * path.stem.startswith(BY_NIGHT)
+        )
+        for path in sorted(ROOT.glob("solutions/*/*.ipynb"))
+    ],
+)
+def test_a_solution_gets_every_point_and_an_untouched_exercise_none(path):
+    lesson = int(path.stem[:2])
+    verdicts = judged(*read_cells(path.read_bytes()), lesson=lesson).values()
+    assert {v.status for v in verdicts} == {"passed"}, [*map(str, verdicts)]
+    exercise = ROOT / "exercises" / path.parent.name / path.name
+    verdicts = judged(*read_cells(exercise.read_bytes()), lesson=lesson).values()
+    assert {(v.status, v.points) for v in verdicts} == {("not attempted", 0)}
 
 
 # ------------------------------------------------------------------------------- what is inside
@@ -151,32 +129,41 @@ def test_the_cases_call_answers_only_through_what_is_inside():
         assert used <= allowed, task.name
 
 
-def test_answers_of_earlier_lessons_are_there_and_later_ones_are_not():
-    """Nor is one whose answer would give one of this lesson away."""
-    verdicts = judged(
-        "from attn_lib.checks import mine\nfrom attn_lib import causal_mask",
-        "def cached_attention(q, k, v, cache):\n    raise ValueError(str(mine('attention')) + str(causal_mask(1, 2)))",
-        "import attn_lib\ndef repeat_kv(x, num_heads):\n    return attn_lib.repeat_kv(x, num_heads)",
-        lesson=4,
-    )
-    assert "tensor([[True, True]])" in verdicts["cached_attention"].message
-    assert "AttributeError" in verdicts["repeat_kv"].message
-    verdicts = judged(
-        "from attn_lib.checks import mine\nsoftmax = mine('stable_softmax')",
-        "def masked_softmax(scores, mask):\n    raise ValueError(str(softmax(scores).shape))",
-        "def masked_attention(q, k, v, mask=None):\n    return mine('attention')(q, k, v)[0]",
-        lesson=2,
-    )
-    assert "torch.Size" in verdicts["masked_softmax"].message
-    assert 'There is no task named "attention"' in verdicts["masked_attention"].message
-
-
 # ------------------------------------------------------------- what an answer may not know
 
-
-def test_a_cached_attention_that_looks_for_the_whole_sequence_finds_nothing():
-    """It attends to what the caller's variables hold instead of keeping a cache."""
-    looks = """
+# Answers that look for more than they are given.
+LOOKS = {
+    "load_checkpoint": """
+import json, sys
+from safetensors import safe_open
+def load_checkpoint(path):
+    frame = sys._getframe(1)
+    while frame:
+        for value in [*frame.f_locals.values()]:
+            if getattr(value, "raises", False) is True:
+                raise ValueError("looked up")
+        frame = frame.f_back
+    with safe_open(path, "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        return tensors, json.loads(file.metadata()["config"])
+""",
+    "greedy_decode": """
+import gc, torch
+def greedy_decode(step, batch_size, bos_id, eos_id, max_len):
+    inside = [cell.cell_contents for cell in step.__closure__ or ()] + gc.get_objects()
+    for thing in inside:
+        kept = vars(thing) if hasattr(thing, "__dict__") and hasattr(thing, "make_step") else {}
+        for value in kept.values():
+            rows = value if isinstance(value, list | tuple) else []
+            if len(rows) == batch_size and all(isinstance(row, list) for row in rows):
+                full = [(row + [eos_id] * max_len)[:max_len] for row in rows]
+                return torch.tensor(full)
+            if isinstance(value, dict) and len(value) >= batch_size * 2 and batch_size == 1:
+                return torch.tensor([(list(value.values()) + [eos_id] * max_len)[:max_len]])
+    raise ValueError("no script")
+""",
+    # It attends to what the caller's variables hold instead of keeping a cache.
+    "cached_attention": """
 import sys, torch
 def cached_attention(q, k, v, cache):
     past = int(cache or 0)
@@ -193,30 +180,20 @@ def cached_attention(q, k, v, cache):
     k, v = found.get("k", k)[:, :, :end], found.get("v", v)[:, :, :end]
     mask = torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2]).bool()
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask), end
-"""
-    verdict = verdict_on("cached_attention", looks)
-    assert verdict.status == "wrong", str(verdict)
+""",
+}
+TOLD = {
+    "load_checkpoint": "It should raise a ValueError here, but it returned",
+    "greedy_decode": "ValueError: no script",
+    "cached_attention": "",
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_an_answer_that_looks_for_more_than_it_is_given_finds_nothing(name):
+    verdict = verdict_on(name, LOOKS[name])
     assert verdict.points == 0
-
-
-def test_a_greedy_decode_that_looks_for_the_script_finds_none():
-    looks = """
-import gc, torch
-def greedy_decode(step, batch_size, bos_id, eos_id, max_len):
-    inside = [cell.cell_contents for cell in step.__closure__ or ()] + gc.get_objects()
-    for thing in inside:
-        kept = vars(thing) if hasattr(thing, "__dict__") and hasattr(thing, "make_step") else {}
-        for value in kept.values():
-            rows = value if isinstance(value, list | tuple) else []
-            if len(rows) == batch_size and all(isinstance(row, list) for row in rows):
-                full = [(row + [eos_id] * max_len)[:max_len] for row in rows]
-                return torch.tensor(full)
-            if isinstance(value, dict) and len(value) >= batch_size * 2 and batch_size == 1:
-                return torch.tensor([(list(value.values()) + [eos_id] * max_len)[:max_len]])
-    raise ValueError("no script")
-"""
-    verdict = verdict_on("greedy_decode", looks)
-    assert verdict.points == 0, str(verdict)
+    assert TOLD[name] in str(verdict)
 
 
 @pytest.mark.parametrize(
@@ -243,3 +220,23 @@ def test_what_is_kept_between_calls_may_be_anything_but_must_hold_the_past(keeps
     )
     code = f"{before}def cached_attention(q, k, v, cache):\n{keeps}"
     assert verdict_on("cached_attention", code).status == status
+
+
+def test_answers_of_earlier_lessons_are_there_and_later_ones_are_not():
+    """Nor is one whose answer would give one of this lesson away."""
+    verdicts = judged(
+        "from attn_lib.checks import mine\nfrom attn_lib import causal_mask",
+        "def cached_attention(q, k, v, cache):\n    raise ValueError(str(mine('attention')) + str(causal_mask(1, 2)))",
+        "import attn_lib\ndef repeat_kv(x, num_heads):\n    return attn_lib.repeat_kv(x, num_heads)",
+        lesson=4,
+    )
+    assert "tensor([[True, True]])" in verdicts["cached_attention"].message
+    assert "AttributeError" in verdicts["repeat_kv"].message
+    verdicts = judged(
+        "from attn_lib.checks import mine\nsoftmax = mine('stable_softmax')",
+        "def masked_softmax(scores, mask):\n    raise ValueError(str(softmax(scores).shape))",
+        "def masked_attention(q, k, v, mask=None):\n    return mine('attention')(q, k, v)[0]",
+        lesson=2,
+    )
+    assert "torch.Size" in verdicts["masked_softmax"].message
+    assert 'There is no task named "attention"' in verdicts["masked_attention"].message

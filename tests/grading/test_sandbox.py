@@ -220,23 +220,20 @@ def test_the_processes_go_with_the_one_that_judges():
 
 
 def test_without_namespaces_each_submission_has_a_sandbox_of_its_own(together):
-    assert judged(HONEST)["attention_scores"].status == "passed"
-    assert not sandbox._kept
     message = judged(FOLDERS, LEAVES, LOOKS)["attention_scores"].message
     assert "left-behind" in message
     assert "found []" in judged(FOLDERS, LOOKS)["attention_scores"].message
+    assert not sandbox._kept
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["kills its parents", "fork storm", "reads the environment of its parents"],
-)
-def test_without_namespaces_the_hostile_gain_nothing_either(name, together, monkeypatch):
-    monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 2.5)
-    verdicts = judged(HOSTILE[name].cell, HONEST)
-    earned = {task for task, verdict in verdicts.items() if verdict.points}
-    assert earned <= {"attention_scores"}
-    assert all(verdict.message for verdict in verdicts.values())
+def test_without_namespaces_the_hostile_gain_nothing_either(together):
+    kills, reads = (
+        HOSTILE[f"{does} its parents"] for does in ("kills", "reads the environment of")
+    )
+    both = kills.cell, reads.cell.replace("def stable_softmax(x", "def attention_scores(x")
+    verdicts = judged(*both)
+    assert not any(verdict.points for verdict in verdicts.values())
+    assert "found=False" in verdicts["attention_scores"].message
 
 
 def test_a_worker_that_stops_itself_is_ended_too(monkeypatch):

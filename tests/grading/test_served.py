@@ -56,17 +56,13 @@ def attention_rollout(layers):
     return rollout
 """
 LATER = "    print('step')\n    if cache:\n        raise ValueError('later')\n    mask"
-BEFORE_RETURN = "    ids += 0\n    raise ValueError('mine')\n    return"
+
 
 # Per task: a right answer, and what is said if its first text is replaced by the second.
 CASES = {
     "generate": (GENERATE, [
         ("", "", "passed"),
-        ("def gen", "@torch.inference_mode()\ndef gen", "passed"),
         ("model(fed, caches=caches)", "model(ids)", "no-caches"),
-        ("_tokens), ids", "_tokens)[::-1], ids", "other-caches-given"),
-        ("    return", BEFORE_RETURN, "ValueError: mine"),
-        ("    caches, fed", "    ids.mul_(1).clamp_(max=2)\n    caches, fed", "changes-input"),
     ]),
     "map_llama_name": ("def map_llama_name(name):\n    return name.replace('blk', 'blocks')", [
         ("", "", "wrong"),
@@ -90,7 +86,6 @@ CASES = {
     "test_attention": (BEGIN + PARITY, [
         ("", "", "wrong"),
         (PARITY, PARITY + GRADIENTS, "wrong"),
-        (PARITY, "    print(1)\n", "0 of 6"),
         (PARITY, "    assert 0\n", "accuses"),
         (PARITY, "    return False\n", "0 of 6"),
         (PARITY, "    implementation(*torch.ones(3, 1, 1, 3000, 8))\n", "too large"),
