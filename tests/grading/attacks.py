@@ -352,8 +352,6 @@ FORGED |= {
 
 HOSTILE = ENDS | STORMS | FILES | CHEATS | FORGED
 
-# --------------------------------------- rules that are broken, and silenced inside
-
 
 def silenced(found: str, lesson: int, task: str, replaced: str, code: str):
     """Return an attack that replaces what watches over a rule inside, and breaks the rule."""

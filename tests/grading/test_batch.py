@@ -36,9 +36,6 @@ def told(folder, count, **orders):
     return class_of(folder, {f"{x}/a.ipynb": notebook(text) for x, text in texts.items()})
 
 
-# ------------------------------------------------------------------------ whose, and of what
-
-
 @pytest.mark.parametrize(
     ("name", "learner"),
     [
@@ -210,9 +207,6 @@ def test_a_date_beside_a_notebook_is_when_it_was_handed_in(
     assert ("(Invalid isoformat string: 'yesterday')" in file.note) == (place == "bob")
 
 
-# --------------------------------------------------------------------------------- grading
-
-
 def test_a_change_of_the_seed_or_of_the_file_grades_anew(tmp_path, capsys):
     folder, out = told(tmp_path / "class", 2), tmp_path / "out"
 
@@ -371,9 +365,6 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, sent):
     after = {path: path.stat().st_mtime_ns for path in out.glob("results/*.json")}
     assert before.items() <= after.items()
     assert not (out / ".work").exists()
-
-
-# ------------------------------------------------------------------------------- a cluster
 
 
 @pytest.mark.slow

@@ -64,8 +64,6 @@ def test_the_page_is_escaped_and_needs_nothing_from_elsewhere():
     assert NO_PROOF[:30] in page
 
 
-# ---------------------------------------------------------------------------- the same code
-
 MINE = """
 def stable_softmax(x, dim=-1):
     shifted = x - x.amax(dim, keepdim=True)
@@ -109,9 +107,6 @@ def test_learners_with_the_same_code_are_listed_together(tmp_path):
     rows = [row(name, path=f"{name}.ipynb") for name in "abcd"]
     rows += [ROWS[3], replace(row("e"), files=()), row("f", problem="why", path="a.ipynb")]
     assert alike(rows, folder) == [(1, ["a", "b"])]
-
-
-# --------------------------------------------------------------------------------- attempts
 
 
 def test_attempts_come_from_the_progress_that_was_handed_in(tmp_path):

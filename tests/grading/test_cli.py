@@ -131,9 +131,6 @@ def test_wrong_arguments_are_named(arguments, said, capsys):
     assert said in capsys.readouterr().err
 
 
-# ----------------------------------------------------------------------------------- grade
-
-
 @pytest.mark.usefixtures("without_bubblewrap")
 def test_without_bubblewrap_it_refuses_and_says_what_to_install(tmp_path, capsys):
     folder = class_of(tmp_path / "class", ONE)
@@ -282,9 +279,6 @@ def test_the_command_itself_grades_a_class(tmp_path):
     assert "Lesson 01" in (out / "class.html").read_text(encoding="utf-8")
 
 
-# --------------------------------------------------------------------------------- release
-
-
 @pytest.mark.slow
 def test_a_release_holds_what_a_learner_needs_and_no_answers(tmp_path, capsys):
     path = tmp_path / "to" / "the" / "class.zip"
@@ -344,24 +338,6 @@ def test_an_exercise_with_an_answer_in_it_is_not_handed_out(tmp_path):
             release(tmp_path / "a.zip", root=tmp_path)
     with pytest.raises(Refused, match="no notebooks"):
         release(tmp_path / "a.zip", root=tmp_path / "notebooks")
-
-
-# ---------------------------------------------------------------------------------- doctor
-
-
-def test_the_doctor_knows_which_python_and_torch_fit(monkeypatch):
-    for version, fits in (((3, 10, 9), False), ((3, 11, 0), True), ((3, 14, 0), False)):
-        monkeypatch.setattr(sys, "version_info", version)
-        fine, text = next(doctor.examine())
-        assert (fine, text.endswith("is needed")) == (fits, not fits)
-    monkeypatch.setattr("torch.__version__", "2.0.1+cpu")
-    for pins, said in (
-        (["numpy", "torch==2.0.1"], (True, "torch 2.0.1")),
-        (["torch==2.0.2"], (False, "torch 2.0.1: the course needs 2.0.2")),
-        (None, (True, "torch 2.0.1")),
-    ):
-        monkeypatch.setattr("importlib.metadata.requires", lambda name, pins=pins: pins)
-        assert doctor._torch() == said
 
 
 @pytest.mark.parametrize(

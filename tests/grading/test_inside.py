@@ -61,9 +61,6 @@ def test_nothing_is_graded_without_a_sandbox_unless_it_is_said(monkeypatch):
         grade.grade_submission(notebook(SOFTMAX), 1, seed=0)
 
 
-# ------------------------------------------------------------------------------ what is shown
-
-
 def test_inside_a_check_says_nothing_and_gives_nothing():
     said = inside_checks.check("attention", None)
     assert (said.status, said.points, said.inputs) == ("not attempted", 0, {})
@@ -99,9 +96,6 @@ def test_of_an_installed_course_only_the_package_is_hidden(tmp_path, monkeypatch
     assert sandbox._secrets([tmp_path]) == [package]
     (packages / "pyproject.toml").touch()  # a clone
     assert sandbox._secrets([tmp_path]) == [packages, package]
-
-
-# ---------------------------------------------------------------------------- its processes
 
 
 @pytest.fixture
@@ -214,9 +208,6 @@ def test_a_channel_is_waited_for_until_the_deadline(monkeypatch):
     assert all(0 < wait < 0.1 for wait in waits[4:])  # never less than a moment
 
 
-# ------------------------------------------------------------------------------- its limits
-
-
 def test_a_step_has_the_time_that_the_task_and_the_whole_have_left():
     judge = Judge([], 1, seed=0)
     assert 200 < judge._left(1e9) <= 300
@@ -324,9 +315,6 @@ def test_only_the_places_of_a_list_can_be_new_among_the_arguments():
         assert judging._is_item(name, lists)
     for name in ("0", "2.0", "0.x", "0.²", "0.100000", "0.-1", "0."):
         assert not judging._is_item(name, lists)
-
-
-# -------------------------------------------------------------------- where the judge itself fails
 
 
 @pytest.fixture

@@ -83,9 +83,6 @@ def test_a_solution_gets_every_point_and_an_untouched_exercise_none(path):
     assert {(v.status, v.points) for v in verdicts} == {("not attempted", 0)}
 
 
-# ------------------------------------------------------------------------------- what is inside
-
-
 @pytest.mark.parametrize("lesson", sorted({task.lesson for task in tasks() if task.points}))
 def test_no_answer_of_this_lesson_is_inside(lesson):
     """Neither a reference nor the library's function: their names are not even defined there."""
@@ -128,8 +125,6 @@ def test_the_cases_call_answers_only_through_what_is_inside():
         used = {case.run.__module__ for case in trial_of(task.name, 0).cases}
         assert used <= allowed, task.name
 
-
-# ------------------------------------------------------------- what an answer may not know
 
 # Answers that look for more than they are given.
 LOOKS = {

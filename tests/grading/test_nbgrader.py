@@ -22,8 +22,6 @@ from tests.grading.documented import LESSON
 from tests.grading.fakes import full_marks
 from tests.grading.judging import ROOT
 
-# --------------------------------------------------------------------------- one check cell
-
 
 def check_cell(points: float = 3):
     cell = v4.new_code_cell("check('attention', attention)")
@@ -150,9 +148,6 @@ def test_what_a_killed_run_left_is_known(tmp_path):
 def test_code_that_no_file_can_hold_is_still_code():
     made = plugin._code_only(["x = 1", "y = '\ud800'"])
     assert [cell.source for cell in made.cells] == ["x = 1", "y = '?'"]
-
-
-# ------------------------------------------------------------------------------ a whole class
 
 
 def exercise(folder: str = "exercises") -> dict:

@@ -157,9 +157,6 @@ def test_the_page_of_who_is_not_in_the_class_any_more_goes(tmp_path):
     assert {*(tmp_path / "feedback").iterdir()} == {*pages.values(), mine}
 
 
-# ------------------------------------------------------------------------------ whole files
-
-
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     def full(handle):
         raise OSError(errno.ENOSPC, "No space left on device")

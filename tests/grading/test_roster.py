@@ -54,9 +54,6 @@ def graded(tmp_path, in_this_process):
     return grade
 
 
-# -------------------------------------------------------------------------------- who is who
-
-
 @pytest.mark.parametrize(
     ("text", "name", "found"),
     [
@@ -130,9 +127,6 @@ def test_what_is_no_roster_is_said(tmp_path, text, said):
     assert said in str(raised.value)
 
 
-# ------------------------------------------------------------------------------- and back
-
-
 def test_canvas_gets_its_own_header_ids_and_scale(roster, graded):
     roster = roster(CANVAS + '"Student, Test",99,,A,,,\n')  # Canvas's own, who is nobody
     rows = graded(roster, "hoppergrace_7_90210_x.ipynb")
@@ -193,9 +187,6 @@ def test_moodle_knows_whose_feedback_it_is(tmp_path, roster):
     # As Moodle takes it apart: the second part is the participant, the next two name the plugin.
     folder, _, _ = name.partition("/")
     assert folder.split("_", 4) == ["Grace B Hopper", "7", "assignsubmission", "file", ""]
-
-
-# ------------------------------------------------------------------------------------ late
 
 
 DUE = datetime.fromisoformat("2026-10-01T18:00:00+00:00")
@@ -260,9 +251,6 @@ def test_moodle_says_when_it_was_handed_in(roster, said):
         Refused, match=r"“Friday, 2\. Oktober 2026, 18:30”.*Moodle to English"
     ):
         worksheet_times(german)
-
-
-# --------------------------------------------------------------------------------- by hand
 
 
 COLUMNS = "learner,lesson,task,points,reason"

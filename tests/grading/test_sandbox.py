@@ -216,9 +216,6 @@ def test_the_processes_go_with_the_one_that_judges():
     assert not alive
 
 
-# ------------------------------------- where the kernel allows no namespaces within the sandbox
-
-
 def test_without_namespaces_each_submission_has_a_sandbox_of_its_own(together):
     message = judged(FOLDERS, LEAVES, LOOKS)["attention_scores"].message
     assert "left-behind" in message

@@ -149,9 +149,6 @@ def test_reading_runs_nothing(tmp_path):
     assert not target.exists()
 
 
-# ---------------------------------------------------------------------------------- grading
-
-
 def test_what_cannot_be_read_is_reported_with_zero_points_and_survives_json():
     report = grade_submission(b"", 1, seed=3)
     assert (report.points, report.max_points) == (0, 10)
