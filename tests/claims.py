@@ -213,6 +213,12 @@ def sentences(lesson: Path) -> Iterator[tuple[int, str, str]]:
                 yield number, sentence(node), ast.unparse(node.test)
 
 
+def variations(lesson: Path) -> tuple[Variation, ...]:
+    """Return what a lesson is tried with: one that trains nothing, with other seeds only."""
+    trains = any("steps=" in source for _, source in cells(lesson))
+    return VARIATIONS if trains else VARIATIONS[: len(SEEDS)]
+
+
 def key(lesson: Path, variation: Variation) -> str:
     code = sha256(json.dumps(cells(lesson)).encode()).hexdigest()[:16]
     return f"{lesson.stem} {code} {variation}"
@@ -238,7 +244,7 @@ INTRODUCTION = """\
 
 A lesson shows what happened on a few seeds. Would it happen again? Each conclusion below stands in its
 lesson as an assertion, beside the cell that shows it. We ran every lesson again on {seeds} seeds that no
-lesson uses, and once each with twice the training steps, with half, and with twice the learning rate.
+lesson uses, and, where it trains, once each with twice the steps, with half, and with twice the learning rate.
 
 *Holds if* is the condition: find a case where it is false, and the sentence is refuted. *Seen* are the
 smallest and the largest of the numbers that it compares, over all runs. A sentence that names its steps
@@ -260,7 +266,7 @@ def page(lessons: list[Path], runs: dict[str, dict], before: str) -> str:
 
 def row(lesson: Path, cell: int, says: str, condition: str, runs: dict[str, dict]) -> str:
     held, tried, values = 0, 0, []
-    for variation in VARIATIONS:
+    for variation in variations(lesson):
         result = runs.get(key(lesson, variation))
         entry = result and result["found"].get(f"{cell}: {condition}")
         if entry and variation.concerns(says):
@@ -286,7 +292,12 @@ def main() -> int:
     everything = sorted((ROOT / "notebooks").glob("*.ipynb"))
     chosen = [p for p in everything if not options.lessons or p.name[:2] in options.lessons]
     runs, bad = kept(), 0
-    jobs = [(v, p) for v in VARIATIONS for p in chosen if key(p, v) not in runs]
+    jobs = [
+        (v, p)
+        for v in VARIATIONS
+        for p in chosen
+        if v in variations(p) and key(p, v) not in runs
+    ]
     workers = max(1, (os.cpu_count() or 1) // 2)  # lessons train on two threads
     with ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=1) as pool:
         futures = {pool.submit(run, p, v): (p, v) for v, p in jobs}
@@ -299,7 +310,7 @@ def main() -> int:
             head = f"{done} of {len(jobs)}: {lesson.stem}, {variation.name}"
             print(f"{head}: {result['seconds']} s", flush=True)
     for lesson in chosen:
-        for variation in VARIATIONS:
+        for variation in variations(lesson):
             for line in fallen(runs[key(lesson, variation)], variation):
                 bad += 1
                 print(f"FELL {lesson.stem}, {variation.name}, {line}")

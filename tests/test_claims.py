@@ -56,10 +56,13 @@ def test_a_row_counts_runs_and_shows_the_spread(monkeypatch):
         )
         runs[variation.name] = dict(found={"3: a < 2": entry}, errors={})
     monkeypatch.setattr("tests.claims.key", lambda lesson, variation: variation.name)
-    assert (
-        row(LESSONS[0], 3, "Small.", "a < 2", runs)
-        == "| Small. | `a < 2` | 7 of 8 | 0 to 7 |"
-    )
+    without, with_training = LESSONS[1], LESSONS[2]
+    for lesson, counted in (
+        (without, "4 of 5 | 0 to 4"),
+        (with_training, "7 of 8 | 0 to 7"),
+    ):
+        told = row(lesson, 3, "Small.", "a < 2", runs)
+        assert told == f"| Small. | `a < 2` | {counted} |"
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="make claims has not been run yet")
