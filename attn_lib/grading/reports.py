@@ -92,24 +92,15 @@ def problems(rows: list[Row]) -> Iterator[str]:
 # ----------------------------------------------------------------------------- csv and json
 
 
-HEAD = [
-    "total",
-    "max",
-    "days_late",
-    "late_by",
-    "by_hand",
-    "problem",
-    "note",
-    "notebook",
-    "id",
-]
+POINTS = "total", "max", "days_late", "late_by"
+ABOUT = "by_hand", "problem", "note", "notebook", "id"
 
 
 def grades_csv(rows: list[Row]) -> str:
     """Return a CSV file: a line for each learner and lesson, a column for each task."""
     lessons = sorted({row.lesson for row in rows if row.lesson is not None})
     names = [task.name for lesson in lessons for task in worth_points(lesson)]
-    lines = [["learner", "lesson", *names, *HEAD]]
+    lines = [["learner", "lesson", *names, *POINTS, *ABOUT]]
     for row in rows:
         points = {t.name: f"{t.points:g}" for t in row.report.tasks} if row.report else {}
         note = " ".join(filter(None, (row.note, _cells(row))))

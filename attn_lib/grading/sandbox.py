@@ -244,18 +244,28 @@ def keeps_fork_server() -> bool:
 
 
 class _Until:
-    """A socket to read and write before a deadline."""
+    """A socket to read and write before a deadline.
 
-    def __init__(self, channel: socket.socket, seconds: float):
-        self.channel, self.end = channel, time.monotonic() + seconds
+    Args:
+        channel: the socket.
+        end: the deadline, as `time.monotonic` counts.
+    """
+
+    def __init__(self, channel: socket.socket, end: float):
+        self.channel, self.end = channel, end
+
+    def _in_time(self) -> socket.socket:
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.channel.settimeout(left)
+        return self.channel
 
     def read(self, size: int) -> bytes:
-        self.channel.settimeout(max(self.end - time.monotonic(), 1e-3))
-        return self.channel.recv(size)
+        return self._in_time().recv(size)
 
     def write(self, data: bytes) -> None:
-        self.channel.settimeout(max(self.end - time.monotonic(), 1e-3))
-        self.channel.sendall(data)
+        self._in_time().sendall(data)
 
     def flush(self) -> None:
         """Everything is sent at once."""
@@ -291,7 +301,7 @@ class Sandbox:
                 _, [(_, _, sender)], *_ = self._channel.recvmsg(1, size, socket.MSG_PEEK)
                 # By our own numbers, not by those inside.
                 self._pid = struct.unpack("3i", sender)[0]
-        self.hear(START_SECONDS)
+        self.hear(time.monotonic() + START_SECONDS)
         self._held_at_first = self._held()
 
     @contextlib.contextmanager
@@ -323,25 +333,25 @@ class Sandbox:
             return 0
         return 1024 * sum(map(int, re.findall(r"Rss(?:Anon|Shmem):\s+(\d+)", status)))
 
-    def ask(self, header: Any, blobs: list[bytes], seconds: float) -> None:
-        """Send one request; the answers are awaited with `hear`.
+    def ask(self, header: Any, blobs: list[bytes], end: float) -> None:
+        """Send one request before a deadline; the answers are awaited with `hear`.
 
         Raises:
             Died: it was not taken within the time, or the process is gone.
         """
         try:
-            send(_Until(self._channel, seconds), header, blobs)
+            send(_Until(self._channel, end), header, blobs)
         except OSError as error:
             raise Died(self._reason(error)) from error
 
-    def hear(self, seconds: float) -> tuple[Any, memoryview]:
-        """Return the next message.
+    def hear(self, end: float) -> tuple[Any, memoryview]:
+        """Return the next message, if it comes before a deadline.
 
         Raises:
             Died: none came within the time, or the process is gone, or it sent nonsense.
         """
         try:
-            return receive(_Until(self._channel, seconds))
+            return receive(_Until(self._channel, end))
         except BadMessage as error:
             self.close()
             raise Died(str(error)) from error

@@ -77,12 +77,12 @@ class Judge:
 
         def observed(case: int, gradients: bool) -> Outcome:
             nonlocal current
-            given, left = tried.cases[case], partial(self._left, CASE_SECONDS)
+            given, end = tried.cases[case], partial(self._end, CASE_SECONDS)
             current = given.about
             if given.in_turns:
-                return _observe_turns(sandbox, task, given, left)
+                return _observe_turns(sandbox, task, given, end)
             wanted = tried.expected(case, gradients=True).gradients if gradients else None
-            return _observe(sandbox, task, given, left(), wanted)
+            return _observe(sandbox, task, given, end(), wanted)
 
         try:
             verdict = judge_observed(tried, observed)
@@ -113,7 +113,7 @@ class Judge:
         assert task.make_large
         case = task.make_large(torch.Generator().manual_seed(self.seed))
         with sandbox.measured() as held:
-            got = _observe(sandbox, task, case, self._left(CASE_SECONDS))
+            got = _observe(sandbox, task, case, self._end(CASE_SECONDS))
         found = wording.difference(task, case, observe(task.library, case), got)
         if not found and held() > MEMORY:
             text = (
@@ -125,12 +125,13 @@ class Judge:
             wording.failed(task, wording.Failure(case, got, found), None) if found else None
         )
 
-    def _left(self, seconds: float) -> float:
-        """Return the time that the next step has, at most `seconds`."""
-        left = min(self.task_end, self.end) - time.monotonic()
-        if left <= 0:
+    def _end(self, seconds: float) -> float:
+        """Return the deadline of the next step, which has `seconds` at most."""
+        now = time.monotonic()
+        end = min(now + seconds, self.task_end, self.end)
+        if end <= now:
             raise Died("it took too long altogether")
-        return min(seconds, left)
+        return end
 
     def failed_cells(self) -> str:
         """Say which cells were left out, and which stopped at an error that is more than an open task."""
@@ -162,9 +163,9 @@ class Judge:
             try:
                 wanted = [task.name for task in tasks() if task.lesson == self.lesson]
                 request = {"cells": self.cells, "skip": list(self.fatal), "wanted": wanted}
-                sandbox.ask(request, [], self._left(CELL_SECONDS))
+                sandbox.ask(request, [], self._end(CELL_SECONDS))
                 for _ in range(2 * len(self.cells) + 1):
-                    message, _ = sandbox.hear(self._left(CELL_SECONDS))
+                    message, _ = sandbox.hear(self._end(CELL_SECONDS))
                     if "defined" in message:
                         self.defined = {str(name) for name in message["defined"]}
                         return sandbox
@@ -184,15 +185,15 @@ def _observe(
     sandbox: Sandbox,
     task: Task,
     case: Case,
-    seconds: float,
+    end: float,
     gradients: Iterable[str] | None = None,
 ) -> Outcome:
-    """Run the answer on one case, inside; return what it is said to have done.
+    """Run the answer on one case, inside; return what it is said to have done before a deadline.
 
     Args:
         gradients: the names of those that are wanted; None runs it without.
     """
-    end, blobs = time.monotonic() + seconds, list[bytes]()
+    blobs = list[bytes]()
     serves = begun(case.serves) if case.serves else None
     request = {
         "task": task.name,
@@ -201,19 +202,20 @@ def _observe(
         "serves": serves is not None,
         "args": pack(case.args, blobs),
     }
-    sandbox.ask(request, blobs, seconds)
-    header, data = sandbox.hear(seconds)
+    sandbox.ask(request, blobs, end)
+    header, data = sandbox.hear(end)
     try:
         with walled_off() if serves else nullcontext():
             while serves and isinstance(header, dict) and "call" in header:
                 blobs = []
                 reply = pack(serves(*unpack_call(header, data)), blobs)
-                sandbox.ask(reply, blobs, _until(end))
-                header, data = sandbox.hear(_until(end))
+                sandbox.ask(reply, blobs, end)
+                header, data = sandbox.hear(end)
         outcome = unpack_outcome(header, data, gradients or ())
     except BadMessage as error:
         raise Died("it sent nonsense to the judge") from error
-    _until(end)  # what it makes the judge do takes of its time
+    if time.monotonic() > end:  # what it makes the judge do takes of its time
+        raise Died("it ran too long")
     if outcome.error is None:
         known = named_tensors(case.args)
         lists = {name.rpartition(".")[0] for name in known if "." in name}
@@ -222,13 +224,6 @@ def _observe(
     with walled_off():
         finish(outcome, case)
     return outcome
-
-
-def _until(end: float) -> float:
-    """Return the seconds that are left."""
-    if (left := end - time.monotonic()) <= 0:
-        raise Died("it ran too long")
-    return left
 
 
 def _is_item(name: str, lists: set[str]) -> bool:
@@ -242,12 +237,12 @@ class _Ended(Exception):
 
 
 def _observe_turns(
-    sandbox: Sandbox, task: Task, case: Case, left: Callable[[], float]
+    sandbox: Sandbox, task: Task, case: Case, end: Callable[[], float]
 ) -> Outcome:
     """Play a case of several calls out here; inside, each call knows its own arguments only.
 
     Args:
-        left: returns the seconds that the next call has.
+        end: returns the deadline of the next call.
     """
     said: list[Outcome] = []
     death: Died | None = None
@@ -255,7 +250,7 @@ def _observe_turns(
     def answer(*args: Any) -> Any:
         nonlocal death
         try:
-            said.append(_observe(sandbox, task, Case("", args, one_turn), left()))
+            said.append(_observe(sandbox, task, Case("", args, one_turn), end()))
         except Died as error:
             death = error
             raise _Ended from error

@@ -32,6 +32,7 @@ ENDED = (
     "outside."
 )
 KILLED = "Grading it ended several workers of the cluster."
+OTHER = "a worker has another version of the course, or of torch"
 _one_at_a_time = threading.Lock()
 
 
@@ -91,7 +92,7 @@ def _work(version: str, grade: Grade, data: bytes, lesson: int) -> Report:
         OtherVersion: this worker would grade by other rules.
     """
     if version != course_version():
-        raise OtherVersion("a worker has another version of the course, or of torch")
+        raise OtherVersion(OTHER)
     torch.set_num_threads(1)
     # A dask worker may have several threads; what judges is made for one.
     with _one_at_a_time:
@@ -234,9 +235,11 @@ def on_cluster(
     with Client(address, timeout=CONNECT_SECONDS, set_as_default=False) as client:
         client.wait_for_workers(1, timeout=3 * CONNECT_SECONDS)
         try:
-            client.run(course_version)
+            versions = {*client.run(course_version).values()}
         except ImportError as error:
             raise OtherVersion(f"a worker does not have the course: {error}") from error
+        if versions != {course_version()}:
+            raise OtherVersion(OTHER)
         submit = partial(client.get_executor(pure=False).submit, grade)
 
         def room() -> int:

@@ -17,7 +17,6 @@ class Attack:
     Attributes:
         told: a pattern in what the judge says, which it says only if the attack took place.
         cell: its code. PORT and KEEP stand for a port and a file of the host.
-        lesson: whose task it answers.
         task: the one that it answers.
         forged: the beginning of a message that arrives at the judge, if one is forged.
         keeps: whether `HONEST`, at its end, keeps its point: nothing it needs was broken inside.
@@ -25,7 +24,6 @@ class Attack:
 
     told: str
     cell: str
-    lesson: int = 1
     task: str = "stable_softmax"
     forged: str = ""
     keeps: bool = True
@@ -353,9 +351,9 @@ FORGED |= {
 HOSTILE = ENDS | STORMS | FILES | CHEATS | FORGED
 
 
-def silenced(found: str, lesson: int, task: str, replaced: str, code: str):
+def silenced(found: str, task: str, replaced: str, code: str):
     """Return an attack that replaces what watches over a rule inside, and breaks the rule."""
-    return Attack(found, BEGIN + dedent(replaced) + dedent(code), lesson, task)
+    return Attack(found, BEGIN + dedent(replaced) + dedent(code), task)
 
 
 BEGIN = """
@@ -386,7 +384,6 @@ NO_METER = 'replace("tasks.lesson_11.runs", _within_limits=lambda answer, *args:
 SILENCED = {
     "inputs that change": silenced(
         "changes-input",
-        1,
         "stable_softmax",
         'replace("checks.observe", changed=lambda *args: [], _same=lambda *args: True)',
         """
@@ -396,7 +393,6 @@ SILENCED = {
     ),
     "almost zero for -inf": silenced(
         "should get exactly 0",
-        1,
         "stable_softmax",
         'replace("tasks.lesson_01.runs", exact_zero=lambda result, *args: result)',
         """
@@ -406,7 +402,6 @@ SILENCED = {
     ),
     "a result of another type": silenced(
         "its dtype is torch.float32",
-        5,
         "encoder_decoder_masks",
         """
         expanded = lambda name, mask, shape: mask.bool().expand(shape)
@@ -420,7 +415,6 @@ SILENCED = {
     ),
     "a module that is not left as it was": silenced(
         "look at its `(forward|v_proj.bias)`",
-        7,
         "masked_heads",
         """
         replace("tasks.lesson_07.runs", _raise_if_changed=lambda *args: None)
@@ -439,7 +433,6 @@ SILENCED = {
     ),
     "gradients that are left behind": silenced(
         "`.grad` of the model's parameters is not what it was",
-        7,
         "head_importance",
         'replace("tasks.lesson_07.runs", importance=lambda returned, *args: returned[0])',
         """
@@ -450,7 +443,6 @@ SILENCED = {
     ),
     "a loss, which runs outside, that is called often": silenced(
         "called a second time",
-        7,
         "head_importance",
         'replace("tasks.lesson_07.runs", refuse=lambda *args: None)',
         """
@@ -461,7 +453,6 @@ SILENCED = {
     ),
     "a model that is asked for nothing": silenced(
         "It returned None",
-        5,
         "greedy_decode",
         """
         replace("tasks.lesson_05.runs", with_step=lambda answer, *args: None, Wrong=Exception)
@@ -472,14 +463,12 @@ SILENCED = {
     ),
     "a model that is looked into": silenced(
         "looked at [0-9]+ things",
-        5,
         "greedy_decode",
         "",
         "def greedy_decode(function, batch_size, bos_id, eos_id, max_len):" + LOOKS,
     ),
     "a function that autograd follows": silenced(
         "does not require grad",
-        12,
         "numerical_gradient",
         "",
         """
@@ -489,7 +478,6 @@ SILENCED = {
     ),
     "a whole matrix": silenced(
         "held [0-9]{3,} MB",
-        11,
         "chunked_attention",
         NO_METER,
         """
@@ -502,7 +490,6 @@ SILENCED = {
     ),
     "a whole matrix, in memory that was there before": silenced(
         "held [0-9]{3,} MB",
-        11,
         "sliding_window_attention",
         NO_METER + "\npool = torch.ones(12288 * 12288)",
         """
@@ -521,7 +508,6 @@ SILENCED = {
     ),
     "a file that is never written": silenced(
         "",
-        13,
         "save_checkpoint",
         """
         runs = importlib.import_module("attn_lib.tasks.lesson_13.runs")

@@ -73,8 +73,10 @@ def test_a_worker_is_known_by_its_number_and_goes_first_when_memory_runs_out():
         assert Path(place).read_text() == "1000\n"
         with worker.measured() as held:
             cells = ["import gc, time\ngc.disable()", hoard]
-            worker.ask({"cells": cells, "skip": [], "wanted": []}, [], 60)
-            while "defined" not in worker.hear(60)[0]:
+            worker.ask(
+                {"cells": cells, "skip": [], "wanted": []}, [], time.monotonic() + 60
+            )
+            while "defined" not in worker.hear(time.monotonic() + 60)[0]:
                 pass
             assert worker._held() - worker._held_at_first < 50 << 20  # it is cleaned up
     assert 90 << 20 < held() < 130 << 20
