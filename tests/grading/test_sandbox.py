@@ -14,6 +14,7 @@ from tests.grading.attacks import HONEST, HOSTILE
 from tests.grading.judging import judged
 
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
+# The tests stay in their order: most go on with the process that the one before has started.
 
 
 def kept():
@@ -37,34 +38,6 @@ def together(monkeypatch):
     sandbox._end_kept()
 
 
-ENDLESS = "def stable_softmax(x, dim=-1):\n    while True:\n        pass"
-
-
-def test_a_fork_server_is_kept_for_the_lesson_and_its_workers_are_not(monkeypatch):
-    judged(HONEST)
-    fork_server, processes = kept(), {process: process.num_fds() for process in ours()}
-    monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 1.5)
-    assert judged(ENDLESS, HONEST)["attention_scores"].status == "passed"
-    assert kept() is fork_server
-    assert {process: process.num_fds() for process in ours()} == processes
-    judged(HONEST, lesson=2)
-    assert [*sandbox._kept] == [(course_for(2), False)]
-    assert len(ours()) == len(processes)  # that of lesson 1 has ended
-
-
-def test_a_fork_server_that_hangs_is_ended_with_all_it_started(monkeypatch):
-    judged(HONEST)
-    monkeypatch.setattr(sandbox, "KILL_SECONDS", 2.0)
-    time.sleep(0.5)  # until nothing is under way
-    first = psutil.Process(kept()._process.pid)
-    hanging = [first, *first.children(recursive=True)]
-    for process in hanging:
-        process.suspend()
-    sandbox._end_kept()
-    _gone, alive = psutil.wait_procs(hanging, 5)
-    assert not alive
-
-
 def test_a_worker_is_known_by_its_number_and_goes_first_when_memory_runs_out():
     hoard = "hoard = [b'x' * (100 << 20)]\nhoard.append(hoard)\ntime.sleep(0.2)\ndel hoard"
     with sandbox.start(course_for(1)) as worker:
@@ -80,16 +53,6 @@ def test_a_worker_is_known_by_its_number_and_goes_first_when_memory_runs_out():
                 pass
             assert worker._held() - worker._held_at_first < 50 << 20  # it is cleaned up
     assert 90 << 20 < held() < 130 << 20
-
-
-def test_a_fork_server_that_was_killed_is_replaced():
-    judged(HONEST)
-    fork_server = kept()
-    for process in ours():
-        process.kill()
-    time.sleep(0.5)
-    assert judged(HONEST)["attention_scores"].status == "passed"
-    assert kept() is not fork_server
 
 
 FOLDERS = """
@@ -196,6 +159,44 @@ def test_a_worker_can_neither_reach_others_nor_win_rights():
     assert ", 7)], True, /tmp" in message
     assert judged(HONEST)["attention_scores"].status == "passed"
     assert kept() is fork_server
+
+
+def test_a_fork_server_that_was_killed_is_replaced():
+    judged(HONEST)
+    fork_server = kept()
+    for process in ours():
+        process.kill()
+    time.sleep(0.5)
+    assert judged(HONEST)["attention_scores"].status == "passed"
+    assert kept() is not fork_server
+
+
+ENDLESS = "def stable_softmax(x, dim=-1):\n    while True:\n        pass"
+
+
+def test_a_fork_server_is_kept_for_the_lesson_and_its_workers_are_not(monkeypatch):
+    judged(HONEST)
+    fork_server, processes = kept(), {process: process.num_fds() for process in ours()}
+    monkeypatch.setattr("attn_lib.grading.submission_judge.CASE_SECONDS", 1.5)
+    assert judged(ENDLESS, HONEST)["attention_scores"].status == "passed"
+    assert kept() is fork_server
+    assert {process: process.num_fds() for process in ours()} == processes
+    judged(HONEST, lesson=2)
+    assert [*sandbox._kept] == [(course_for(2), False)]
+    assert len(ours()) == len(processes)  # that of lesson 1 has ended
+
+
+def test_a_fork_server_that_hangs_is_ended_with_all_it_started(monkeypatch):
+    judged(HONEST, lesson=2)
+    monkeypatch.setattr(sandbox, "KILL_SECONDS", 2.0)
+    time.sleep(0.5)  # until nothing is under way
+    first = psutil.Process(kept()._process.pid)
+    hanging = [first, *first.children(recursive=True)]
+    for process in hanging:
+        process.suspend()
+    sandbox._end_kept()
+    _gone, alive = psutil.wait_procs(hanging, 5)
+    assert not alive
 
 
 def test_the_processes_go_with_the_one_that_judges():
