@@ -298,10 +298,25 @@ def test_more_messages_than_cells_can_send_are_too_many(started):
 
 def test_the_first_three_broken_cells_are_named():
     judge = Judge([], 1, seed=0)
-    judge.broken = dict(enumerate("AB"))
-    assert judge.failed_cells() == "Code cell 1 raised A. Code cell 2 raised B."
+    judge.broken = dict(enumerate("ABC"))
+    assert (
+        judge.failed_cells()
+        == "Code cell 1 raised A. Code cell 2 raised B. Code cell 3 raised C."
+    )
     judge.broken = dict(enumerate("ABCDE")) | {5: "NotImplementedError"}
     assert judge.failed_cells().endswith("raised C. So did 2 more.")
+
+
+@pytest.mark.parametrize(
+    ("cell", "status"), [("attention = 1 / 0", "error"), ("1 / 0", "not attempted")]
+)
+def test_of_an_answer_that_is_missing_the_cells_that_stopped_are_named(cell, status):
+    judge = Judge([cell, "import os"], 1, seed=0)
+    judge.sandbox, judge.broken, judge.fatal = Played(), {0: "A"}, {1: "it ended"}
+    verdict = judge.verdict(find_task("attention"))
+    assert (verdict.status, verdict.points, verdict.max_points) == (status, 0, 3)
+    cells = "Code cell 2 was left out: it ended. Code cell 1 raised A."
+    assert verdict.evidence == f"Nothing in the notebook is named `attention`. {cells}"
 
 
 def test_an_outcome_that_takes_the_judge_too_long_does_not_count(monkeypatch):
