@@ -1,5 +1,6 @@
 """The training loop of the lessons."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -39,7 +40,9 @@ def train(
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, steps, pct_start=0.1)
     record = Record()
     model.train()
-    for _ in tqdm(range(steps), leave=False, mininterval=0.5):
+    # The bars of several threads would overwrite each other.
+    is_one_of_many = threading.current_thread() is not threading.main_thread()
+    for _ in tqdm(range(steps), leave=False, mininterval=0.5, disable=is_one_of_many):
         loss = batch_loss(generator)
         optimizer.zero_grad()
         loss.backward()
