@@ -266,10 +266,13 @@ def test_a_process_has_its_own_folder_and_is_deaf_to_ctrl_c(tmp_path, request):
     # A shell that starts tests in the background has them ignore Ctrl-C.
     inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, inherited))
-    [done] = on_this_machine(
-        [Job("", 1, tmp_path)], lambda job: b"", surroundings, processes=1, folder=tmp_path
-    )
-    assert done.report == (str(tmp_path), signal.SIG_IGN)
+    jobs = [Job(name, 1, tmp_path) for name in "ab"]
+    options = {"processes": 2, "folder": tmp_path}
+    done = on_this_machine(jobs, lambda job: b"", surroundings, **options)
+    folders, signals, processes = zip(*(one.report for one in done), strict=True)
+    assert {*folders} == {str(tmp_path)}
+    assert {*signals} == {signal.SIG_IGN}
+    assert len({*processes}) == 2
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
