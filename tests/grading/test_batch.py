@@ -370,7 +370,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, sent):
     assert not (out / ".work").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # it starts a cluster; by day test_cli sees what is given to one
 @pytest.mark.filterwarnings("ignore")  # dask's own
 def test_a_killed_worker_of_a_cluster_loses_nothing(tmp_path, monkeypatch):
     dask, distributed = map(pytest.importorskip, ("dask", "distributed"))
