@@ -162,16 +162,18 @@ def lesson_in_name(name: str) -> int | None:
 
 
 def _notebooks(top: Path, leave_out: Path | None) -> Iterator[Path]:
-    """Yield a learner's notebooks, in order."""
+    """Yield a learner's notebooks, in order; Python scripts if there are no notebooks."""
     results = leave_out.resolve() if leave_out else None
-    for path in sorted(top.rglob("*")):
-        if (
-            path.suffix.lower() == ".ipynb"
-            and not any(_is_ignored(Path(part)) for part in path.relative_to(top).parts)
-            and not path.is_dir()
-            and not (results and path.parent.resolve().is_relative_to(results))
-        ):
-            yield path
+    found = [
+        path
+        for path in sorted(top.rglob("*"))
+        if path.suffix.lower() in (".ipynb", ".py")
+        and not any(_is_ignored(Path(part)) for part in path.relative_to(top).parts)
+        and not path.is_dir()
+        and not (results and path.parent.resolve().is_relative_to(results))
+    ]
+    notebooks = [path for path in found if path.suffix.lower() == ".ipynb"]
+    yield from notebooks or found
 
 
 def _look(path: Path, folder: Path, owner: Owner) -> File:

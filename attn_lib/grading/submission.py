@@ -1,7 +1,7 @@
 """Read a submitted notebook: find its code, or a reason why there is none. Runs nothing.
 
-A notebook is JSON, and this reads it as such: nothing is validated or upgraded, so that whatever has
-code cells counts. Sizes are looked at before anything is built from them.
+A notebook is JSON, and this reads it as such, of every format since the first: there is nothing to
+upgrade, and nothing else to install. Sizes are looked at before anything is built from them.
 """
 
 import json
@@ -21,9 +21,13 @@ CLEAR = (
 # Or up to the end: a search that fails would begin again at each of a million quotation marks.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NESTING = re.compile(rb"[\[\]{}]")
+_SCRIPT = re.compile(
+    r"^(?:import \w|from \w[\w.]* import |def \w+\(|class \w+|# %%|# In\[)", re.MULTILINE
+)
 _DEFINITION = re.compile(
     r"^(?:def|class)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=[^=]", re.MULTILINE
 )
+_SCRIPT_CELL = re.compile(r"^# (?:%%|In\[[\d ]*\]:).*$", re.MULTILINE)
 _OTHER_KINDS = (
     (b"PK\x03\x04", "a zip archive (or an office document)"),
     (b"%PDF", "a PDF"),
@@ -65,14 +69,16 @@ def defined_at_top(cell: str) -> set[str]:
 
 
 def read_notebook(data: bytes) -> Notebook:
-    """Read a file that a learner handed in.
+    """Read a file that a learner handed in: a notebook of any format, or a Python script.
 
     Raises:
-        Unreadable: it is no notebook, or too large.
+        Unreadable: it is neither, or too large.
     """
     if len(data) > FILE_LIMIT:
         raise Unreadable(f"The file is larger than {FILE_LIMIT >> 20} MB. {CLEAR}")
     text = _decode(data)
+    if not text.lstrip().startswith("{") and _SCRIPT.search(text):
+        return _checked(_SCRIPT_CELL.split(text), [])
     _check_structure(text.encode("utf-8", "surrogatepass"))
     try:
         content = json.loads(text, strict=False)
@@ -136,10 +142,15 @@ def _why_not_json(text: str, error: Exception) -> str:
 
 
 def _from_json(content: Any) -> Notebook:
-    """Take the code cells out of what a notebook holds."""
-    cells = _at(content, "cells", kind=list)
-    if cells is None:
-        raise Unreadable("It is JSON, but not a notebook: it has no cells.")
+    """Take the code cells out of what a notebook of format 1 to 4, or a later one, holds."""
+    if not isinstance(content, dict):
+        raise Unreadable("It is JSON, but not a notebook.")
+    cells = content.get("cells")
+    if not isinstance(cells, list):  # formats 2 and 3
+        sheets = content.get("worksheets")
+        if not isinstance(sheets, list):
+            raise Unreadable("It is JSON, but not a notebook: it has no cells.")
+        cells = [cell for sheet in sheets for cell in _at(sheet, "cells", kind=list) or ()]
     language = _at(content, "metadata", "language_info", "name")
     language = language or _at(content, "metadata", "kernelspec", "language")
     if language and "python" not in language.lower():
@@ -179,7 +190,9 @@ def _checked(cells: list[str], grade_ids: list[str]) -> Notebook:
 
 def _source(cell: dict) -> str | None:
     """Return a code cell's source, a text or a list of lines; None for anything else."""
-    source = cell.get("source")
+    if cell.get("language", "python") not in ("python", "ipython"):  # format 3
+        return None
+    source = next((cell[key] for key in ("source", "input", "code") if key in cell), None)
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         # Some programs leave the ends of the lines out.
         ended = any(line.endswith("\n") for line in source)

@@ -59,6 +59,7 @@ def told(folder, count, **orders):
         ("_.ipynb", "_"),
         ("ada.ipynb.ipynb", "ada"),
         ("=cmd()/x.ipynb", "=cmd()"),
+        ("ada/only.py", "ada"),
         (os.fsdecode(b"ada\xff\x1b\n\tb/x.ipynb"), "ada\\xff\ufffd\ufffd\ufffdb"),
     ],
 )
@@ -78,7 +79,7 @@ def test_what_nobody_handed_in_is_passed_over_and_named(tmp_path):
     )
     loose = "ada.zip", "bob.py", "a.txt\x1b"
     results = "out/feedback/x.ipynb", "ada/sub/mine/x.ipynb"
-    mine = *hidden, *loose, *results, "ada/a.ipynb"
+    mine = *hidden, *loose, *results, "ada/a.ipynb", "ada/helper.py"
     class_of(tmp_path, dict.fromkeys(mine, notebook(SOFTMAX)))
     for out, others in (("out", results[1:]), ("ada/../ada/sub/mine", results[:1])):
         found = find(tmp_path / "ada/..", leave_out=tmp_path / out)

@@ -3,6 +3,7 @@
 import json
 import time
 
+import nbformat
 import pytest
 
 from attn_lib.grading import submission
@@ -44,7 +45,13 @@ def test_a_source_is_a_text_or_a_list_of_lines(source):
     assert read_cells(packed(notebook(cell(source)))) == ["a\nb\n"]
 
 
-def test_the_number_of_the_format_does_not_matter():
+def test_other_formats_are_read():
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("a = 1\nb = 2")])
+    third = nbformat.v3.writes_json(nbformat.convert(made, 3))
+    second = json.dumps(json.loads(third) | {"nbformat": 2})
+    first = json.dumps({"cells": [{"cell_type": "code", "code": "a = 1\nb = 2"}]})
+    for text in (first, second, third):
+        assert read_cells(text.encode()) == ["a = 1\nb = 2"]
     for numbers in ({"nbformat_minor": 0}, {"nbformat": 9}, {"nbformat": "four"}):
         assert read_cells(packed(notebook(cell("x = 1")) | numbers)) == ["x = 1"]
 
@@ -52,7 +59,7 @@ def test_the_number_of_the_format_does_not_matter():
 def test_what_is_not_a_code_cell_is_passed_over_and_the_rest_counts():
     content = notebook(
         cell("x = 1"), None, [], {"cell_type": "code"}, cell(7), cell(["y", 7]),
-        {"cell_type": "raw", "source": "z"}, cell("w = 2", metadata=3),
+        {"cell_type": "raw", "source": "z"}, cell("cat(1)", language="R"), cell("w = 2", metadata=3),
     )  # fmt: skip
     assert read_cells(packed(content)) == ["x = 1", "w = 2"]
 
@@ -62,6 +69,12 @@ def test_huge_outputs_widgets_and_pictures_do_not_matter():
     widget = {"application/vnd.jupyter.widget-state+json": {"state": {"a": {}}}}
     data = packed(notebook(cell("x", outputs=outputs), metadata=widget))
     assert read_cells(data) == ["x"]
+
+
+def test_a_script_is_split_where_it_was_exported_from_cells():
+    script = b"# coding: utf-8\nimport torch\n# In[2]:\n\nx = 1\n# %% [markdown]\n# text\n"
+    cells = [source.strip() for source in read_cells(script)]
+    assert cells == ["# coding: utf-8\nimport torch", "x = 1", "# text"]
 
 
 def test_the_names_that_nbgrader_gave_to_cells_are_found():
