@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partial
 from itertools import islice
 
 import pytest
@@ -138,8 +139,11 @@ class Terminal:
 
     def __init__(self):
         self.screen, theirs = pty.openpty()
+        # A shell that runs the tests in the background lets Ctrl-C be ignored.
+        heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
         self.process = subprocess.Popen(
-            COMMAND, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+            COMMAND, **streams, start_new_session=True, preexec_fn=heeding
         )
         os.close(theirs)
         self.text = ""
