@@ -57,7 +57,6 @@ from attn_lib.plotting.maps import (
     patch_order,
     position_codes,
     scores_and_weights,
-    surface,
     words_on_picture,
 )
 from attn_lib.plotting.picture import Picture
@@ -103,7 +102,6 @@ __all__ = [
     "shares",
     "stacked_runs",
     "strips",
-    "surface",
     "three_masks",
     "time_over_bytes",
     "token_times",

@@ -341,7 +341,6 @@ class Panel:
         anchor: where a panel of equal units stands in its room: "N" above, "C" in the middle.
         framed: whether the axes have lines.
         on: whether scales are shown at all.
-        solid: whether it has a third axis.
         says: the description, where it is not that of the marks.
     """
 
@@ -357,7 +356,6 @@ class Panel:
     on: bool = True
     named: bool = True
     title_look: Look = field(default_factory=dict)
-    solid: bool = False
     says: str = ""
 
     def draw(self, axes: Axes) -> Any:
@@ -458,11 +456,6 @@ def _axes(figure: Figure, drawn: Drawn) -> list[Axes]:
         width_ratios=figure.widths,
         height_ratios=figure.heights,
     ).flatten()
-    for number, panel in enumerate(figure.panels):
-        if panel.solid:
-            place = grid[number].get_subplotspec()
-            grid[number].remove()
-            grid[number] = drawn.add_subplot(place, projection="3d", proj_type="ortho")
     return list(grid)
 
 

@@ -8,13 +8,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attn_lib.plotting.figure import (
@@ -587,92 +584,5 @@ def head_grid(
         title=title,
         xlabel=("\n" if inner[0] + 1.9 < 8 else " ").join(notes),
         box=(0.85, 0.45, *inner),
-        raster=48,
-    ).picture()
-
-
-@dataclass(frozen=True)
-class Contours(Mark):
-    """A function of two variables in colors, with lines of equal values; or as a surface in 3-D."""
-
-    x: Tensor
-    y: Tensor
-    z: Tensor
-    scale: Colors
-    steps: int = 10
-    solid: str = ""  # the label of the third axis
-
-    @property
-    def colors(self) -> Colors | None:
-        return None if self.solid else self.scale
-
-    def draw(self, axes: Any) -> Any:
-        x, y, z = (
-            each.detach().double().cpu().numpy() for each in (self.x, self.y, self.z)
-        )
-        low, high = self.scale.low, self.scale.high
-        levels = [low + (high - low) * n / self.steps for n in range(self.steps + 1)]
-        white = {"colors": "white", "linewidths": 0.8}
-        if not self.solid:
-            filled = axes.contourf(x, y, z, levels, cmap=self.scale.map)
-            axes.clabel(axes.contour(x, y, z, levels[1:-1], **white), fontsize=8)
-            return filled
-        axes.computed_zorder = False  # else the contours lie under the surface
-        axes.view_init(30, -120)
-        axes.set_box_aspect((4, 4, 3), zoom=0.98)
-        wide, high_ = np.meshgrid(x, y)
-        look = {"cmap": self.scale.map, "norm": self.scale.norm, "antialiased": False}
-        axes.plot_surface(wide, high_, z, rcount=len(y), ccount=len(x), **look)
-        axes.contour(wide, high_, z, levels, zorder=10, **white)
-        axes.set_zlim(low, high)
-        axes.set_zlabel(self.solid, labelpad=0)
-        for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
-            axis.set_major_locator(MaxNLocator(3))
-            axis.pane.set_facecolor("white")
-        axes.tick_params(labelsize=8, pad=-2)
-        return None
-
-
-def surface(
-    x: Float[Tensor, " nx"],
-    y: Float[Tensor, " ny"],
-    z: Float[Tensor, "ny nx"],
-    *,
-    xlabel: str,
-    ylabel: str,
-    zlabel: str,
-    title: str = "",
-    lowest: float = 0.0,
-) -> Picture:
-    """Draw z over x and y twice: as a surface seen from above at an angle, and as contours.
-
-    It is for functions that have a value between any two points. Words do not: see `heat_map`.
-
-    Args:
-        x, y: increasing.
-        z: between `lowest` and 1; a row for each y.
-        xlabel, ylabel, zlabel: the names of the axes.
-        lowest: where the scale of z begins; it ends at 1.
-    """
-    expect_shape(z, (len(y), len(x)), "z")
-    inside = bool(((z >= lowest) & (z <= 1)).all())
-    expect(inside, f"z from {lowest:g} to 1", f"{z.min():.3g} to {z.max():.3g}")
-    colors = Colors(lowest, 1, label=zlabel, shrink=1)
-    across, up = Scale(xlabel), Scale(ylabel)
-    corners = ", ".join(
-        f"{zlabel} {z[i, j]:.2f} at {xlabel} {x[j]:.3g} and {ylabel} {y[i]:.3g}"
-        for i, j in product((0, -1), (0, -1))
-    )
-    above = Contours(x, y, z, colors, solid=zlabel)
-    flat = Contours(x, y, z, colors, says=corners)
-    return Figure(
-        [
-            Panel([above], x=across, y=up, solid=True),
-            Panel([flat], x=across, y=up),
-        ],
-        (6.6, 2.7),
-        "The same function twice, as a surface and as contours: ",
-        title=title,
-        widths=(1.3, 1),
         raster=48,
     ).picture()

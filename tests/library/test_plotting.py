@@ -23,10 +23,7 @@ IDS = torch.arange(12).view(3, 4)
 ACCUSED = {"shape": set(), "parity": {"missing", "twice"}, "loose": {"ignored", "fused"}}
 KINDS = {"scale": ["missing", "twice"], "mask": ["ignored"]}
 TRIO = tuple(torch.ones(1, 1, rows, cols).bool() for rows, cols in ((2, 2), (3, 3), (3, 2)))
-GAP, TEMPERATURE = torch.linspace(-4, 4, 9), torch.linspace(0.5, 3, 6)
-SIGMOID = (GAP / TEMPERATURE[:, None]).sigmoid()
 PATCHES = torch.arange(16.0).view(4, 4) / 16  # patch 1 is 4, 5, 6, 7
-TOY = {"xlabel": "gap", "ylabel": "T", "zlabel": "weight"}
 
 # For each figure, a call of it and what its description must say.
 FIGURES = {
@@ -228,10 +225,6 @@ FIGURES = {
         "Dots of x. a: right, 1 from 1e-20 to 1e-20; wrong, 3 from 1e-01 to inf. "
         "b: right, 1 from 1e+00 to 1e+00. Lines: limit at 1e-02.",
     ),
-    "surface": (
-        lambda: p.surface(GAP, TEMPERATURE, SIGMOID, **TOY),
-        "weight 0.00 at gap -4 and T 0.5, weight 1.00 at gap 4 and T 0.5",
-    ),
     "three_masks": (
         lambda: p.three_masks(TRIO, ["a", "b"], ["x", "y", "z"]),
         "3. cross: output on input: x to a, b; y to a, b; z to a, b.",
@@ -330,7 +323,6 @@ BAD = [
     ),
     (lambda: p.shaded_words({}), "at least one text, got none"),
     (lambda: p.shaded_words({"a": (["b"], [1, 2])}), "each of 1 words, got 2"),
-    (lambda: p.surface(GAP, TEMPERATURE, 3 * SIGMOID, **TOY), "z from 0 to 1, got .* 3"),
     (
         lambda: p.three_masks(TRIO[::-1], ["a", "b"], ["c"] * 3),
         r"got torch.bool \(1, 1, 3, 2\)",
@@ -538,13 +530,6 @@ def test_layers_run_across_and_heads_down():
     image = FIGURES["layer_heads"][0]().figure.axes[0].images[0]
     assert image.get_array().shape == (3, 2)
     assert image.get_array()[1, 0] == pytest.approx(0.9)
-
-
-def test_the_scale_of_a_surface_may_begin_below_zero():
-    picture = p.surface(GAP, TEMPERATURE, 2 * SIGMOID - 1, lowest=-1, **TOY)
-    (solid,) = (axes for axes in picture.figure.axes if axes.name == "3d")
-    assert solid.get_zlim() == (-1, 1)
-    assert [axes.get_xlabel() for axes in picture.figure.axes].count("gap") == 2
 
 
 # --- Grids and diagrams ---------------------------------------------------------------------------
