@@ -9,7 +9,8 @@ the learning rate. There, every assertion is recorded. Its condition is what wou
 the numbers that it compares are the evidence. A sentence that names its "steps" is about this length of
 training, and is not tried with another; the same holds for its "learning rate".
 
-Runs are kept in .claims.jsonl until the code of their lesson changes: what was interrupted goes on.
+Runs are kept in .claims.jsonl until the code of their lesson changes, sentences apart: what was
+interrupted goes on.
 """
 
 import argparse
@@ -88,7 +89,7 @@ class Recording(ast.NodeTransformer):
         signs = (
             [type(op).__name__ for op in test.ops] if isinstance(test, ast.Compare) else []
         )
-        about = ast.Constant((ast.unparse(test), sentence(node), *signs))
+        about = ast.Constant((ast.unparse(test), *signs))
         call = ast.Call(ast.Name("_record", ast.Load()), [about, *values], [])
         return ast.fix_missing_locations(
             ast.copy_location(ast.Expr(self.generic_visit(call)), node)
@@ -172,15 +173,14 @@ def run(lesson: Path, variation: Variation) -> dict:
     errors: dict[int, str] = {}
 
     def record(about: tuple[str, ...], *values: Any) -> None:
-        condition, says, *signs = about
+        condition, *signs = about
         if signs:
             compare = (COMPARE[getattr(ast, sign)] for sign in signs)
             pairs = zip(compare, values, values[1:], strict=False)
             holds = all(bool(f(a, b)) for f, a, b in pairs)
         else:
             holds = bool(values[0])
-        new = dict(condition=condition, says=says, holds=True, values=[])
-        entry = found.setdefault(f"{number}: {condition}", new)
+        entry = found.setdefault(f"{number}: {condition}", dict(holds=True, values=[]))
         entry["holds"] &= holds
         with contextlib.suppress(TypeError, ValueError, RuntimeError):  # no numbers
             entry["values"].append([float(value) for value in values])
@@ -201,8 +201,18 @@ def run(lesson: Path, variation: Variation) -> dict:
 
 
 def cells(lesson: Path) -> list[tuple[int, str]]:
+    """Return the cells of code, counted from 1."""
     notebook = nbformat.read(lesson, as_version=4)
-    return [(n, c.source) for n, c in enumerate(notebook.cells) if c.cell_type == "code"]
+    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return [*enumerate(sources, start=1)]
+
+
+def without_sentences(source: str) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            node.msg = None
+    return ast.unparse(tree)
 
 
 def sentences(lesson: Path) -> Iterator[tuple[int, str, str]]:
@@ -220,7 +230,8 @@ def variations(lesson: Path) -> tuple[Variation, ...]:
 
 
 def key(lesson: Path, variation: Variation) -> str:
-    code = sha256(json.dumps(cells(lesson)).encode()).hexdigest()[:16]
+    sources = [without_sentences(source) for _, source in cells(lesson)]
+    code = sha256(json.dumps(sources).encode()).hexdigest()[:16]
     return f"{lesson.stem} {code} {variation}"
 
 
@@ -230,13 +241,19 @@ def kept() -> dict[str, dict]:
     return {run["key"]: run for run in map(json.loads, lines)}
 
 
-def fallen(result: dict, variation: Variation) -> Iterator[str]:
-    """Yield a line for each assertion that fell where it should hold, and for each cell that raised."""
+def fallen(result: dict, variation: Variation, says: dict[str, str]) -> Iterator[str]:
+    """Yield a line for each assertion that fell where it should hold, and for each cell that raised.
+
+    Args:
+        result: of `run`.
+        variation: the one that was tried.
+        says: the sentences, by cell and condition.
+    """
     for place, entry in result["found"].items():
-        if not entry["holds"] and variation.concerns(entry["says"]):
-            yield f"cell {place}   {entry['says']}   {entry['values'][:4]}"
+        if not entry["holds"] and variation.concerns(says.get(place, "")):
+            yield f"code cell {place}   {says.get(place, '')}   {entry['values'][:4]}"
     for cell, error in result["errors"].items():
-        yield f"cell {cell} raised {error}"
+        yield f"code cell {cell} raised {error}"
 
 
 INTRODUCTION = """\
@@ -310,8 +327,9 @@ def main() -> int:
             head = f"{done} of {len(jobs)}: {lesson.stem}, {variation.name}"
             print(f"{head}: {result['seconds']} s", flush=True)
     for lesson in chosen:
+        says = {f"{cell}: {condition}": text for cell, text, condition in sentences(lesson)}
         for variation in variations(lesson):
-            for line in fallen(runs[key(lesson, variation)], variation):
+            for line in fallen(runs[key(lesson, variation)], variation, says):
                 bad += 1
                 print(f"FELL {lesson.stem}, {variation.name}, {line}")
     before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
