@@ -42,8 +42,8 @@ def parser() -> argparse.ArgumentParser:
     zipped.add_argument("--lesson", help=only, **several)
 
     about = (
-        "Check bubblewrap; then grade the course's own solutions, which must get every point, "
-        "and its untouched exercises, which must get none."
+        "Check Python, torch and bubblewrap; then grade the course's own solutions, which "
+        "must get every point, and its untouched exercises, which must get none."
     )
     short = "check that grading works here"
     doctor = commands.add_parser("doctor", help=short, description=about)

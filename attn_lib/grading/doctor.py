@@ -1,6 +1,8 @@
 """Check that grading works on this machine."""
 
+import importlib.metadata
 import platform
+import sys
 from collections.abc import Iterator
 
 import torch
@@ -20,7 +22,10 @@ def examine(lessons: list[int] | None = None, *, unsafe: bool = False) -> Iterat
         lessons: those whose solution and exercise are graded; all if empty.
         unsafe: without the sandbox.
     """
-    yield True, f"Python {platform.python_version()}, torch {torch.__version__}"
+    fits = (3, 11) <= sys.version_info < (3, 14)
+    needed = "" if fits else ": 3.11 to 3.13 is needed"
+    yield fits, f"Python {platform.python_version()}{needed}"
+    yield _torch()
     if unsafe:
         yield True, "bubblewrap is not asked for (--unsafe)"
     else:
@@ -39,6 +44,18 @@ def examine(lessons: list[int] | None = None, *, unsafe: bool = False) -> Iterat
     elif not unsafe:
         slow = "each submission takes some seconds to start"
         yield True, f"{slow}: the kernel allows no namespaces in bubblewrap"
+
+
+def _torch() -> Finding:
+    """Compare torch with the version that the course pins."""
+    try:
+        pins = importlib.metadata.requires("attention-from-scratch") or []
+    except importlib.metadata.PackageNotFoundError:
+        pins = []  # used without being installed
+    wanted = next((pin[7:] for pin in pins if pin.startswith("torch==")), "")
+    version = torch.__version__.partition("+")[0]
+    fits = version == wanted or not wanted
+    return fits, f"torch {version}" + ("" if fits else f": the course needs {wanted}")
 
 
 def _graded(kind: str, lesson: int, unsafe: bool) -> Finding:

@@ -340,6 +340,21 @@ def test_an_exercise_with_an_answer_in_it_is_not_handed_out(tmp_path):
         release(tmp_path / "a.zip", root=tmp_path / "notebooks")
 
 
+def test_the_doctor_knows_which_python_and_torch_fit(monkeypatch):
+    for version, fits in (((3, 10, 9), False), ((3, 11, 0), True), ((3, 14, 0), False)):
+        monkeypatch.setattr(sys, "version_info", version)
+        fine, text = next(doctor.examine())
+        assert (fine, text.endswith("is needed")) == (fits, not fits)
+    monkeypatch.setattr("torch.__version__", "2.0.1+cpu")
+    for pins, said in (
+        (["numpy", "torch==2.0.1"], (True, "torch 2.0.1")),
+        (["torch==2.0.2"], (False, "torch 2.0.1: the course needs 2.0.2")),
+        (None, (True, "torch 2.0.1")),
+    ):
+        monkeypatch.setattr("importlib.metadata.requires", lambda name, pins=pins: pins)
+        assert doctor._torch() == said
+
+
 @pytest.mark.parametrize(
     ("solved", "untouched", "problem", "said"),
     [
