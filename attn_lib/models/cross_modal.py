@@ -65,14 +65,23 @@ class WordsOverPatches(nn.Module):
         self, ids: Int[Tensor, "b l"], patches: Float[Tensor, "b n p"]
     ) -> tuple[Float[Tensor, " b"], Float[Tensor, "b h l n"]]:
         """Return a score for each pair of caption (B, L) and patches (B, N, P), and the weights."""
-        words = self.words(ids)
-        found, weights = self.cross(words, self.patches(patches), return_weights=True)
-        return F.cosine_similarity(words, found, dim=-1).mean(-1), weights
+        alike, weights = self.resemblance(self.words(ids), self.patches(patches))
+        return alike.mean(-1), weights
+
+    def resemblance(
+        self, words: Float[Tensor, "b l e"], seen: Float[Tensor, "b n e"]
+    ) -> tuple[Float[Tensor, "b l"], Float[Tensor, "b h l n"]]:
+        """Return the cosine of each embedded word and what it found in the patches, and the weights."""
+        found, weights = self.cross(words, seen, return_weights=True)
+        return F.cosine_similarity(words, found, dim=-1), weights
 
     def all_pairs(
         self, ids: Int[Tensor, "b l"], patches: Float[Tensor, "c n p"]
     ) -> Float[Tensor, "b c"]:
         """Return the score of every caption (B, L) with every picture (C, N, P), sharpened for a softmax."""
-        B, C = len(ids), len(patches)
-        scores, _ = self(ids.repeat_interleave(C, 0), patches.repeat(B, 1, 1))
-        return scores.view(B, C) * self.log_temperature.exp()
+        words = self.words(ids).flatten(0, 1)  # (B·L, E): all of them look at each picture
+        alike, _ = self.resemblance(
+            words.expand(len(patches), -1, -1), self.patches(patches)
+        )  # (C, B·L)
+        scores = alike.unflatten(1, ids.shape).mean(-1).T
+        return scores * self.log_temperature.exp()
