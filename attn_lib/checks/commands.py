@@ -182,7 +182,7 @@ def progress(lesson: int | None = None) -> None:
 
 
 def mine(name: str) -> Any:
-    """Return your own passed answer to a task, or the library's if there is none that still passes.
+    """Return your own passed answer to a task, or the library's if there is none that still passes; say whose.
 
     Args:
         name: the task's name.
@@ -199,6 +199,7 @@ def mine(name: str) -> Any:
         if entry.get("source"):
             answer = _passing(task, entry["source"])
             if answer is not None:
+                show(f"{task.name}: your own.", f"<p>{task.name}: your own.</p>")
                 return answer
             reason = "your kept answer no longer passes; check it again in its exercise"
         elif entry.get("passed"):
