@@ -256,6 +256,7 @@ def fallen(result: dict, variation: Variation, says: dict[str, str]) -> Iterator
         yield f"code cell {cell} raised {error}"
 
 
+UNTRIED = "not yet tried"
 INTRODUCTION = """\
 # How sure are we?
 
@@ -271,10 +272,14 @@ or its learning rate claims nothing about others. `make claims` computes this pa
 
 
 def page(lessons: list[Path], runs: dict[str, dict], before: str) -> str:
-    """Return the page in Markdown: a table for each lesson; those of other lessons as they were."""
+    """Return the page in Markdown: a table for each lesson; what has no run here stays as it was."""
+    kept_rows = {line.rsplit(" | ", 2)[0]: line for line in before.splitlines()}
     sections = dict(re.findall(r"^## (\d\d)(.*?)(?=^## |\Z)", before, re.M | re.S))
     for lesson in lessons:
         rows = [row(lesson, *claim, runs) for claim in sentences(lesson)]
+        rows = [
+            kept_rows.get(r.rsplit(" | ", 2)[0], r) if UNTRIED in r else r for r in rows
+        ]
         title = nbformat.read(lesson, as_version=4).cells[0].source.splitlines()[0]
         table = ["| Conclusion | Holds if | Held | Seen |", "|-|-|-|-|", *rows]
         sections[title[2:4]] = "\n".join([title[4:], "", *table, "", ""]) if rows else ""
@@ -295,7 +300,8 @@ def row(lesson: Path, cell: int, says: str, condition: str, runs: dict[str, dict
         span(side) for side in zip(*values, strict=False) if len(set(side)) > 1
     )
     code = condition.replace("|", r"\|")
-    return f"| {says} | `{code}` | {held} of {tried} | {seen} |"
+    share = f"{held} of {tried}" if tried else UNTRIED
+    return f"| {says} | `{code}` | {share} | {seen} |"
 
 
 def span(numbers: tuple[float, ...]) -> str:

@@ -7,10 +7,12 @@ import pytest
 from tests.claims import (
     PAGE,
     ROOT,
+    UNTRIED,
     VARIATIONS,
     Recording,
     Variation,
     fallen,
+    page,
     row,
     sentences,
     without_sentences,
@@ -69,11 +71,17 @@ def test_a_row_counts_runs_and_shows_the_spread(monkeypatch):
         assert told == f"| Small. | `a < 2` | {counted} |"
 
 
+def test_what_was_tried_elsewhere_stays_on_the_page():
+    told = page(LESSONS[:2], {}, "").replace(UNTRIED, "5 of 5", 1)
+    assert "5 of 5" in told
+    assert page(LESSONS[:2], {}, told) == told
+
+
 @pytest.mark.skipif(not PAGE.exists(), reason="make claims has not been run yet")
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
 def test_each_conclusion_is_on_the_page(lesson):
-    page = PAGE.read_text(encoding="utf-8")
+    told = PAGE.read_text(encoding="utf-8")
     for _, says, condition in sentences(lesson):
-        assert f"| {says} | `{condition}`".replace("|", r"\|")[1:] in page.replace(
+        assert f"| {says} | `{condition}`".replace("|", r"\|")[1:] in told.replace(
             "|", r"\|"
-        ), "the page is older than the lesson: make claims"
+        ), "the page is older than the lesson: python -m tests.claims --page"
