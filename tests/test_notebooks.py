@@ -1,5 +1,6 @@
 """Each notebook keeps the rules of CONTRIBUTING.md; each rule finds what breaks it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -383,3 +384,27 @@ def test_a_run_stores_clean_outputs_and_a_second_run_changes_nothing(tmp_path):
     assert [output.text for output in printed.outputs] == ["1\n2\n"]
     assert printed.metadata == {}
     assert error.outputs[0].ename == "ZeroDivisionError"
+
+
+def jupyter_execute(path: Path, home: Path) -> None:
+    command = [sys.executable, "-m", "jupyter", "execute", "--timeout=300", str(path)]
+    environment = os.environ | {"ATTN_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+@pytest.fixture(scope="module")
+def home_of_who_passed(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    for path in SOLUTIONS:
+        if "01" <= path.stem[:2] <= "09":
+            jupyter_execute(path, home)
+    return home
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "path", [p for p in LESSONS if " = mine(" in p.read_text("utf-8")], ids=lambda p: p.stem
+)
+def test_a_lesson_runs_on_the_learners_own_pieces(path, home_of_who_passed):
+    jupyter_execute(path, home_of_who_passed)
