@@ -421,8 +421,8 @@ class Figure:
     box: tuple[float, float, float, float] | None = None
     raster: int = 0
 
-    def picture(self) -> Picture:
-        look: dict[str, Any] = {"colors": self.raster or 128, "vector": not self.raster}
+    def picture(self, colors: int = 128) -> Picture:
+        look: dict[str, Any] = {"colors": self.raster or colors, "vector": not self.raster}
         return Picture(draw(self), describe(self), **look)
 
 

@@ -66,7 +66,7 @@ def masks_figure(panels: Sequence[Panel], size: tuple[float, float], **more) -> 
         "",
         legend="outside lower center",
         **more,
-    ).picture()
+    ).picture(colors=12)
 
 
 def mask_grid(
