@@ -296,16 +296,21 @@ def row(lesson: Path, cell: int, says: str, condition: str, runs: dict[str, dict
             tried += 1
             held += entry["holds"]
             values += entry["values"]
+    test = ast.parse(condition, mode="eval").body
+    sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else [test]
     seen = " and ".join(
-        span(side) for side in zip(*values, strict=False) if len(set(side)) > 1
+        span(numbers)
+        for side, numbers in zip(sides, zip(*values, strict=False), strict=False)
+        if not isinstance(side, ast.Constant | ast.UnaryOp)
     )
     code = condition.replace("|", r"\|")
-    share = f"{held} of {tried}" if tried else UNTRIED
+    share = f"{held}\u00a0of\u00a0{tried}" if tried else UNTRIED
     return f"| {says} | `{code}` | {share} | {seen} |"
 
 
 def span(numbers: tuple[float, ...]) -> str:
-    return f"{min(numbers):.3g} to {max(numbers):.3g}"
+    ends = dict.fromkeys((f"{min(numbers):.3g}", f"{max(numbers):.3g}"))
+    return " to ".join(ends)
 
 
 def main() -> int:

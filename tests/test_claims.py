@@ -64,8 +64,8 @@ def test_a_row_counts_runs_and_shows_the_spread(monkeypatch):
     monkeypatch.setattr("tests.claims.key", lambda lesson, variation: variation.name)
     without, with_training = LESSONS[1], LESSONS[2]
     for lesson, counted in (
-        (without, "4 of 5 | 0 to 4"),
-        (with_training, "7 of 8 | 0 to 7"),
+        (without, "4\u00a0of\u00a05 | 0 to 4"),
+        (with_training, "7\u00a0of\u00a08 | 0 to 7"),
     ):
         told = row(lesson, 3, "Small.", "a < 2", runs)
         assert told == f"| Small. | `a < 2` | {counted} |"
