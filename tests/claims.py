@@ -229,10 +229,14 @@ def variations(lesson: Path) -> tuple[Variation, ...]:
     return VARIATIONS if trains else VARIATIONS[: len(SEEDS)]
 
 
-def key(lesson: Path, variation: Variation) -> str:
+def code_of(lesson: Path) -> str:
+    """Return a hash of the cells of code, sentences apart."""
     sources = [without_sentences(source) for _, source in cells(lesson)]
-    code = sha256(json.dumps(sources).encode()).hexdigest()[:16]
-    return f"{lesson.stem} {code} {variation}"
+    return sha256(json.dumps(sources).encode()).hexdigest()[:16]
+
+
+def key(lesson: Path, variation: Variation) -> str:
+    return f"{lesson.stem} {code_of(lesson)} {variation}"
 
 
 def kept() -> dict[str, dict]:
@@ -265,23 +269,24 @@ lesson as an assertion, beside the cell that shows it. Lessons run again on {see
 lesson uses, and, where it trains, once each with twice the steps, with half, and with twice the learning rate.
 
 *Holds if* is the condition: find a case where it is false, and the sentence is refuted. *Held* says in how many runs
-it was tried since the cell changed, and in how many it held. *Seen* are the
+it was tried since the lesson's code changed, in how many it held, and how many are to come. *Seen* are the
 smallest and the largest of the numbers that it compares, over all runs. A sentence that names its steps
 or its learning rate claims nothing about others. `make claims` computes this page.
 """
 
 
 def page(lessons: list[Path], runs: dict[str, dict], before: str) -> str:
-    """Return the page in Markdown: a table for each lesson; what has no run here stays as it was."""
-    kept_rows = {line.rsplit(" | ", 2)[0]: line for line in before.splitlines()}
+    """Return the page in Markdown: a table for each lesson; what has no run here stays, if its code is the same."""
     sections = dict(re.findall(r"^## (\d\d)(.*?)(?=^## |\Z)", before, re.M | re.S))
     for lesson in lessons:
         rows = [row(lesson, *claim, runs) for claim in sentences(lesson)]
-        rows = [
-            kept_rows.get(r.rsplit(" | ", 2)[0], r) if UNTRIED in r else r for r in rows
-        ]
         title = nbformat.read(lesson, as_version=4).cells[0].source.splitlines()[0]
-        table = ["| Conclusion | Holds if | Held | Seen |", "|-|-|-|-|", *rows]
+        mark = f"<!-- code {code_of(lesson)} -->"
+        was = sections.get(title[2:4], "")
+        if mark in was:
+            told = {line.rsplit(" | ", 2)[0]: line for line in was.splitlines()}
+            rows = [told.get(r.rsplit(" | ", 2)[0], r) if UNTRIED in r else r for r in rows]
+        table = [mark, "", "| Conclusion | Holds if | Held | Seen |", "|-|-|-|-|", *rows]
         sections[title[2:4]] = "\n".join([title[4:], "", *table, "", ""]) if rows else ""
     made = (f"## {number}{text}" for number, text in sorted(sections.items()) if text)
     return INTRODUCTION.format(seeds=len(SEEDS)) + "\n" + "".join(made)
@@ -289,10 +294,10 @@ def page(lessons: list[Path], runs: dict[str, dict], before: str) -> str:
 
 def row(lesson: Path, cell: int, says: str, condition: str, runs: dict[str, dict]) -> str:
     held, tried, values = 0, 0, []
-    for variation in variations(lesson):
+    wanted = [v for v in variations(lesson) if v.concerns(says)]
+    for variation in wanted:
         result = runs.get(key(lesson, variation))
-        entry = result and result["found"].get(f"{cell}: {condition}")
-        if entry and variation.concerns(says):
+        if entry := result and result["found"].get(f"{cell}: {condition}"):
             tried += 1
             held += entry["holds"]
             values += entry["values"]
@@ -305,6 +310,8 @@ def row(lesson: Path, cell: int, says: str, condition: str, runs: dict[str, dict
     )
     code = condition.replace("|", r"\|")
     share = f"{held}\u00a0of\u00a0{tried}" if tried else UNTRIED
+    if 0 < tried < len(wanted):
+        share += f", {len(wanted) - tried} to come"
     return f"| {says} | `{code}` | {share} | {seen} |"
 
 
