@@ -5,6 +5,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import gguf
 import pytest
 import torch
 
@@ -86,7 +87,7 @@ def test_logits_are_those_of_transformers(loaded):
 )
 def test_greedy_texts_are_those_of_transformers(make, most):
     """The library's attention, and two of the kinds that learners write."""
-    model, _ = load_smollm2()
+    model, _ = load_smollm2(reader=gguf.GGUFReader(find_smollm2()))
     if make is not None:
         use_own_attention(model, make)
     for reference in REFERENCE["prompts"][:most]:
@@ -117,6 +118,8 @@ def test_a_damaged_file_is_refused(tmp_path):
     path.write_bytes(data)
     with pytest.raises(ValueError, match="damaged, or is another file"):
         load_smollm2(path)
+    with pytest.raises(ValueError, match="damaged, or is another file"):
+        load_smollm2(reader=gguf.GGUFReader(path))
 
 
 def test_names_lead_to_our_model():
