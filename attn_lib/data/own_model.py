@@ -1,0 +1,132 @@
+"""A small language model that writes documentation, trained by the recipe of lesson 15, and its file.
+
+`python -m attn_lib.programs.train_own` trains one like it. The file holds each matrix as int8, with a scale for
+each row, and as its config the sizes, the merges of the tokenizer, and what trained it.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from attn_lib.checkpoint import load_checkpoint, save_checkpoint
+from attn_lib.llama import Llama, LlamaConfig
+from attn_lib.quantization import dequantize_int8, quantize_int8
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+SHIPPED = Path(__file__).with_suffix(".safetensors")
+END = "<|end|>"  # after each document; its id is 0
+SCALE = ".scale"
+NUM_MERGES = 1791  # with 256 bytes and END, 2,048 tokens
+
+
+def new_tokenizer(merges: Sequence[Sequence[str]]) -> "Tokenizer":
+    """Return a tokenizer of bytes that are merged pair by pair, within words.
+
+    Args:
+        merges: pairs of tokens, the first to merge first; each byte is written as one character.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    tokens = [END, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    tokens += dict.fromkeys(left + right for left, right in merges)
+    numbers = {token: i for i, token in enumerate(tokens)}
+    pairs = [(left, right) for left, right in merges]
+    tokenizer = Tokenizer(models.BPE(numbers, pairs))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([END])
+    tokenizer.encode_special_tokens = True  # in a text, it is text
+    return tokenizer
+
+
+def token_ids(tokenizer: "Tokenizer", documents: Iterable[str]) -> Int[Tensor, " n"]:
+    """Return the ids of all documents in one row (N,), with the id of END after each."""
+    encoded = tokenizer.encode_batch(list(documents))
+    return torch.tensor([i for document in encoded for i in (*document.ids, 0)])
+
+
+def new_model(
+    vocab_size: int,
+    *,
+    d_model: int = 192,
+    num_heads: int = 6,
+    num_kv_heads: int = 3,
+    num_layers: int = 5,
+    d_ff: int = 512,
+    max_len: int = 256,
+) -> Llama:
+    """Return an untrained model, from PyTorch's random numbers; its first guess is nearly even.
+
+    The matrices that write into the residual stream begin smaller, the more of them there are: Radford et al.,
+    "Language Models are Unsupervised Multitask Learners", 2019, section 2.3.
+    """
+    sizes = d_model, num_heads, num_kv_heads, num_layers, d_ff, max_len
+    model = Llama(LlamaConfig(vocab_size, *sizes, rope_base=10_000.0))
+    model.requires_grad_(True)  # the embedding, too
+    for name, weight in model.named_parameters():
+        if weight.ndim == 2:
+            writes = name.endswith(("o_proj.weight", "down_proj.weight"))
+            nn.init.normal_(weight, std=0.02 / (2 * num_layers if writes else 1) ** 0.5)
+    return model
+
+
+def save_own_model(
+    model: Llama,
+    merges: Sequence[Sequence[str]],
+    path: str | Path,
+    recipe: dict[str, Any] | None = None,
+) -> None:
+    """Write a model and its tokenizer to a file, whole or not at all; matrices are rounded to int8.
+
+    Args:
+        model: of `new_model`.
+        merges: of its tokenizer.
+        path: of the file; what was there before is replaced.
+        recipe: what trained it: a dict that JSON gives back as it was.
+    """
+    rounded = nn.Module()
+    state = model.state_dict()
+    del state["embed.weight"]  # it is the head's
+    for name, weight in state.items():
+        if weight.ndim == 2:
+            weight, scale = quantize_int8(weight)
+            rounded.register_buffer((name + SCALE).replace(".", "/"), scale)
+        rounded.register_buffer(name.replace(".", "/"), weight)
+    sizes = {name: getattr(model.config, name) for name in SIZES}
+    config = {"sizes": sizes, "merges": [list(pair) for pair in merges]}
+    save_checkpoint(rounded, config | {"recipe": recipe or {}}, path)
+
+
+SIZES = "d_model", "num_heads", "num_kv_heads", "num_layers", "d_ff", "max_len"
+
+
+def load_own_model(path: str | Path = SHIPPED) -> tuple[Llama, "Tokenizer"]:
+    """Load a model that `save_own_model` wrote, in float32, and its tokenizer.
+
+    Args:
+        path: of the file; the course's own model, if none is given.
+
+    Raises:
+        ValueError: the file is damaged, or does not hold such a model.
+        FileNotFoundError: there is no such file.
+    """
+    tensors, config = load_checkpoint(path)
+    state = {name.replace("/", "."): tensor for name, tensor in tensors.items()}
+    try:
+        tokenizer = new_tokenizer(config["merges"])
+        model = new_model(tokenizer.get_vocab_size(), **config["sizes"])
+        for name in [name for name in state if name.endswith(SCALE)]:
+            whole = name.removesuffix(SCALE)
+            state[whole] = dequantize_int8(state[whole], state.pop(name))
+        model.load_state_dict(state | {"embed.weight": state["head.weight"]})
+    except (LookupError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"{path} does not hold a model of `save_own_model`: {error!r}"
+        ) from error
+    return model.eval().requires_grad_(False), tokenizer
