@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attn_lib.grouped_query import GroupedQueryAttention
@@ -122,10 +122,13 @@ class LlamaBlock(nn.Module):
         self.ff = SwiGLU(config.d_model, config.d_ff)
 
     def forward(
-        self, x: Float[Tensor, "b l e"], cache: KVCache | None = None
+        self,
+        x: Float[Tensor, "b l e"],
+        cache: KVCache | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "b l e"]:
         """Return x (B, L, E) with what attention and feed-forward add to it."""
-        x = x + self.attn(self.norm1(x), is_causal=True, cache=cache)
+        x = x + self.attn(self.norm1(x), mask=mask, is_causal=True, cache=cache)
         return x + self.ff(self.norm2(x))
 
 
@@ -163,6 +166,7 @@ class Llama(nn.Module):
         *,
         caches: list[KVCache] | None = None,
         last: bool = False,
+        mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "b n v"]:
         """Return logits (B, L, V): those at place i are for the token at i + 1.
 
@@ -170,13 +174,14 @@ class Llama(nn.Module):
             ids: (B, L); with caches, only the tokens that are new.
             caches: one for each block, of `new_caches`; they take in the new tokens.
             last: the last token's logits only, (B, 1, V): all that writing needs of a prompt.
+            mask: beside the causal one, broadcastable to (B, H, L, S): False for pads, as in `padding_mask`.
 
         Raises:
             ValueError: a cache is full, or the positions end.
         """
         x = self.embed(ids)
         for number, block in enumerate(self.blocks):
-            x = block(x, caches[number] if caches else None)
+            x = block(x, caches[number] if caches else None, mask)
         return self.head(self.norm(x[:, -1:] if last else x))
 
     def new_caches(self, batch_size: int, max_len: int) -> list[KVCache]:

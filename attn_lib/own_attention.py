@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attn_lib.grouped_query import GroupedQueryAttention
@@ -47,7 +47,12 @@ class OwnAttention(nn.Module):
         self.own.o_proj = attn.o_proj
 
     def forward(
-        self, x: Float[Tensor, "b l e"], *, is_causal: bool, cache: KVCache | None = None
+        self,
+        x: Float[Tensor, "b l e"],
+        *,
+        is_causal: bool,
+        cache: KVCache | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "b l e"]:
         """Attend from x (B, L, E) to itself and to what the cache holds; return (B, L, E)."""
         q = split_heads(self.q_proj(x), self.num_heads)
@@ -63,7 +68,8 @@ class OwnAttention(nn.Module):
             x = F.pad(x, (0, 0, kv_len - length, 0))
         for given, made in zip(self.given, (q, k, v), strict=True):
             given.output = merge_heads(made)
-        mask = causal_mask(q.shape[2], kv_len, device=x.device)
+        causal = causal_mask(q.shape[2], kv_len, device=x.device)
+        mask = causal if mask is None else causal & mask
         return self.own(x, mask=mask)[:, -length:]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attn_lib.kv_cache import KVCache
@@ -59,10 +59,13 @@ class OwnBlock(nn.Module):
         self.own = own
 
     def forward(
-        self, x: Float[Tensor, "b l e"], cache: KVCache | None = None
+        self,
+        x: Float[Tensor, "b l e"],
+        cache: KVCache | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "b l e"]:
         """Return x (B, L, E) with what attention and feed-forward add to it."""
-        self.causal.cache = cache
+        self.causal.given = {"cache": cache, "mask": mask}
         return self.own(x)
 
 
@@ -71,10 +74,11 @@ class _Causal(nn.Module):
 
     def __init__(self, attn: nn.Module):
         super().__init__()
-        self.attn, self.cache = attn, None
+        self.attn = attn
+        self.given: dict[str, Any] = {}
 
     def forward(self, x: Tensor, *_: Any, **__: Any) -> Tensor:
-        return self.attn(x, is_causal=True, cache=self.cache)
+        return self.attn(x, is_causal=True, **self.given)
 
 
 def _rope(model: Llama, apply_rope: Any) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 SHIPPED = Path(__file__).with_suffix(".safetensors")
-END = "<|end|>"  # after each document; its id is 0
+END, END_ID = "<|end|>", 0  # after each document
 SCALE = ".scale"
 NUM_MERGES = 1791  # with 256 bytes and END, 2,048 tokens
 
@@ -48,7 +48,7 @@ def new_tokenizer(merges: Sequence[Sequence[str]]) -> "Tokenizer":
 def token_ids(tokenizer: "Tokenizer", documents: Iterable[str]) -> Int[Tensor, " n"]:
     """Return the ids of all documents in one row (N,), with the id of END after each."""
     encoded = tokenizer.encode_batch(list(documents))
-    return torch.tensor([i for document in encoded for i in (*document.ids, 0)])
+    return torch.tensor([i for document in encoded for i in (*document.ids, END_ID)])
 
 
 def new_model(

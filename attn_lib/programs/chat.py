@@ -1,7 +1,8 @@
 """Talk to SmolLM2-135M in a terminal, offline: python -m attn_lib.chat
 
 Type a message and press Enter. Ctrl-C stops an answer, /new begins a new conversation, Ctrl-D ends
-the program. It is a small model: it writes well, knows little, and makes up the rest.
+the program. It is a small model: it writes well, knows little, and makes up the rest. With --model
+it is the one that you trained in lesson 15, which goes on from what you type.
 """
 
 import argparse
@@ -12,10 +13,13 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
+from pathlib import Path
 from typing import Any, cast
 
 import torch
 
+from attn_lib.data.own_model import END_ID as OWN_END
+from attn_lib.data.own_model import load_own_model
 from attn_lib.generation import next_token, stream
 from attn_lib.llama import Llama
 from attn_lib.minilm import MissingWeights
@@ -62,8 +66,6 @@ class Chat:
             ValueError: the conversation is longer than the model can read; a message that does not
                 fit leaves it as it was.
         """
-        from tokenizers.decoders import DecodeStream
-
         message = message_ids(self.tokenizer, "user", text)
         message += message_ids(self.tokenizer, "assistant")
         room = self.model.config.max_len - len(self.ids)
@@ -72,17 +74,49 @@ class Chat:
                 f"This message has {len(message)} tokens, and there is room for {room}."
             )
         self.ids += message
-        letters = DecodeStream(skip_special_tokens=True)  # a letter may take several tokens
-        tokens = stream(self.model, self.ids, self.caches, **self.sampling)
         try:
-            for token in islice(tokens, self.max_new_tokens):
-                if token == END:
-                    break
-                yield letters.step(self.tokenizer, token) or ""
+            yield from self.written(END, self.max_new_tokens)
         finally:
             if self.ids[-1] != END:
                 self.ids.append(END)
             self.ids += self.tokenizer.encode("\n").ids
+
+    def written(self, end: int, most: int) -> Generator[str]:
+        """Yield what the model writes after the ids, until the token `end`."""
+        from tokenizers.decoders import DecodeStream
+
+        letters = DecodeStream(skip_special_tokens=True)  # a letter may take several tokens
+        tokens = stream(self.model, self.ids, self.caches, **self.sampling)
+        for token in islice(tokens, most):
+            if token == end:
+                break
+            yield letters.step(self.tokenizer, token) or ""
+
+
+class Writer(Chat):
+    """What a model of lesson 15 is for: it has learned no conversation, and goes on from a beginning."""
+
+    def begin(self) -> None:
+        """Forget what was written."""
+        self.ids = [OWN_END]
+        for cache in self.caches:
+            cache.length = 0
+
+    def answer(self, text: str) -> Generator[str]:
+        """Yield what could come after a text, token by token.
+
+        Raises:
+            ValueError: the text is longer than the model can read.
+        """
+        beginning = self.tokenizer.encode(text).ids
+        room = self.model.config.max_len - 1 - len(beginning)
+        if room < 1:
+            raise ValueError(
+                f"This beginning has {len(beginning)} tokens, and there is room for {len(beginning) + room - 1}."
+            )
+        self.begin()
+        self.ids += beginning
+        return self.written(OWN_END, min(room, self.max_new_tokens))
 
 
 def fastest_threads(model: Llama, most: int) -> int:
@@ -165,6 +199,11 @@ def options_given() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--prompt", help='answer this and end; "-" reads it from standard input')
+    add(
+        "--model",
+        type=Path,
+        help="the file of a model that you trained; then nothing is asked, it goes on from a text",
+    )
     add("--system", default=SYSTEM, help="who the model is to be")
     add("--temperature", type=float, default=0.2, help="0: the likeliest token (0.2)")
     add(
@@ -208,7 +247,9 @@ def main() -> None:
     prompt = None if options.prompt is None else prompt_of(options)
     print("Loading the model, and trying how many threads are fastest ...", file=sys.stderr)
     try:
-        model, tokenizer = load_smollm2()
+        model, tokenizer = (
+            load_own_model(options.model) if options.model else load_smollm2()
+        )
     except (MissingWeights, OSError, ValueError) as error:
         sys.exit(str(error))
     if options.weights != "float32":
@@ -225,7 +266,8 @@ def main() -> None:
         "top_p": options.top_p,
         "generator": generator,
     }
-    chat = Chat(model, tokenizer, options.system, options.max_new_tokens, **sampling)
+    kind = Writer if options.model else Chat
+    chat = kind(model, tokenizer, options.system, options.max_new_tokens, **sampling)
     if prompt is None:
         return talk(chat)
     try:

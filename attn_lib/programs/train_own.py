@@ -24,6 +24,7 @@ from attn_lib.bpe import Pair, train_bpe
 from attn_lib.checks import mine
 from attn_lib.data.documentation import documentation
 from attn_lib.data.own_model import (
+    END_ID,
     NUM_MERGES,
     new_model,
     new_tokenizer,
@@ -170,7 +171,7 @@ def write(
     for _ in range(model.config.max_len - len(ids)):
         logits: Float[Tensor, "1 v"] = model(new, caches=caches, last=True)[:, -1]
         new = sample_next(logits, temperature, top_p, generator).view(1, 1)
-        if new.item() == 0:
+        if new.item() == END_ID:
             return
         yield int(new)
 
@@ -219,8 +220,8 @@ def main() -> None:
     train, test = documentation()
     merges = find_merges(count_words(train), own_bpe)
     tokenizer = new_tokenizer(merges)
-    ids, held_out = token_ids(tokenizer, train), token_ids(tokenizer, test)[:20_001]
-    num_bytes = len(tokenizer.decode(held_out[1:].tolist(), skip_special_tokens=False))
+    ids, held_out = token_ids(tokenizer, train), token_ids(tokenizer, test[::5])
+    num_bytes = sum(len(text) + 1 for text in test[::5])  # with an end after each
     print(
         f"{len(ids):,} tokens of {sum(map(len, train)) / len(ids):.1f} bytes to read, {recipe.steps} steps of {recipe.batch_size * recipe.length:,}."
     )
@@ -245,7 +246,7 @@ def main() -> None:
             if run.step % (recipe.steps // STAGES) == 0:
                 bits = bits_per_byte(run.own, held_out, num_bytes)
                 same = torch.Generator().manual_seed(0)
-                written = tokenizer.decode([*write(run.own, [0], sample_next, same)])
+                written = tokenizer.decode([*write(run.own, [END_ID], sample_next, same)])
                 bar.write(
                     f"\nstep {run.step}: {bits:.3f} bits a byte. It writes:\n{written}"
                 )

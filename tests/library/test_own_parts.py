@@ -29,6 +29,18 @@ def test_own_pieces_compute_what_the_models_own_do(model, names):
     torch.testing.assert_close(twin(ids), model(ids), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("names", [[], list(PUT_IN)])
+def test_pads_at_the_left_change_nothing_behind_them(model, names):
+    model = own_twin(model, {name: written_out(name) for name in names})
+    ids = torch.randint(50, (1, 9))
+    padded = torch.cat([torch.zeros(1, 3, dtype=torch.long), ids], dim=1)
+    mask = (torch.arange(12) >= 3)[None, None, None]
+    caches = model.new_caches(1, 12)
+    first = model(padded[:, :8], caches=caches, mask=mask[..., :8])
+    found = torch.cat([first, model(padded[:, 8:], caches=caches, mask=mask)], dim=1)
+    torch.testing.assert_close(found[:, 3:], model(ids), rtol=1e-4, atol=1e-5)
+
+
 def test_the_pieces_are_really_at_work(model):
     twin = own_twin(model, {name: written_out(name) for name in PUT_IN})
     kinds = {type(module).__qualname__ for module in twin.modules()}
