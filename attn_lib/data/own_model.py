@@ -4,12 +4,15 @@
 each row, and as its config the sizes, the merges of the tokenizer, and what trained it.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from jaxtyping import Int
+import torch.nn.functional as F
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attn_lib.checkpoint import load_checkpoint, save_checkpoint
@@ -49,6 +52,12 @@ def token_ids(tokenizer: "Tokenizer", documents: Iterable[str]) -> Int[Tensor, "
     """Return the ids of all documents in one row (N,), with the id of END after each."""
     encoded = tokenizer.encode_batch(list(documents))
     return torch.tensor([i for document in encoded for i in (*document.ids, END_ID)])
+
+
+def count_words(documents: Iterable[str]) -> Counter[str]:
+    """Return how often each word occurs: a space before it belongs to it, each byte is one character."""
+    split = new_tokenizer([]).pre_tokenizer.pre_tokenize_str
+    return Counter(word for text in documents for word, _ in split(text))
 
 
 def new_model(
@@ -130,3 +139,51 @@ def load_own_model(path: str | Path = SHIPPED) -> tuple[Llama, "Tokenizer"]:
             f"{path} does not hold a model of `save_own_model`: {error!r}"
         ) from error
     return model.eval().requires_grad_(False), tokenizer
+
+
+@torch.no_grad()
+def bits_per_byte(model: Llama, ids: Int[Tensor, " n"], num_bytes: int) -> float:
+    """Return how many bits a model needs for each byte of a text, read in windows of its length.
+
+    Args:
+        model: of `new_model`.
+        ids: (N,), the text.
+        num_bytes: the bytes of the text.
+    """
+    L = model.config.max_len
+    windows = [ids[start : start + L + 1] for start in range(0, len(ids) - 1, L)]
+    nats = sum(
+        F.cross_entropy(model(w[None, :-1])[0], w[1:], reduction="sum").item()
+        for w in windows
+    )
+    return nats / math.log(2) / num_bytes
+
+
+@torch.no_grad()
+def write(
+    model: Llama,
+    ids: list[int],
+    sample_next: Callable[..., Tensor],
+    generator: torch.Generator,
+    *,
+    temperature: float = 0.7,
+    top_p: float = 0.9,
+) -> Iterator[int]:
+    """Yield tokens after ids, until a document ends or the model's length is reached.
+
+    Args:
+        model: of `new_model`.
+        ids: at least one, END_ID to begin with.
+        sample_next: `sample_next(logits, temperature, top_p, generator)` chooses ids (B,) by logits (B, V).
+        generator: where the draws come from.
+        temperature: at 0 the likeliest token; else they are drawn, below 1 likely ones more often.
+        top_p: the share of likely tokens to draw from.
+    """
+    caches = model.new_caches(1, model.config.max_len)
+    new = torch.tensor([ids])
+    for _ in range(model.config.max_len - len(ids)):
+        logits: Float[Tensor, "1 v"] = model(new, caches=caches, last=True)[:, -1]
+        new = sample_next(logits, temperature, top_p, generator).view(1, 1)
+        if new.item() == END_ID:
+            return
+        yield int(new)

@@ -438,7 +438,7 @@ def _across(left: float, right: float, top: float, cross: float, words: str) -> 
 
 # Each part: its middle, its width, and the lessons about it; the first of them builds it.
 PARTS = {
-    "words": (0.45, 0.4, 0.7, "00"),
+    "words": (0.45, 0.4, 0.7, "00 15"),
     "vectors": (1.4, 0.4, 0.8, "00 09"),
     "positions": (1.4, 1.05, 0.9, "08"),
     "norm": (2.5, 0.4, 0.6, "09"),
@@ -447,7 +447,7 @@ PARTS = {
     "norm ": (5.05, 0.4, 0.6, "09"),
     "feed-forward": (6.05, 0.4, 1.05, "09 14"),
     "+ ": (6.85, 0.4, 0.26, "09"),
-    "output": (7.75, 0.4, 0.7, "09 10 14"),
+    "output": (7.75, 0.4, 0.7, "09 10 14 15"),
     "queries": (1.0, 2.9, 0.8, "01 07"),
     "keys": (1.0, 2.4, 0.8, "01 05 07"),
     "values": (1.0, 1.9, 0.8, "01 05 07"),
@@ -475,10 +475,10 @@ def you_are_here(lesson: str) -> Picture:
     """Draw the parts of a language model: those built so far, those of this lesson, and the rest.
 
     Args:
-        lesson: its two digits, "00" to "14".
+        lesson: its two digits, "00" to "15".
     """
-    known = [f"{number:02d}" for number in range(15)]
-    expect(lesson in known, 'a lesson from "00" to "14"', repr(lesson))
+    known = [f"{number:02d}" for number in range(16)]
+    expect(lesson in known, 'a lesson from "00" to "15"', repr(lesson))
 
     def kind(about: str) -> str:
         if lesson in about.split():

@@ -5,19 +5,13 @@ has not read, and writes a little. Ctrl-C keeps what there is; the same command 
 """
 
 import argparse
-import io
-import math
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from jaxtyping import Float, Int
-from torch import Tensor
 from tqdm import tqdm
 
 from attn_lib.bpe import Pair, train_bpe
@@ -26,108 +20,20 @@ from attn_lib.data.documentation import documentation
 from attn_lib.data.own_model import (
     END_ID,
     NUM_MERGES,
+    bits_per_byte,
+    count_words,
     new_model,
     new_tokenizer,
     save_own_model,
     token_ids,
+    write,
 )
-from attn_lib.files import write_whole
-from attn_lib.llama import Llama
 from attn_lib.own_parts import PUT_IN, own_twin
 from attn_lib.programs.chat import noting_ctrl_c
+from attn_lib.recipe import Recipe, Run
 
+SHORT = {"steps": 200, "warmup": 20}
 STAGES = 20  # how often it is tested, writes, and is kept
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What a training run depends on, beside the text."""
-
-    steps: int = 2000
-    batch_size: int = 16
-    length: int = 256
-    peak: float = 3e-3
-    warmup: int = 100
-    weight_decay: float = 0.1
-    seed: int = 0
-
-
-SHORT = Recipe(steps=200, warmup=20)
-
-
-class Run:
-    """A training run: model, optimizer, batches and how far it is; what it needs to go on is one file.
-
-    Args:
-        model: of `new_model`, changed in place.
-        recipe: see there.
-        own: the model that computes, with the same weights.
-    """
-
-    def __init__(self, model: Llama, recipe: Recipe, own: Llama | None = None):
-        self.model, self.recipe, self.own = model, recipe, own or model
-        matrices = [p for p in model.parameters() if p.ndim == 2]
-        others = [p for p in model.parameters() if p.ndim < 2]
-        self.optimizer = torch.optim.AdamW(
-            [
-                {"params": matrices, "weight_decay": recipe.weight_decay},
-                {"params": others, "weight_decay": 0.0},
-            ],
-            betas=(0.9, 0.95),
-            fused=True,
-        )
-        self.generator = torch.Generator().manual_seed(recipe.seed)
-        self.step = 0
-
-    def learn(self, ids: Int[Tensor, " n"], random_batch: Any, learning_rate: Any) -> float:
-        """Take one step of training, and return the loss of its batch in nats a token."""
-        r = self.recipe
-        rate = learning_rate(self.step, r.warmup, r.steps, r.peak, r.peak / 10)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        inputs, targets = random_batch(ids, r.batch_size, r.length, self.generator)
-        loss = F.cross_entropy(self.own(inputs).flatten(0, 1), targets.flatten())
-        self.optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
-        self.step += 1
-        return loss.item()
-
-    def keep(self, path: Path) -> None:
-        """Write all that the run needs to go on."""
-        state = {
-            "recipe": asdict(self.recipe),
-            "step": self.step,
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "generator": self.generator.get_state(),
-        }
-        data = io.BytesIO()
-        torch.save(state, data)
-        write_whole(path, data.getvalue())
-
-    def go_on(self, path: Path) -> None:
-        """Take up what `keep` wrote.
-
-        Raises:
-            ValueError: the file is of a run with another recipe.
-        """
-        state = torch.load(path, weights_only=True)
-        if state["recipe"] != asdict(self.recipe):
-            raise ValueError(
-                f"{path} is of another run, {state['recipe']}: go on with that one, or remove the file"
-            )
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.generator.set_state(state["generator"])
-        self.step = state["step"]
-
-
-def count_words(documents: list[str]) -> Counter[str]:
-    """Return how often each word occurs, a space before it included, each byte written as one character."""
-    split = new_tokenizer([]).pre_tokenizer.pre_tokenize_str
-    return Counter(word for text in tqdm(documents, leave=False) for word, _ in split(text))
 
 
 def find_merges(words: Counter[str], own_train_bpe: Any) -> list[Pair]:
@@ -141,39 +47,6 @@ def find_merges(words: Counter[str], own_train_bpe: Any) -> list[Pair]:
     if [tuple(pair) for pair in own] != ours:
         raise ValueError(f"expected the merges {ours[:3]} ..., got {own[:3]} ...")
     return train_bpe(words, NUM_MERGES)  # quick enough for 35,000 words
-
-
-@torch.no_grad()
-def bits_per_byte(model: Llama, ids: Int[Tensor, " n"], num_bytes: int) -> float:
-    """Return how many bits the model needs for a byte of a text of ids (N,), in windows of its length."""
-    L = model.config.max_len
-    windows = [ids[start : start + L + 1] for start in range(0, len(ids) - 1, L)]
-    nats = sum(
-        F.cross_entropy(model(w[None, :-1])[0], w[1:], reduction="sum").item()
-        for w in windows
-    )
-    return nats / math.log(2) / num_bytes
-
-
-@torch.no_grad()
-def write(
-    model: Llama,
-    ids: list[int],
-    sample_next: Any,
-    generator: torch.Generator,
-    *,
-    temperature: float = 0.7,
-    top_p: float = 0.9,
-) -> Iterator[int]:
-    """Yield tokens after ids until a document ends, or the model's length is reached."""
-    caches = model.new_caches(1, model.config.max_len)
-    new = torch.tensor([ids])
-    for _ in range(model.config.max_len - len(ids)):
-        logits: Float[Tensor, "1 v"] = model(new, caches=caches, last=True)[:, -1]
-        new = sample_next(logits, temperature, top_p, generator).view(1, 1)
-        if new.item() == END_ID:
-            return
-        yield int(new)
 
 
 def options_given() -> argparse.Namespace:
@@ -204,8 +77,7 @@ def main() -> None:
     """Train, or go on training, and write the model."""
     options = options_given()
     path: Path = options.path
-    recipe = SHORT if options.short else Recipe()
-    recipe = Recipe(**asdict(recipe) | {"seed": options.seed})
+    recipe = Recipe(seed=options.seed, **(SHORT if options.short else {}))
     if path.exists():
         sys.exit(f"{path} is there already: give another name, or move it away.")
     kept = path.with_name(path.name + ".unfinished")

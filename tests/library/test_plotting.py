@@ -334,7 +334,7 @@ BAD = [
     ),
     (lambda: p.window_blocks(9, 2), "a multiple of the window, got 9 and 2"),
     (lambda: p.words_on_picture(EYE, ["a"], torch.ones(1, 3)), r"got \(1, 3\)"),
-    (lambda: p.you_are_here("15"), '"00" to "14", got \'15\''),
+    (lambda: p.you_are_here("16"), '"00" to "15", got \'16\''),
 ]
 
 
