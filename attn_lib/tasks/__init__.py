@@ -16,4 +16,5 @@ from attn_lib.tasks import (  # noqa: F401 - they register their tasks
     lesson_12,
     lesson_13,
     lesson_14,
+    lesson_15,
 )
