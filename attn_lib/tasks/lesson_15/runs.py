@@ -3,6 +3,7 @@
 Nothing here is an answer: this file goes into the sandbox with a learner's code.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,3 +80,105 @@ def rates(answer: Any, steps: Tensor, *schedule: float) -> Any:
             )
         found.append(float(rate))
     return torch.tensor(found, dtype=torch.float64)
+
+
+# ------------------------------------------------------------------------------------- random_batch
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How often an answer is asked for a batch, and the seed of its generator."""
+
+    calls: int
+    seed: int
+
+
+def batches(answer: Any, ids: Tensor, batch_size: int, length: int, drawn: Batches) -> Any:
+    """Return the inputs and targets of all calls; the inputs of the first few once more, and with another seed.
+
+    At last comes whether PyTorch's own generator was left alone.
+    """
+
+    def some(calls: int, seed: int) -> list[Any]:
+        generator = torch.Generator().manual_seed(seed)
+        return [answer(ids, batch_size, length, generator) for _ in range(calls)]
+
+    torch.default_generator.manual_seed(1)
+    before = torch.default_generator.get_state()
+    first = some(drawn.calls, drawn.seed)
+    if first[0] is None or first[0] is Ellipsis:
+        return first[0]
+    inputs, targets = _both(first)
+    untouched = before.equal(torch.default_generator.get_state())
+    torch.default_generator.manual_seed(2)
+    few = min(drawn.calls, 12)
+    again = _both(some(few, drawn.seed))[0]
+    elsewhere = _both(some(few, drawn.seed + 1))[0]
+    return inputs, targets, again, elsewhere, int(untouched)
+
+
+def _both(pairs: list[Any]) -> tuple[Tensor, Tensor]:
+    """Stack the inputs and the targets of all calls."""
+    for pair in pairs:
+        if not isinstance(pair, tuple | list):
+            text = "It should return two tensors, inputs and targets"
+            raise Wrong("not two", f"{text}, but it returned {describe(pair)}.")
+        if len(pair) != 2 or not all(isinstance(one, Tensor) for one in pair):
+            text = "It should return two tensors, inputs and targets, but it returned"
+            raise Wrong("not two", f"{text} {', '.join(map(describe, pair)):.150}.")
+    for name, given in zip(("inputs", "targets"), zip(*pairs, strict=True), strict=True):
+        if len({(one.shape, one.dtype) for one in given}) > 1:
+            text = f"The {name} should have one shape and dtype, in every call."
+            raise Wrong(f"changing {name}", text)
+    inputs, targets = (torch.stack(given) for given in zip(*pairs, strict=True))
+    return inputs, targets
+
+
+# -------------------------------------------------------------------------------------- sample_next
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How often an answer is asked for ids, the seed of its generator, and after how many rows they repeat."""
+
+    calls: int
+    seed: int
+    kinds: int
+
+
+def sampled(
+    answer: Any, logits: Tensor, temperature: float, top_p: float, drawn: Draws
+) -> Any:
+    """Return the ids of all calls, those with the same seed once more, and those with another seed.
+
+    At last comes whether PyTorch's own generator was left alone.
+    """
+
+    def some(seed: int) -> list[Any]:
+        generator = torch.Generator().manual_seed(seed)
+        calls = range(drawn.calls)
+        return [answer(logits, temperature, top_p, generator) for _ in calls]
+
+    torch.default_generator.manual_seed(1)
+    before = torch.default_generator.get_state()
+    first = some(drawn.seed)
+    if first[0] is None or first[0] is Ellipsis:
+        return first[0]
+    ids = _all(first)
+    untouched = before.equal(torch.default_generator.get_state())
+    torch.default_generator.manual_seed(2)
+    again = _all(some(drawn.seed))
+    elsewhere = _all(some(drawn.seed + 1))
+    return ids, again, elsewhere, int(untouched)
+
+
+def _all(calls: list[Any]) -> Tensor:
+    """Stack the ids of all calls."""
+    for ids in calls:
+        if not isinstance(ids, Tensor):
+            text = f"It should return a tensor of ids, but it returned {describe(ids)}."
+            raise Wrong("no tensor", text)
+    if len({(ids.shape, ids.dtype) for ids in calls}) > 1:
+        text = "The ids should have one shape and dtype, in every call."
+        raise Wrong("changing ids", text)
+    return torch.stack(calls)

@@ -1,0 +1,247 @@
+"""The task `random_batch`: places of a long text, drawn at random, and what follows each token there."""
+
+import torch
+
+from attn_lib.checks.authoring import Case, Wrong, task
+from attn_lib.tasks.lesson_15.runs import Batches, batches
+
+
+@task(
+    lesson=15,
+    points=3,
+    returns=("distances from inputs to targets", "shares of the places"),
+    hints=[
+        "Write the windows of the tokens 0 to 4 on paper, of length 2, each with its targets. With which token can a window "
+        "begin, so that its last target is still there? How many such places are there?",
+        "`torch.randint(n, (B,), generator=...)` draws B numbers from 0 to n - 1. A row is `ids[start : start + length]`: "
+        "where do its targets begin and end?",
+        "All rows at once: a column of starts (B, 1) plus `torch.arange(length)` is a table of places (B, L). `ids[places]` "
+        "reads them. What must you add to the table for the targets?",
+    ],
+)
+def random_batch(ids, batch_size, length, generator):
+    N = len(ids)
+    places = N - length
+    starts = torch.randint(places, (batch_size,), generator=generator)
+    steps = torch.arange(length)
+    read = starts[:, None] + steps
+    following = read + 1
+    inputs = ids[read]
+    targets = ids[following]
+    return inputs, targets
+
+
+@random_batch.other
+def row_by_row(ids, batch_size, length, generator):
+    N = len(ids)
+    places = N - length
+    drawn = torch.randint(places, (batch_size,), generator=generator)
+    begins = drawn.tolist()
+    rows = [ids[i : i + length] for i in begins]
+    nexts = [ids[i + 1 : i + length + 1] for i in begins]
+    inputs = torch.stack(rows)
+    targets = torch.stack(nexts)
+    return inputs, targets
+
+
+def fair(returned, ids, batch_size, length, drawn):
+    """Judge batches by what must hold, however they were drawn.
+
+    Returns how far each target is from its input, and the share of each place: if all is as it should be, exact
+    ones.
+    """
+    inputs, targets, again, elsewhere, untouched = returned
+    N, calls = len(ids), drawn.calls
+    for name, given in (("inputs", inputs), ("targets", targets)):
+        shape, got = (batch_size, length), tuple(given.shape[1:])
+        if got != shape:
+            text = f"The {name} should have shape (B, L), here {shape}, but have {got}."
+            raise Wrong(f"shape of {name}", text)
+        if given.dtype != ids.dtype:
+            text = f"The {name} should have the dtype of ids, {ids.dtype}, but have"
+            raise Wrong(f"dtype of {name}", f"{text} {given.dtype}.")
+    place = {token: i for i, token in enumerate(ids.tolist())}
+    starts = torch.tensor([place.get(t, -N) for t in inputs[..., 0].flatten().tolist()])
+    read = starts[:, None] + torch.arange(length)
+    if (read < 0).any() or not ids[read % N].equal(inputs.reshape(-1, length)):
+        text = "A row of the inputs should be a piece of the text, its tokens side by side."
+        raise Wrong("no piece", text)
+    ahead = torch.tensor([place.get(t, -N) for t in targets.flatten().tolist()])
+    ahead = ahead.view(-1, length) - read
+    if (ahead != ahead[0]).any():
+        text = "A row of the targets should be the row of the inputs, one token further."
+        raise Wrong("other targets", text)
+    if (ahead == 1).all() and N - length > 1:
+        _refuse_other_chance(inputs, again, elsewhere, untouched)
+        rows = starts.view(calls, batch_size).diff(dim=1) % (N - length)
+        if calls > 5 and batch_size > 1 and (rows == rows[0]).all():
+            text = "In every batch, the rows begin at the same distances from each other."
+            raise Wrong("rows tied", f"{text}\nThey are {rows[0].tolist()}.")
+    return ahead[0], _shares(starts, N, N - length)
+
+
+def _refuse_other_chance(inputs, again, elsewhere, untouched):
+    """Raise `Wrong` if another generator drew, or none."""
+    if not untouched:
+        text = "It should draw with `generator`, and leave PyTorch's own generator alone."
+        raise Wrong("global generator", text)
+    if not again.equal(inputs[: len(again)]):
+        text = "Generators with the same seed should give the same batches, and did not."
+        raise Wrong("not by the generator", text)
+    if elsewhere.equal(inputs[: len(elsewhere)]):
+        text = "Generators with different seeds should give different batches, and did not."
+        raise Wrong("seed ignored", text)
+    if len(inputs) > 5 and (inputs == inputs[0]).all():
+        text = "Every call gives the same batch, though the generator has gone on."
+        raise Wrong("always the same", text)
+
+
+def _shares(starts, N, places):
+    """Return the share of each place, the exact ones if the difference can be chance."""
+    M = len(starts)
+    counts = torch.bincount(starts, minlength=N).double()
+    exact = (torch.arange(N) < places).double() / places
+    spread = (M * exact * (1 - exact)).sqrt()
+    if ((counts - M * exact).abs() <= 7 * spread).all():
+        return exact
+    return counts / M
+
+
+@random_batch.cases
+def _(rng):
+    def case(about, N, batch_size, length, calls, *, step=1):
+        ids = torch.randperm(3 * N * step, generator=rng)[: N * step][::step]
+        seed = int(torch.randint(1 << 31, (), generator=rng))
+        args = (ids, batch_size, length, Batches(calls, seed))
+        return Case(about, args, batches, grad=False, finish=fair, tolerance=0.15)
+
+    yield case("a text with a single place for a window", 4, 1, 3, 2)
+    yield case("a single place, three rows", 5, 3, 4, 2)
+    yield case("a text of five tokens", 5, 1000, 2, 1)
+    yield case("two rows", 7, 2, 3, 25)
+    yield case("one row", 6, 1, 2, 40)
+    yield case("windows of one token", 5, 2, 1, 25)
+    yield case("more rows than places", 8, 12, 5, 8)
+    yield case("B = L", 9, 3, 3, 20)
+    yield case("all sizes different", 17, 4, 7, 20)
+    yield case("twelve places, many rows", 17, 1500, 5, 1)
+    yield case("a long text", 60, 200, 20, 10)
+    yield case("not contiguous", 8, 3, 4, 20, step=2)
+
+
+random_batch.rows("""
+The last token of the text is nobody's input, but is it a target? Where does the last window begin, and how many
+places are there from 0 on?
+    last-place-never-drawn  places = N - length - 1
+    last-place-never-drawn  places = max(N - length - 1, 1)
+    last-place-never-drawn  places = N - length - length || max(N - length - length, 1)
+Where does the last window begin, how far does it reach, and which token is its last target? Is that still in the
+text?
+    beyond-the-end  places = N - length + 1 || N || N - 1
+    beyond-the-end  places = N - length + 1 ; nexts = _
+    beyond-the-end  following = read + 2 || read + length
+    beyond-the-end  steps = torch.arange(length + 1) || torch.arange(1, length + 1)
+    beyond-the-end  read = starts[:, None] + 2 * steps
+    beyond-the-end  following = (read + 1) % N ; places = N
+    beyond-the-end  following = (read + 1) % N ; places = N - length + 1
+    beyond-the-end  following = (read + 1).clamp(max=N - 1) ; places = N - length + 1
+    beyond-the-end  read = (starts[:, None] + steps) % N ; following = (read + 1) % N ; places = N
+`randint(n, ...)` begins at 0. Can a window begin with the first token in yours?
+    first-place-never-drawn  starts = torch.randint(min(1, places - 1), places, (batch_size,), generator=generator)
+    first-place-never-drawn  starts = torch.randint(1, places, (batch_size,), generator=generator)
+Does `torch.randint(a, b, ...)` ever draw b? And which of all places do yours leave out?
+    places-left-out  starts = torch.randint(places, (batch_size,), generator=generator) // 2 * 2
+    places-left-out  starts = torch.randint((places + length - 1) // length, (batch_size,), generator=generator) * length
+    places-left-out  places = min(_, 4) || min(_, 10) || min(_, batch_size)
+How often is each place drawn? Rounding to the next whole number gives the two ends half of what the others get.
+    not-equally-likely  starts = (torch.rand(batch_size, generator=generator) * (places - 1)).round().long()
+    not-equally-likely  starts = (torch.rand(batch_size, generator=generator).square() * places).long()
+    not-equally-likely  starts = (torch.rand(batch_size, generator=generator) * N).long().clamp(max=places - 1)
+    not-equally-likely  starts = torch.randint(N, (batch_size,), generator=generator).clamp(max=places - 1)
+    not-equally-likely  starts = (torch.randn(batch_size, generator=generator) * places / 6 + places / 2).long().clamp(0, places - 1)
+    not-equally-likely  starts = torch.randint(N, (batch_size,), generator=generator) % places
+    not-equally-likely  starts = torch.randint(places, (2, batch_size), generator=generator).amin(0)
+How many numbers do you draw for one batch? Two rows of it: where do they begin?
+    one-place-for-all-rows  starts = torch.randint(places, (1,), generator=generator).expand(batch_size)
+    one-place-for-all-rows  starts = torch.randint(places, (1,), generator=generator).repeat(batch_size)
+    one-place-for-all-rows  starts = torch.randint(places, (1,), generator=generator)
+Does one row of your batch tell where the next one begins? Each row has a place of its own.
+    rows-side-by-side  starts = (torch.randint(places, (1,), generator=generator) + torch.arange(batch_size)) % places
+    rows-side-by-side  starts = (torch.randint(places, (1,), generator=generator) + length * torch.arange(batch_size)) % places
+    rows-side-by-side  starts = (torch.randint(max(places - batch_size, 1), (1,), generator=generator) + torch.arange(batch_size)).clamp(max=places - 1)
+What does your batch read in the second call, and with another seed? Where is chance in it: is nothing drawn, or does a
+generator begin with the same seed each time?
+    no-chance  starts = torch.arange(batch_size) % places || torch.zeros(batch_size, dtype=torch.long)
+    no-chance  starts = torch.arange(batch_size) * length % places
+    no-chance  starts = torch.linspace(0, places - 1, batch_size).long()
+    no-chance  starts = torch.randint(places, (batch_size,), generator=generator.manual_seed(0))
+    no-chance  starts = torch.randint(places, (batch_size,), generator=torch.Generator().manual_seed(0))
+Is a place drawn once only? How many rows has your batch, if there are fewer places than rows?
+    drawn-without-putting-back  starts = torch.randperm(places, generator=generator)[:batch_size]
+    drawn-without-putting-back  starts = torch.ones(places).multinomial(batch_size, generator=generator)
+Which generator draws your numbers? Where do you hand over the one that was given?
+    generator-not-used  starts = torch.randint(places, (batch_size,))
+    generator-not-used  starts = (torch.rand(batch_size) * places).long()
+    generator-not-used  starts = torch.tensor([__import__("random").randrange(places) for _ in range(batch_size)])
+    generator-not-used  starts = torch.randint(places, (batch_size,), generator=torch.manual_seed(generator.initial_seed()))
+    generator-not-used  drawn = torch.randint(places, (batch_size,))
+A generator goes on with each number that it gives. Where do you set it back, or begin with a copy?
+    generator-set-back  starts = torch.randint(places, (batch_size,), generator=generator.manual_seed(generator.initial_seed()))
+    generator-set-back  starts = torch.randint(places, (batch_size,), generator=torch.Generator().manual_seed(generator.initial_seed()))
+    generator-set-back  starts = torch.randint(places, (batch_size,), generator=generator.clone_state())
+What should the model tell after the token at a place: that token, or the next one?
+    targets-are-the-inputs  following = read
+    targets-are-the-inputs  nexts = rows
+    targets-behind  following = read - 1 || (read - 1).clamp(min=0)
+How far is a target from its input?
+    targets-too-far  following = read + 2 ; places = N - length - 1
+    targets-too-far  following = (read + 2).clamp(max=N - 1) || (read + length).clamp(max=N - 1)
+    targets-too-far  following = (read + 2) % N || (read + length) % N
+    targets-too-far  places = N - 2 * length + 1 ; following = read + length
+    targets-too-far  places = max(N - 2 * length + 1, 1) ; following = read + length
+What follows the last token of a row, in the text? Is it in that row?
+    row-turned-around  targets = inputs.roll(-1, 1) || inputs.roll(-1)
+    row-turned-around  targets = torch.cat([inputs[:, 1:], inputs[:, :1]], dim=1)
+    row-turned-around  targets = torch.cat([inputs[:, 1:], inputs[:, -1:]], dim=1)
+    row-turned-around  targets = F.pad(inputs[:, 1:], (0, 1))
+How many targets has a row: one for each of its tokens?
+    targets-not-as-many  targets = inputs[:, 1:] || ids[starts + length] || ids[starts + length][:, None] || starts
+    targets-not-as-many  nexts = [ids[i + 1 : i + length] for i in begins] || [ids[i + length] for i in begins]
+    targets-not-as-many  nexts = [ids[i + 1 : i + length + 2] for i in begins] ; places = N - length - 1
+L inputs and their L targets: how many tokens of the text are that in all? How many do you read for a row?
+    length-miscounted  inputs = ids[read][:, :-1] ; targets = ids[read][:, 1:]
+    length-miscounted  steps = torch.arange(length - 1)
+    length-miscounted  steps = torch.arange(length + 1) ; places = N - length - 1
+    length-miscounted  rows = [ids[i : i + length + 1] for i in begins]
+    length-miscounted  rows = [ids[i : i + length - 1] for i in begins] ; nexts = [ids[i + 1 : i + length] for i in begins]
+What does a row of the batch hold: one piece of the text, or the tokens of one step? Which axis comes first?
+    rows-and-columns-swapped  inputs = ids[read].T ; targets = ids[following].T
+    rows-and-columns-swapped  inputs = ids[read].T || torch.stack(rows, dim=1)
+    rows-and-columns-swapped  targets = ids[following].T || torch.stack(nexts, dim=1)
+    rows-and-columns-swapped  read = starts + steps[:, None]
+    rows-and-columns-swapped  inputs = torch.stack(rows, dim=1) ; targets = torch.stack(nexts, dim=1)
+    rows-and-columns-swapped  starts = torch.randint(places, (length,), generator=generator) ; steps = torch.arange(batch_size)
+A column of starts and a row of steps make a table. Which shapes meet in your sum?
+    starts-meet-steps  read = starts + steps || starts[None] + steps || (starts + steps)[None]
+Do the tokens of a row stand side by side in the text? How many numbers are drawn for a row?
+    tokens-drawn-one-by-one  read = torch.randint(places, (batch_size, length), generator=generator)
+    tokens-drawn-one-by-one  read = (starts[:, None] + steps).flip(1) ; following = _
+    tokens-drawn-one-by-one  read = starts[:, None] * steps
+    tokens-drawn-one-by-one  read = (starts[:, None] + 2 * steps) % (N - 1)
+What do you return: the tokens, or the places where they stand?
+    places-instead-of-tokens  inputs = read ; targets = following
+    places-instead-of-tokens  inputs = read
+    places-instead-of-tokens  targets = following
+An embedding and a loss need whole numbers: which dtype have the ids, and which have yours?
+    dtype-changed  inputs = _.float() || _.int()
+    dtype-changed  targets = _.float() || _.int()
+    dtype-changed  inputs = _.float() ; targets = _.float()
+    dtype-changed  inputs = _.int() ; targets = _.int()
+Two tensors are asked for: the inputs, then the targets. What do you return, and in which order?
+    returned-otherwise  return = targets, inputs || inputs || inputs, targets, starts
+    returned-otherwise  return = torch.stack([inputs, targets]) || [*zip(inputs, targets)]
+    returned-otherwise  return = inputs.tolist(), targets.tolist() || {"inputs": inputs, "targets": targets}
+    returned-otherwise  inputs = rows || torch.cat(rows) ; targets = nexts
+    returned-otherwise  inputs = torch.cat(rows) ; targets = torch.cat(nexts)
+    returned-otherwise  inputs = ids[read].flatten() ; targets = ids[following].flatten()
+""")
