@@ -34,7 +34,8 @@ class OwnRope(nn.Module):
     ) -> tuple[Tensor, Tensor, None]:
         """Turn queries and keys; see `Positions.forward`."""
         places = torch.arange(start, start + q.shape[-2])
-        return (*(self.apply_rope(x, places, self.base) for x in (q, k)), None)
+        q, k = (self.apply_rope(x, places, self.base) for x in (q, k))
+        return q, k, None
 
 
 class OwnBlock(nn.Module):
@@ -81,12 +82,12 @@ class _Causal(nn.Module):
         return self.attn(x, is_causal=True, **self.given)
 
 
-def _rope(model: Llama, apply_rope: Any) -> None:
+def _rope(model: Any, apply_rope: Any) -> None:
     for block in model.blocks:
         block.attn.positions = OwnRope(apply_rope, model.config.rope_base)
 
 
-def _norm(model: Llama, make: Any) -> None:
+def _norm(model: Any, make: Any) -> None:
     def own(norm: RMSNorm) -> nn.Module:
         made = make(len(norm.weight), norm.eps)
         made.weight = norm.weight
@@ -97,7 +98,7 @@ def _norm(model: Llama, make: Any) -> None:
         block.norm1, block.norm2 = own(block.norm1), own(block.norm2)
 
 
-def _feed_forward(model: Llama, make: Any) -> None:
+def _feed_forward(model: Any, make: Any) -> None:
     for block in model.blocks:
         with torch.device("meta"):
             made = make(model.config.d_model, model.config.d_ff)
@@ -106,14 +107,14 @@ def _feed_forward(model: Llama, make: Any) -> None:
         block.ff = made
 
 
-def _block(model: Llama, make: Any) -> None:
+def _block(model: Any, make: Any) -> None:
     model.blocks = nn.ModuleList(
         OwnBlock(make, block, model.config) for block in model.blocks
     )
 
 
 # In this order: a block takes what stands in it.
-PUT_IN: dict[str, Callable[[Llama, Any], None]] = {
+PUT_IN: dict[str, Callable[[Any, Any], None]] = {
     "RMSNorm": _norm,
     "SwiGLU": _feed_forward,
     "apply_rope": _rope,
