@@ -88,18 +88,18 @@ def _code(script: str) -> str:
 
     A notebook stores each line with indentation and quotes, so that lines are what costs most.
     """
-    code = "".join(_modules(script, _modules("core", {})).values())
+    code = "".join(modules(script, modules("core", {})).values())
     code = re.sub(r"^export |(^|\s)// .*$", "", code, flags=re.MULTILINE)
     code = re.sub(r"(?<=[(\[{,;])\n\s*|\n\s*(?=[)\]}.,])", "", code)
     return re.sub(r"\s*\n\s*", " ", code)
 
 
-def _modules(name: str, found: dict[str, str]) -> dict[str, str]:
+def modules(name: str, found: dict[str, str]) -> dict[str, str]:
     """Return the text of a module of front/ and, before it, of those that it imports."""
     text = (FRONT / f"{name}.js").read_text(encoding="utf-8")
     for other in IMPORT.findall(text):
         if other not in found:
-            _modules(other, found)
+            modules(other, found)
     found[name] = IMPORT.sub("", text)
     return found
 

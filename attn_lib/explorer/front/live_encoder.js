@@ -1,0 +1,185 @@
+// The page of an encoder: its weights come when they are asked for; then each sentence shows all heads.
+
+import { button } from "./controls.js";
+import { Encoder } from "./encoder.js";
+import { about, chips, followTheme, heads, largeMap, legend, show, summary } from "./live_view.js";
+import { h } from "./page.js";
+import { unpack } from "./tensors.js";
+import { WordPiece } from "./wordpiece.js";
+
+const sizes = about();
+const tokenizer = new WordPiece(sizes.tokenizer);
+const root = document.getElementById("live");
+const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+const fromDisk = location.protocol === "file:";
+
+const state = {
+  ...{ model: { length: 0 }, causal: false, version: 0, layer: sizes.start_head[0], head: sizes.start_head[1] },
+  ...{ at: null, text: sizes.start, labels: [], left: 0, encoder: null, share: null, trouble: "" },
+};
+const themeButton = followTheme(() => draw());
+let runs = 0;
+
+// --- Reading ---
+
+// As the tokenizer in Python cuts: the first tokens stay, and the last one, [SEP].
+function take(text) {
+  const all = tokenizer.encode(text);
+  const left = Math.max(0, all.length - sizes.context);
+  return { left, ids: left ? [...all.slice(0, sizes.context - 1), all.at(-1)] : all };
+}
+
+function type(text) {
+  const { left, ids } = take(text);
+  if (text !== state.text) state.at = null;
+  Object.assign(state, { text, left });
+  const run = ++runs;
+  const labels = ids.map((id) => tokenizer.label(id));
+  if (!state.encoder) return set({ labels });
+  draw();
+  const layers = state.encoder.read(ids);
+  const step = () => {
+    if (run !== runs) return; // the text has changed
+    if (!layers.next().done) setTimeout(step); // the page answers between two layers
+    else set({ model: state.encoder, labels, version: state.version + 1 });
+  };
+  step();
+}
+
+// --- Weights ---
+
+function use(buffer) {
+  state.encoder = new Encoder(sizes, unpack(buffer, sizes.shapes));
+  Object.assign(state, { share: null, trouble: "" });
+  type(state.text);
+}
+
+async function load() {
+  if (state.share !== null) return;
+  set({ share: 0, trouble: "" });
+  try {
+    const answer = await fetch(sizes.weights);
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    const buffer = new Uint8Array(sizes.weights_size);
+    let length = 0;
+    for (const reader = answer.body.getReader(); ; ) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      buffer.set(value, length);
+      length += value.length;
+      set({ share: length / sizes.weights_size });
+    }
+    if (length !== buffer.length) throw new Error(`only ${megabytes(length)} MB came`);
+    use(buffer.buffer);
+  } catch (error) {
+    set({ share: null, trouble: `The weights could not be fetched: ${error.message}. Try again, or choose the file.` });
+  }
+}
+
+async function pick(file) {
+  try {
+    use(await file.arrayBuffer());
+  } catch (error) {
+    set({ trouble: `This is not the file ${sizes.weights}: ${error.message}.` });
+  }
+}
+
+// --- What is shown ---
+
+function set(change) {
+  Object.assign(state, change);
+  draw();
+}
+
+const loader = () => {
+  const size = `${megabytes(sizes.weights_size)} MB`;
+  const wording = fromDisk
+    ? `This page was opened from the disk, where a browser lets it fetch nothing. Choose ${sizes.weights} (${size}); it lies beside this page.`
+    : `The ${sizes.parameters} numbers of the encoder are not here yet.`;
+  return h(
+    "div",
+    { class: "loader" },
+    h("p", {}, wording),
+    fromDisk
+      ? null
+      : button(state.share === null ? `Load the encoder (${size})` : "Loading …", load, {
+          class: "go",
+          "aria-disabled": state.share === null ? null : "true",
+        }),
+    state.share === null ? null : h("progress", { value: state.share, max: 1, "aria-label": "loaded" }),
+    fromDisk || state.trouble
+      ? h("input", {
+          ...{ type: "file", accept: ".bin", "aria-label": `the file ${sizes.weights}` },
+          onchange: (event) => event.target.files.length && pick(event.target.files[0]),
+        })
+      : null,
+    state.trouble ? h("p", { class: "trouble", role: "alert" }, state.trouble) : null,
+  );
+};
+
+const nodes = () => [
+  themeButton(),
+  h(
+    "section",
+    { class: "type" },
+    h("h2", {}, h("label", { for: "text" }, "Type a sentence")),
+    h("textarea", {
+      ...{ id: "text", rows: 2, spellcheck: "false", autocapitalize: "off", autocomplete: "off" },
+      value: state.text,
+      oninput: (event) => type(event.target.value),
+    }),
+    state.encoder ? null : loader(),
+  ),
+  h(
+    "section",
+    { class: "tokens" },
+    h("h2", {}, "Its tokens: whom does one ask?"),
+    h(
+      "p",
+      { class: "hint" },
+      "The encoder reads pieces of words, between [CLS] and [SEP]. Each looks at all: click one, or walk with the arrow keys.",
+    ),
+    chips(state, set),
+    state.left
+      ? h("p", { class: "limit" }, `This page reads ${sizes.context} tokens at most: ${state.left} are left out now.`)
+      : null,
+    legend(false),
+  ),
+  h(
+    "section",
+    { class: "one" },
+    h("h2", {}, `Layer ${state.layer}, head ${state.head}`),
+    largeMap(state, set),
+  ),
+  h(
+    "section",
+    { class: "all" },
+    h("h2", {}, `All ${sizes.layers * sizes.heads} heads, at once`),
+    h(
+      "p",
+      { class: "hint" },
+      "Each reads the same sentence in its own way. A row is a layer; choose one with a click or the arrow keys.",
+    ),
+    heads(sizes, state, set),
+    h("h2", {}, "What the chosen head does"),
+    h("p", { class: "summary" }, summary(state)),
+  ),
+];
+
+function draw() {
+  show(root, nodes(), sizes, state, () => summary(state));
+}
+
+type(state.text);
+set({ at: sizes.start_token });
+new ResizeObserver(draw).observe(root);
+
+// For whoever wants to compare: the tests do.
+root.live = {
+  state,
+  tokenizer,
+  attention(ids) {
+    for (const _ of state.encoder.read(ids));
+    return state.encoder.maps.map((layer) => layer.map(({ data }) => Array.from(data)));
+  },
+};

@@ -1,0 +1,248 @@
+// The page of a language model: type, see whom each token asks and what may come next, let it write on.
+
+import { Bpe } from "./bpe.js";
+import { button, slider } from "./controls.js";
+import { about, bytes, chips, followTheme, heads, largeMap, legend, show, summary } from "./live_view.js";
+import { Llama } from "./llama.js";
+import { h } from "./page.js";
+import { probabilities, sample } from "./sampling.js";
+import { unpack } from "./tensors.js";
+
+const SHOWN = 8; // of the next tokens
+const MOST_WRITTEN = 200; // in one go
+const SLICE = 12; // milliseconds of reading, then the page answers
+const CALM = 500; // milliseconds between pictures, for whom motion is too much
+
+const sizes = about();
+const tokenizer = new Bpe(sizes.tokenizer);
+const model = new Llama(sizes, unpack(bytes(document.getElementById("weights").textContent), sizes.shapes));
+const root = document.getElementById("live");
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+const state = {
+  ...{ model, causal: true, version: 0, layer: sizes.start_head[0], head: sizes.start_head[1], at: null },
+  ...{ typed: "", written: [], all: [], ids: [], labels: [], from: 0, logits: null },
+  ...{ temperature: 0.8, topP: 0.95, left: 0, speed: "" },
+};
+let writing, drawn, waiting;
+const themeButton = followTheme(() => draw());
+
+const wholeText = () => state.typed + tokenizer.decode(state.written);
+const candidates = () => probabilities(state.logits, state.temperature, state.topP);
+
+// --- Reading and writing ---
+
+// Which tokens of a long text are not read: as few quarters of the context as can be, because whenever one
+// more is left out, all others have new places and are read anew.
+function unread(count) {
+  const quarter = Math.ceil(sizes.context / 4);
+  return Math.max(0, Math.ceil((count - sizes.context) / quarter) * quarter);
+}
+
+// Take other tokens. What begins as before stays read, but for the last one: from it comes what is next.
+function take(all) {
+  const from = unread(all.length);
+  const ids = all.slice(from);
+  let same = 0;
+  while (same < ids.length - 1 && ids[same] === state.ids[same]) same++;
+  model.keep(same);
+  Object.assign(state, { all, from, ids, labels: ids.map((id) => tokenizer.label(id)), logits: null });
+}
+
+function read() {
+  const end = performance.now() + SLICE;
+  while (model.length < state.ids.length && performance.now() < end) model.read(state.ids[model.length]);
+  state.version++;
+  if (model.length && model.length === state.ids.length) state.logits ??= model.logits().slice();
+}
+
+function write(id) {
+  state.written.push(id);
+  take([...state.all, id]);
+  read();
+}
+
+// Read for some milliseconds or write a token, show it, and go on with the next picture.
+function step() {
+  waiting = false;
+  if (state.logits && state.left) {
+    const begun = performance.now();
+    const id = sample(candidates());
+    state.left = tokenizer.ends.has(id) ? 0 : state.left - 1;
+    if (!tokenizer.ends.has(id)) write(id);
+    writing.tokens++;
+    writing.computing += performance.now() - begun;
+    const seconds = (performance.now() - writing.since) / 1000;
+    state.speed =
+      `${(writing.tokens / seconds).toFixed(0)} tokens a second, one in a picture; ` +
+      `to compute one takes ${(writing.computing / writing.tokens).toFixed(1)} ms`;
+  } else read();
+  draw();
+  if (state.left || model.length < state.ids.length) soon();
+}
+
+function soon() {
+  if (!waiting) requestAnimationFrame(step);
+  waiting = true;
+}
+
+function type(words) {
+  Object.assign(state, { typed: words, written: [], at: null, left: 0 });
+  take(tokenizer.encode(words));
+  step();
+}
+
+function append(id) {
+  Object.assign(state, { at: null, left: 0 });
+  write(id);
+  step();
+}
+
+function writeOn() {
+  if (!state.ids.length) return root.querySelector("textarea").focus();
+  Object.assign(state, { left: state.left ? 0 : MOST_WRITTEN, at: null });
+  writing = { tokens: 0, computing: 0, since: performance.now() };
+  step();
+}
+
+// --- What is shown ---
+
+function set(change) {
+  Object.assign(state, change);
+  draw();
+}
+
+const precise = (p) => (p > 0.995 || p < 0.0005 ? `${Math.round(100 * p)}%` : `${(100 * p).toFixed(1)}%`);
+
+const next = () =>
+  h(
+    "ol",
+    { class: "next" },
+    candidates()
+      .slice(0, SHOWN)
+      .map(({ id, p, kept }) => {
+        const ends = tokenizer.ends.has(id);
+        const label = ends ? "the end" : tokenizer.label(id);
+        return h(
+          "li",
+          {},
+          button(
+            [
+              h("span", { class: "word" }, label),
+              h("span", { class: "track" }, h("span", { class: "bar", style: `width:${100 * p}%` })),
+              h("span", { class: "percent" }, precise(p)),
+            ],
+            () => !ends && append(id),
+            {
+              class: kept ? "" : "cut",
+              "aria-label": `${label}, ${precise(p)}${kept ? "" : ", left out by top-p"}${ends ? "" : ": append"}`,
+              "aria-disabled": ends ? "true" : null,
+            },
+          ),
+        );
+      }),
+  );
+
+function nodes() {
+  const { temperature, topP, left, from, speed, ids } = state;
+  return [
+    themeButton(),
+    h(
+      "section",
+      { class: "type" },
+      h("h2", {}, h("label", { for: "text" }, "Type something")),
+      h("textarea", {
+        ...{ id: "text", rows: 5, spellcheck: "false", autocapitalize: "off", autocomplete: "off" },
+        value: wholeText(),
+        oninput: (event) => type(event.target.value),
+      }),
+      h(
+        "div",
+        { class: "controls" },
+        button(left ? "■ Stop" : "▶ Let it write on", writeOn, {
+          class: "go",
+          "aria-disabled": ids.length ? null : "true",
+        }),
+        slider(
+          "temperature",
+          { min: 0, max: 2, step: 0.1, value: temperature, text: temperature ? temperature.toFixed(1) : "0: greedy" },
+          (value) => set({ temperature: value }),
+        ),
+        slider("top-p", { min: 0.05, max: 1, step: 0.05, value: topP, text: topP.toFixed(2) }, (value) =>
+          set({ topP: value }),
+        ),
+      ),
+      h("p", { class: "hint speed" }, speed || "Low temperature: it plays safe. High: it dares more."),
+    ),
+    h(
+      "section",
+      { class: "coming" },
+      h("h2", {}, "What may come next"),
+      state.logits ? next() : h("p", { class: "hint" }, ids.length ? "It reads …" : "Nothing yet: type a word."),
+      h("p", { class: "hint" }, "Click one to append it. Pale: left out by top-p."),
+    ),
+    h(
+      "section",
+      { class: "tokens" },
+      h("h2", {}, "Its tokens: whom does one ask?"),
+      h(
+        "p",
+        { class: "hint" },
+        "The model reads pieces of words. Each piece looks back at earlier ones: click one, or walk with the arrow keys.",
+      ),
+      chips(state, set),
+      from
+        ? h("p", { class: "limit" }, `It reads ${sizes.context} tokens at most: the first ${from} are left out now.`)
+        : null,
+      legend(true),
+    ),
+    h(
+      "section",
+      { class: "one" },
+      h("h2", {}, `Layer ${state.layer}, head ${state.head}`),
+      largeMap(state, set),
+    ),
+    h(
+      "section",
+      { class: "all" },
+      h("h2", {}, `All ${sizes.layers * sizes.heads} heads, at once`),
+      h(
+        "p",
+        { class: "hint" },
+        `Each reads the same text in its own way. A row is a layer; choose one with a click or the arrow keys.`,
+      ),
+      heads(sizes, state, set),
+      h("h2", {}, "What the chosen head does"),
+      h("p", { class: "summary" }, summary(state)),
+    ),
+  ];
+}
+
+function news() {
+  const likely = state.logits ? candidates().slice(0, 3) : [];
+  const said = likely.map(({ id, p }) => `${tokenizer.label(id)} ${precise(p)}`).join(", ");
+  return said && `Next may come: ${said}. ${summary(state)}`;
+}
+
+function draw() {
+  if (state.left && calm.matches && performance.now() - drawn < CALM) return;
+  drawn = performance.now();
+  show(root, nodes(), sizes, state, news, state.left > 0 || model.length < state.ids.length);
+  for (const box of state.left ? root.querySelectorAll("textarea, .chips") : []) box.scrollTop = box.scrollHeight;
+}
+
+type(sizes.start);
+set({ at: sizes.start_token });
+new ResizeObserver(draw).observe(root);
+
+// For whoever wants to compare: the tests do.
+root.live = {
+  state,
+  tokenizer,
+  sample,
+  logits(ids) {
+    model.keep(0);
+    for (const id of ids) model.read(id);
+    return Array.from(model.logits());
+  },
+};

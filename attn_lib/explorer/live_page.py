@@ -1,0 +1,143 @@
+"""A page that runs a model in any browser: a small language model inside it, or an encoder beside it."""
+
+import base64
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from attn_lib.explorer import live_models
+from attn_lib.explorer.scene import FRONT, expect, modules
+from attn_lib.files import write_whole
+from attn_lib.llama import Llama
+from attn_lib.minilm import MiniLM
+
+LARGEST = 6_000_000  # bytes of a page
+WORDS = {
+    "llama": (
+        "A language model, at work on this page",
+        "It guesses, token by token, how your text goes on; the pictures show which earlier tokens it asks "
+        "for that. Its {} parameters are in this file of {:.1f} MB: nothing is sent, and it works offline.",
+        "Once upon a time",
+    ),
+    "encoder": (
+        "The heads of a real encoder, on your sentence",
+        "It does not write, it reads: the pictures show which tokens each token asks. Its {} parameters "
+        "come in a file of {:.1f} MB, once you ask for it; what you type stays on this page.",
+        "The trophy did not fit in the suitcase because it was too big.",
+    ),
+}
+SHELL = """<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="description" content="{lead}">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; \
+style-src 'unsafe-inline'; img-src data:; connect-src {source}">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+<main class="{kind}"><h1>{title}</h1><p class="lead">{lead}</p><div id="live"></div>
+<noscript><p>This page needs JavaScript: the model runs in it.</p></noscript></main>
+<script type="application/json" id="about">{about}</script>
+<script type="text/plain" id="weights">{weights}</script>
+<script type="module">{code}</script>
+</html>
+"""
+
+
+def page(
+    model: nn.Module,
+    tokenizer: Any,
+    path: str | Path,
+    *,
+    title: str | None = None,
+    start: str | None = None,
+    head: tuple[int, int] = (0, 0),
+    token: int | None = None,
+) -> Path:
+    """Write a web page in which anyone can use a model, without Python; return its path.
+
+    A `Llama` is in the page itself, its matrices rounded to int8: the page works offline, from the
+    disk, on a phone. Those of a `MiniLM` have 23 MB. They are a second file beside the page, of the same
+    name with .bin, which the page fetches when it is asked to.
+
+    Args:
+        model: a `Llama`, also with a learner's attention in it, or a `MiniLM`.
+        tokenizer: for a `Llama` a `tokenizers.Tokenizer` of byte-level BPE; for a `MiniLM`, which has
+            its own, None.
+        path: of the page, a name that ends in .html.
+        title: its heading.
+        start: the text that is there at first.
+        head: the layer and the head that are shown first, counted from 0.
+        token: which token of the start asks first; the last one if None.
+
+    Raises:
+        TypeError: model or tokenizer is of another class.
+        ValueError: the tokenizer works otherwise, weights do not have the sizes that the model's config
+            says, there is no such head, or the page would have more than 6 MB.
+    """
+    path = Path(path)
+    expect(path.suffix == ".html", "a name that ends in .html", path.name)
+    if isinstance(model, Llama):
+        kind, (about, tensors) = "llama", live_models.llama(model, tokenizer)
+    elif isinstance(model, MiniLM) and tokenizer is None:
+        kind, (about, tensors) = "encoder", live_models.minilm(model)
+    else:
+        got = f"{type(model).__name__} and {type(tokenizer).__name__}"
+        raise TypeError(
+            f"expected a Llama and its tokenizer, or a MiniLM and None, got {got}"
+        )
+    fits = 0 <= head[0] < about["layers"] and 0 <= head[1] < about["heads"]
+    expect(fits, f"a head below ({about['layers']}, {about['heads']})", head)
+    default_title, lead, default_start = WORDS[kind]
+    weights, file = live_models.packed(tensors), path.with_suffix(".bin")
+    parameters = f"{sum(tensor.numel() for tensor in tensors.values()):,}"
+    about |= {
+        "start": default_start if start is None else start,
+        "start_head": head,
+        "start_token": token,
+        "parameters": parameters,
+        "shapes": {name: tuple(tensor.shape) for name, tensor in tensors.items()},
+        "weights": file.name,
+        "weights_size": len(weights),
+    }
+    parts = {
+        # No "<" in the data, or a token such as "</script>" would end the script.
+        "about": json.dumps(about, separators=(",", ":")).replace("<", "\\u003c"),
+        "weights": base64.b64encode(weights).decode() if kind == "llama" else "",
+        "code": _code(kind),
+        "style": _style(),
+    }
+    inside = sum(len(part) for part in parts.values()) + len(SHELL)
+    text = SHELL.format(
+        title=html.escape(title or default_title),
+        lead=lead.format(parameters, (inside if kind == "llama" else len(weights)) / 1e6),
+        kind=kind,
+        source="'none'" if kind == "llama" else "'self'",
+        **parts,
+    )
+    size = len(text.encode())
+    expect(size <= LARGEST, f"a page of at most {LARGEST:,} bytes", f"{size:,}")
+    if kind == "encoder":
+        write_whole(file, weights)
+    write_whole(path, text)
+    return path
+
+
+def _code(kind: str) -> str:
+    """Return the page's modules as one."""
+    code = "".join(modules(f"live_{kind}", {}).values())
+    return re.sub(r"^export |^\s*// .*\n", "", code, flags=re.MULTILINE)
+
+
+def _style() -> str:
+    """Return the style of the scenes, which have a page each to themselves, and what is new here."""
+    core = (FRONT / "core.js").read_text(encoding="utf-8")
+    (scenes,) = re.findall(r"const STYLE = `(.*?)`", core, re.DOTALL)
+    scenes = scenes.replace(':host([data-theme="dark"])', ':root[data-theme="dark"]')
+    own = (FRONT / "live_page.css").read_text(encoding="utf-8")
+    return scenes.replace(":host", ":root") + own

@@ -1,0 +1,461 @@
+"""The pages in which a model runs, in Chromium: against PyTorch and `tokenizers`, and as visitors use them."""
+
+import copy
+import random
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from attn_lib.data.text import python_help
+from attn_lib.explorer import page as write_page
+from attn_lib.llama import Llama, LlamaConfig
+from attn_lib.minilm import MissingWeights, load_minilm
+from attn_lib.quantization import dequantize_int8, quantize_int8
+from tests.browser.looks import missing, violations
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+MAX_LEN = 128
+START = "The for statement is used to iterate over the elements of a sequence"
+PIECES = (
+    *(
+        "the",
+        "The",
+        " cat",
+        "don't",
+        " I'll",
+        "ÉTÉ",
+        "straße",
+        "Ünïcödé",
+        "x_y=3.14",
+        "2024",
+        "½",
+        "Ⅷ",
+        "٣٤",
+    ),
+    *(
+        "🙂",
+        "👩‍🚀",
+        "🇫🇷",
+        "注意力",
+        "ひらがな",
+        "한국어",
+        "नमस्ते",
+        "e\u0301",
+        "ﬁ",
+        "ΑΣ ΣΑΣ",
+        "İstanbul",
+        "עברית",
+    ),
+    *(
+        " ",
+        "  ",
+        "   ",
+        "\t",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\u00a0",
+        "\u0085",
+        "\u2003",
+        "\ufeff",
+        "\u200b",
+        "\u180e",
+    ),
+    *(
+        ".",
+        "...",
+        ",",
+        "!?",
+        "'",
+        '"',
+        "''s",
+        "(",
+        "$",
+        "€",
+        "<|end|>",
+        "<b>",
+        "constructor",
+        "##",
+        "[MASK]",
+        "—",
+    ),
+)
+READY = "() => document.getElementById('live').live?.state.logits"
+LOADED = "() => document.getElementById('live').live?.state.model.length"
+TOO_SMALL = """() => [...document.querySelectorAll("button, input, textarea, [role=option], [role=radio]")]
+    .map(e => [e.outerHTML.slice(0, 80), e.getBoundingClientRect()])
+    .filter(([_, r]) => Math.min(r.width, r.height) < 23.9)"""
+LIVE = "document.getElementById('live').live"
+
+
+def random_texts(count, seed=0):
+    draw = random.Random(seed)
+    return ["".join(draw.choices(PIECES, k=draw.randint(1, 30))) for _ in range(count)]
+
+
+def rounded(model):
+    """Return a copy of a model with the weights that its page has."""
+    model = copy.deepcopy(model)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.ndim == 2:
+                weight.copy_(dequantize_int8(*quantize_int8(weight)))
+    return model
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=2048,
+        special_tokens=["<|end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator([python_help()[:200_000]], trainer)
+    return made
+
+
+@pytest.fixture(scope="module")
+def llama(tokenizer):
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        d_model=256,
+        num_heads=8,
+        num_kv_heads=4,
+        num_layers=4,
+        d_ff=688,
+        max_len=MAX_LEN,
+        rope_base=10_000.0,
+    )
+    model = Llama(config).eval()
+    for weight in model.parameters():
+        if weight.ndim == 2:
+            torch.nn.init.normal_(weight, std=0.1)  # heads that choose, and tokens that win
+        else:
+            torch.nn.init.uniform_(weight, 0.5, 1.5)
+    return model.requires_grad_(False)
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    try:
+        return load_minilm()
+    except MissingWeights:
+        missing("the encoder", "make models")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def play(llama, tokenizer, folder):
+    return write_page(
+        llama, tokenizer, folder / "play.html", start=START, head=(1, 2)
+    ).as_uri()
+
+
+@pytest.fixture(scope="module")
+def encoder_page(encoder, folder):
+    return write_page(encoder, None, folder / "encoder.html", head=(2, 5), token=10)
+
+
+@pytest.fixture
+def server(encoder_page):
+    """The address of a folder with the encoder's page."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    folder = str(encoder_page.parent)
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Handler, directory=folder)
+    ) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture
+def show(chromium):
+    """Open a page; it may complain about nothing, and ask for nothing but itself and what is allowed."""
+    opened, troubles = [], []
+
+    def open_it(url, ready=READY, *, allowed=(), **options):
+        options = {"viewport": {"width": 1280, "height": 800}} | options
+        # Playwright waits by evaluating text, which the page's own policy forbids.
+        page = chromium.new_page(bypass_csp=True, **options)
+        page.set_default_timeout(60_000)
+        opened.append(page)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("request", lambda request: asked(request.url, {url, *allowed}))
+        page.goto(url)
+        page.wait_for_function(ready)
+        return page
+
+    def asked(url, allowed):
+        if url not in allowed:
+            troubles.append(f"asked for {url}")
+
+    yield open_it
+    for page in opened:
+        page.close()
+    assert not troubles, troubles
+
+
+def close(found, expected):
+    torch.testing.assert_close(torch.tensor(found), expected, atol=1e-3, rtol=0)
+
+
+def map_of(page, layer, head):
+    """Return the weights (n, n) that a page holds of a head."""
+    script = f"""([layer, head]) => {{ const {{model}} = {LIVE}.state, n = model.length;
+        const {{data, stride}} = model.map(layer, head);
+        return [...Array(n).keys()].map(i => Array.from(data.subarray(i * stride, i * stride + n))); }}"""
+    return page.evaluate(script, [layer, head])
+
+
+def attention_of(model, ids):
+    """Return each layer's weights (H, L, L) of a Llama on some tokens."""
+    found, x = [], model.embed(torch.tensor([ids]))
+    for block in model.blocks:
+        _, weights = block.attn(block.norm1(x), is_causal=True, return_weights=True)
+        found.append(weights[0])
+        x = block(x)
+    return found
+
+
+# ------------------------------------------------------------------------------- the language model
+
+
+def test_tokens_are_those_of_tokenizers_on_any_text(show, play, tokenizer):
+    page, texts = show(play), [*random_texts(1000), "a" * 5000, python_help()[:50_000]]
+    found = page.evaluate(
+        f"texts => texts.map(text => {LIVE}.tokenizer.encode(text))", texts
+    )
+    for text, ids in zip(texts, found, strict=True):
+        assert ids == tokenizer.encode(text).ids, repr(text[:200])
+    back = page.evaluate(f"lists => lists.map(ids => {LIVE}.tokenizer.decode(ids))", found)
+    assert back == [tokenizer.decode(ids) for ids in found]
+
+
+def test_logits_and_heads_are_those_of_pytorch_with_the_same_int8_weights(
+    show, play, llama, tokenizer
+):
+    page, model = show(play), rounded(llama)
+    for text in random_texts(100, seed=1):
+        ids = tokenizer.encode(text).ids[:64]
+        expected = model(torch.tensor([ids]))[0, -1]
+        close(page.evaluate(f"ids => {LIVE}.logits(ids)", ids), expected)
+    for layer, weights in enumerate(attention_of(model, ids)):
+        for head, expected in enumerate(weights):
+            close(map_of(page, layer, head), expected)
+
+
+def test_what_is_typed_in_the_middle_is_read_anew_from_there_on_only(
+    show, play, llama, tokenizer
+):
+    page, model = show(play), rounded(llama)
+    page.evaluate(f"""() => {{ const {{model}} = {LIVE}.state, read = model.read; window.reads = 0;
+        model.read = function (id) {{ window.reads++; read.call(this, id); }}; }}""")
+    for text, most in (
+        (START + " of", 2),
+        (START, 1),
+        (START[:40] + " of" + START[40:], 12),
+    ):
+        page.evaluate("window.reads = 0")
+        page.locator("#text").fill(text)
+        page.wait_for_function(READY)
+        assert 1 <= page.evaluate("window.reads") <= most
+        ids = tokenizer.encode(text).ids
+        assert page.evaluate(f"{LIVE}.state.ids") == ids
+        expected = model(torch.tensor([ids]))[0, -1]
+        close(page.evaluate(f"Array.from({LIVE}.state.logits)"), expected)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_visitor_types_chooses_and_lets_it_write(
+    show, play, llama, tokenizer, width, scheme
+):
+    page = show(play, viewport={"width": width, "height": 844}, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    assert "3,42" in page.locator(".lead").text_content()  # parameters
+    text, chips, bars = (
+        page.locator("#text"),
+        page.locator(".chip"),
+        page.locator(".next button"),
+    )
+    text.fill("def f(x):")
+    page.wait_for_function(READY)
+    ids = tokenizer.encode("def f(x):").ids
+    assert chips.count() == len(ids) and bars.count() == 8
+    # The bars are the model's probabilities at the temperature, and a click appends.
+    logits = rounded(llama)(torch.tensor([ids]))[0, -1]
+    p, best = (logits / 0.8).softmax(-1).max(-1)
+    assert bars.first.locator(".percent").text_content() in (
+        f"{100 * p:.1f}%",
+        f"{100 * p:.0f}%",
+    )
+    bars.first.click()
+    assert page.evaluate(f"{LIVE}.state.ids") == [*ids, best.item()]
+    # A head is chosen by a click, a token by the keyboard: the page says what it sees.
+    page.get_by_role("radio", name="layer 2, head 3").click()
+    chips.nth(2).focus()
+    page.keyboard.press("ArrowLeft")
+    weights = attention_of(rounded(llama), ids)[2][3]
+    for said in (
+        page.locator(".summary").text_content(),
+        page.locator(".map").get_attribute("aria-label"),
+    ):
+        assert (
+            f"Layer 2, head 3: “{chips.nth(1).locator('.word').text_content()}” asks"
+            in said
+        )
+    assert f"is asked: {100 * weights[1, 0]:.0f}%" in chips.nth(0).get_attribute(
+        "aria-label"
+    )
+    assert f"asks: {100 * weights[2, 1]:.0f}%" in chips.nth(2).get_attribute("aria-label")
+    page.wait_for_function(
+        "document.querySelector('[role=status]').textContent.includes('head 3')"
+    )
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.closest('.next') !== null")
+    # Nothing is too wide, too small or out of reach.
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.evaluate(TOO_SMALL) == []
+    assert violations(page, "html") == []
+    # It writes until it is stopped.
+    page.get_by_role("button", name="Let it write on").click()
+    page.wait_for_function(f"() => {LIVE}.state.ids.length > {len(ids) + 5}")
+    assert "tokens a second" in page.locator(".speed").text_content()
+    page.get_by_role("button", name="Stop").click()
+    count = page.evaluate(f"{LIVE}.state.ids.length")
+    page.wait_for_timeout(200)
+    assert page.evaluate(f"{LIVE}.state.ids.length") == count
+    page.get_by_role("button", name="Dark").click()
+    assert page.evaluate("document.documentElement.dataset.theme") != scheme
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_at_temperature_zero_it_writes_what_pytorch_writes(show, play, llama, tokenizer):
+    page, ids = show(play), tokenizer.encode(START).ids
+    page.get_by_role("slider", name="temperature").fill("0")
+    assert page.locator(".next .percent").first.text_content() == "100%"
+    page.get_by_role("button", name="Let it write on").click()
+    page.wait_for_function(
+        f"() => {LIVE}.state.all.length > {len(ids) + 30} || !{LIVE}.state.left"
+    )
+    found = page.evaluate(f"{LIVE}.state.all")
+    model, expected = rounded(llama), list(ids)
+    while len(expected) < len(found):
+        expected.append(model(torch.tensor([expected]))[0, -1].argmax().item())
+    assert found == expected
+
+
+def test_top_p_leaves_out_the_improbable(show, play):
+    page = show(play)
+    page.get_by_role("slider", name="top-p").fill("0.05")
+    assert page.locator(".next button.cut").count() == 7
+    drawn = f"""() => {{ const c = [{{id: 7, p: 0.5, kept: true}}, {{id: 8, p: 0.3, kept: true}}, {{id: 9, p: 0.2, kept: false}}];
+        return [0, 0.62, 0.63, 0.999].map(r => {LIVE}.sample(c, r)); }}"""
+    assert page.evaluate(drawn) == [7, 7, 8, 8]
+
+
+def test_a_long_text_is_read_from_its_last_tokens_on(show, play, llama, tokenizer):
+    page, text = show(play), python_help()[1000:2500]
+    page.locator("#text").fill(text)
+    page.wait_for_function(READY)
+    ids = tokenizer.encode(text).ids
+    read = page.evaluate(f"{LIVE}.state.ids")
+    assert MAX_LEN * 3 // 4 <= len(read) <= MAX_LEN and read == ids[-len(read) :]
+    said = page.locator(".limit").text_content()
+    assert f"{MAX_LEN} tokens at most" in said
+    assert f"first {len(ids) - len(read)}" in said
+    close(
+        page.evaluate(f"Array.from({LIVE}.state.logits)"),
+        rounded(llama)(torch.tensor([read]))[0, -1],
+    )
+    page.locator("#text").fill("")
+    page.get_by_text("Nothing yet").wait_for()
+    assert page.locator(".limit").count() == page.locator(".chip").count() == 0
+
+
+def test_it_writes_ten_tokens_a_second_and_more(show, play):
+    milliseconds = show(
+        play
+    ).evaluate(f"""() => {{ const begun = performance.now();
+        {LIVE}.logits(Array.from({{length: 100}}, (_, i) => i + 1)); return (performance.now() - begun) / 100; }}""")
+    assert milliseconds < 100, milliseconds
+
+
+# --------------------------------------------------------------------------------------- the encoder
+
+
+def test_the_encoder_comes_when_asked_for_and_has_the_heads_of_pytorch(
+    show, server, encoder
+):
+    page = show(
+        f"{server}/encoder.html",
+        "() => document.querySelectorAll('.chip').length === 16",
+        allowed=[f"{server}/encoder.bin"],
+        viewport={"width": 390, "height": 844},
+    )
+    page.get_by_role("button", name="Load the encoder (22.9 MB)").click()
+    page.wait_for_function(LOADED)
+    assert "“it” asks" in page.locator(".summary").text_content()
+    model = rounded(encoder)
+    for text in random_texts(30, seed=2):
+        encoding = model.tokenizer.encode(text)
+        assert (
+            page.evaluate(f"text => {LIVE}.tokenizer.encode(text)", text) == encoding.ids
+        ), repr(text)
+        ids = encoding.ids[:24]
+        _, layers = model(torch.tensor([ids]), return_weights=True)
+        found = page.evaluate(f"ids => {LIVE}.attention(ids)", ids)
+        close(found, torch.cat(layers).flatten(-2))
+    page.locator("#text").fill("dogs chase cats")
+    page.wait_for_function(f"() => {LIVE}.state.labels.length === 5")
+    close(map_of(page, 5, 11), model.attend("dogs chase cats").weights[5, 11])
+    page.locator("#text").fill("one two three " * 40)
+    page.get_by_text("64 tokens at most: 58 are left out").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.evaluate(TOO_SMALL) == []
+    assert violations(page, "html") == []
+
+
+def test_from_the_disk_the_encoder_asks_for_its_file(show, encoder_page):
+    page = show(
+        encoder_page.as_uri(), "() => document.querySelectorAll('.chip').length === 16"
+    )
+    choose = page.get_by_label("the file encoder.bin")
+    choose.set_input_files({"name": "x.bin", "mimeType": "", "buffer": b"no weights"})
+    page.get_by_text("This is not the file encoder.bin: expected").wait_for()
+    choose.set_input_files(encoder_page.with_suffix(".bin"))
+    page.wait_for_function(LOADED)
+    assert page.locator(".loader").count() == 0
+
+
+def test_weights_that_do_not_come_are_said(show, server, chromium):
+    url = f"{server}/encoder.html"
+    page = chromium.new_page(bypass_csp=True)
+    page.route("**/encoder.bin", lambda route: route.fulfill(status=404))
+    page.goto(url)
+    page.get_by_role("button", name="Load the encoder").click()
+    page.get_by_role("alert").wait_for()
+    assert "the server answered 404" in page.get_by_role("alert").text_content()
+    page.unroute("**/encoder.bin")
+    page.get_by_role("button", name="Load the encoder").click()
+    page.wait_for_function(LOADED)
+    page.close()
