@@ -47,7 +47,7 @@ class OwnAttention(nn.Module):
         self.own.o_proj = attn.o_proj
 
     @property
-    def o_proj(self) -> nn.Module:
+    def o_proj(self) -> Tensor | nn.Module:
         """The output projection, which the module of the other class holds."""
         return self.own.o_proj
 

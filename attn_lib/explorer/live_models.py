@@ -14,6 +14,9 @@ from attn_lib.quantization import quantize_int8
 # Tokens that a page reads at most: more cannot be seen in a heat map.
 LONGEST_TEXT, LONGEST_SENTENCE = 256, 64
 
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+PARTS = ("type", "vocab", "merges")
+
 About = dict[str, Any]
 
 
@@ -28,7 +31,11 @@ def llama(model: Llama, tokenizer: Any) -> tuple[About, dict[str, Tensor]]:
     count = len(tokens["tokens"])
     expect(count == config.vocab_size, f"a tokenizer of {config.vocab_size} tokens", count)
     E, F, kv_width = config.d_model, config.d_ff, config.num_kv_heads * config.head_dim
-    shapes = {"q_proj": (E, E), "k_proj": (kv_width, E), "v_proj": (kv_width, E)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "q_proj": (E, E),
+        "k_proj": (kv_width, E),
+        "v_proj": (kv_width, E),
+    }
     shapes |= {"o_proj": (E, E), "gate_proj": (F, E), "up_proj": (F, E)}
     shapes |= {"down_proj": (E, F), "norm1": (E,), "norm2": (E,)}
     tensors = {"embed": model.embed.weight, "norm": model.norm.weight}
@@ -40,7 +47,7 @@ def llama(model: Llama, tokenizer: Any) -> tuple[About, dict[str, Tensor]]:
             layer = getattr(owner, name, None)
             weight, bias = getattr(layer, "weight", None), getattr(layer, "bias", None)
             got = "none" if weight is None else tuple(weight.shape)
-            expect(got == shape, f"block {number} with a {name}.weight of {shape}", got)
+            expect(got == shape, f"block {number} with {name}.weight of {shape}", got)
             expect(
                 bias is None, f"a {name} without bias in block {number}", "one with bias"
             )
@@ -62,13 +69,14 @@ def llama(model: Llama, tokenizer: Any) -> tuple[About, dict[str, Tensor]]:
 def minilm(model: MiniLM) -> tuple[About, dict[str, Tensor]]:
     """Return the sizes and tokens of the encoder, ready for JSON, and its weights by name."""
     tokens = model.tokenizer.get_vocab()
+    block: Any = model.blocks[0]
     special = {
         token.content: id
         for id, token in model.tokenizer.get_added_tokens_decoder().items()
     }
     about = {
         "layers": len(model.blocks),
-        "heads": model.blocks[0].attn.num_heads,
+        "heads": block.attn.num_heads,
         "width": model.norm.weight.numel(),
         "context": LONGEST_SENTENCE,
         "tokenizer": {"tokens": sorted(tokens, key=tokens.__getitem__), "special": special},
@@ -99,21 +107,17 @@ def _bpe(tokenizer: Any) -> About:
         name = type(tokenizer).__name__
         raise TypeError(f"expected a tokenizers.Tokenizer, got {name}")
     told = json.loads(tokenizer.to_str())
-    model, before = told["model"], told["pre_tokenizer"] or {}
-    got = {name: (told[name] or {}).get("type") for name in ("model", "pre_tokenizer")}
-    fits = got == {"model": "BPE", "pre_tokenizer": "ByteLevel"}
-    expect(fits, "a tokenizer of byte-level BPE", got)
-    wanted = {"add_prefix_space": False, "use_regex": True}
-    got = {name: before[name] for name in wanted}
-    expect(got == wanted, f"a ByteLevel pre-tokenizer with {wanted}", got)
-    names = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix")
-    options = {name: model[name] for name in (*names, "byte_fallback", "ignore_merges")}
-    options["normalizer"] = told["normalizer"]
-    after = told["post_processor"]
-    options["post_processor"] = after if after and after["type"] != "ByteLevel" else None
-    options["added"] = [t for t in told["added_tokens"] if not _is_plain_special(t)]
-    options = {name: value for name, value in options.items() if value}
-    expect(not options, "BPE with nothing but merges and special tokens", options)
+    model, before, after = (
+        told[n] or {} for n in ("model", "pre_tokenizer", "post_processor")
+    )
+    got = {"model": model["type"]} | {name: before.get(name) for name in BYTE_LEVEL}
+    expect(got == {"model": "BPE"} | BYTE_LEVEL, f"byte-level BPE, {BYTE_LEVEL}", got)
+    others = {name: value for name, value in model.items() if name not in PARTS}
+    others["normalizer"] = told["normalizer"]
+    others["post_processor"] = after if after.get("type") != "ByteLevel" else None
+    others["added_tokens"] = [t for t in told["added_tokens"] if not _is_plain(t)]
+    others = {name: value for name, value in others.items() if value}
+    expect(not others, "BPE with merges and special tokens, and nothing else", others)
     ids = model["vocab"]
     special = {token["content"]: token["id"] for token in told["added_tokens"]}
     # The character that stands for each byte in a byte-level vocabulary, as GPT-2 has it.
@@ -136,6 +140,7 @@ def _bpe(tokenizer: Any) -> About:
     }
 
 
-def _is_plain_special(token: dict[str, Any]) -> bool:
+def _is_plain(token: dict[str, Any]) -> bool:
+    """Say whether a token is special, and found wherever it stands in a text."""
     others = ("single_word", "lstrip", "rstrip", "normalized")
     return token["special"] and not any(token[name] for name in others)

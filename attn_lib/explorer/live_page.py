@@ -30,23 +30,6 @@ WORDS = {
         "The trophy did not fit in the suitcase because it was too big.",
     ),
 }
-SHELL = """<!DOCTYPE html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="description" content="{lead}">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; \
-style-src 'unsafe-inline'; img-src data:; connect-src {source}">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>{style}</style>
-<main class="{kind}"><h1>{title}</h1><p class="lead">{lead}</p><div id="live"></div>
-<noscript><p>This page needs JavaScript: the model runs in it.</p></noscript></main>
-<script type="application/json" id="about">{about}</script>
-<script type="text/plain" id="weights">{weights}</script>
-<script type="module">{code}</script>
-</html>
-"""
 
 
 def page(
@@ -112,8 +95,9 @@ def page(
         "code": _code(kind),
         "style": _style(),
     }
-    inside = sum(len(part) for part in parts.values()) + len(SHELL)
-    text = SHELL.format(
+    shell = (FRONT / "live_page.html").read_text(encoding="utf-8")
+    inside = sum(len(part) for part in parts.values()) + len(shell)
+    text = shell.format(
         title=html.escape(title or default_title),
         lead=lead.format(parameters, (inside if kind == "llama" else len(weights)) / 1e6),
         kind=kind,

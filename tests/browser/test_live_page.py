@@ -300,7 +300,8 @@ def test_a_visitor_types_chooses_and_lets_it_write(
     text.fill("def f(x):")
     page.wait_for_function(READY)
     ids = tokenizer.encode("def f(x):").ids
-    assert chips.count() == len(ids) and bars.count() == 8
+    assert chips.count() == len(ids)
+    assert bars.count() == 8
     # The bars are the model's probabilities at the temperature, and a click appends.
     logits = rounded(llama)(torch.tensor([ids]))[0, -1]
     p, best = (logits / 0.8).softmax(-1).max(-1)
@@ -379,7 +380,8 @@ def test_a_long_text_is_read_from_its_last_tokens_on(show, play, llama, tokenize
     page.wait_for_function(READY)
     ids = tokenizer.encode(text).ids
     read = page.evaluate(f"{LIVE}.state.ids")
-    assert MAX_LEN * 3 // 4 <= len(read) <= MAX_LEN and read == ids[-len(read) :]
+    assert MAX_LEN * 3 // 4 <= len(read) <= MAX_LEN
+    assert read == ids[-len(read) :]
     said = page.locator(".limit").text_content()
     assert f"{MAX_LEN} tokens at most" in said
     assert f"first {len(ids) - len(read)}" in said

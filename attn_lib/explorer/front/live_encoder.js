@@ -2,8 +2,10 @@
 
 import { button } from "./controls.js";
 import { Encoder } from "./encoder.js";
-import { about, chips, followTheme, heads, largeMap, legend, show, summary } from "./live_view.js";
+import { about, followTheme, show } from "./live_page.js";
+import { pictures, textArea } from "./live_view.js";
 import { h } from "./page.js";
+import { summary } from "./relations.js";
 import { unpack } from "./tensors.js";
 import { WordPiece } from "./wordpiece.js";
 
@@ -91,31 +93,31 @@ function set(change) {
   draw();
 }
 
-const loader = () => {
+function loader() {
+  const { share, trouble } = state;
   const size = `${megabytes(sizes.weights_size)} MB`;
-  const wording = fromDisk
-    ? `This page was opened from the disk, where a browser lets it fetch nothing. Choose ${sizes.weights} (${size}); it lies beside this page.`
-    : `The ${sizes.parameters} numbers of the encoder are not here yet.`;
+  const go = { class: "go", "aria-disabled": share === null ? null : "true" };
   return h(
     "div",
     { class: "loader" },
-    h("p", {}, wording),
-    fromDisk
-      ? null
-      : button(state.share === null ? `Load the encoder (${size})` : "Loading …", load, {
-          class: "go",
-          "aria-disabled": state.share === null ? null : "true",
-        }),
-    state.share === null ? null : h("progress", { value: state.share, max: 1, "aria-label": "loaded" }),
-    fromDisk || state.trouble
+    h(
+      "p",
+      {},
+      fromDisk
+        ? `A page opened from the disk may fetch nothing. Choose ${sizes.weights} (${size}), which lies beside it.`
+        : `The ${sizes.parameters} numbers of the encoder are not here yet.`,
+    ),
+    fromDisk ? null : button(share === null ? `Load the encoder (${size})` : "Loading …", load, go),
+    share === null ? null : h("progress", { value: share, max: 1, "aria-label": "loaded" }),
+    fromDisk || trouble
       ? h("input", {
           ...{ type: "file", accept: ".bin", "aria-label": `the file ${sizes.weights}` },
           onchange: (event) => event.target.files.length && pick(event.target.files[0]),
         })
       : null,
-    state.trouble ? h("p", { class: "trouble", role: "alert" }, state.trouble) : null,
+    trouble ? h("p", { class: "trouble", role: "alert" }, trouble) : null,
   );
-};
+}
 
 const nodes = () => [
   themeButton(),
@@ -123,47 +125,13 @@ const nodes = () => [
     "section",
     { class: "type" },
     h("h2", {}, h("label", { for: "text" }, "Type a sentence")),
-    h("textarea", {
-      ...{ id: "text", rows: 2, spellcheck: "false", autocapitalize: "off", autocomplete: "off" },
-      value: state.text,
-      oninput: (event) => type(event.target.value),
-    }),
+    textArea(2, state.text, type),
     state.encoder ? null : loader(),
   ),
-  h(
-    "section",
-    { class: "tokens" },
-    h("h2", {}, "Its tokens: whom does one ask?"),
-    h(
-      "p",
-      { class: "hint" },
-      "The encoder reads pieces of words, between [CLS] and [SEP]. Each looks at all: click one, or walk with the arrow keys.",
-    ),
-    chips(state, set),
-    state.left
-      ? h("p", { class: "limit" }, `This page reads ${sizes.context} tokens at most: ${state.left} are left out now.`)
-      : null,
-    legend(false),
-  ),
-  h(
-    "section",
-    { class: "one" },
-    h("h2", {}, `Layer ${state.layer}, head ${state.head}`),
-    largeMap(state, set),
-  ),
-  h(
-    "section",
-    { class: "all" },
-    h("h2", {}, `All ${sizes.layers * sizes.heads} heads, at once`),
-    h(
-      "p",
-      { class: "hint" },
-      "Each reads the same sentence in its own way. A row is a layer; choose one with a click or the arrow keys.",
-    ),
-    heads(sizes, state, set),
-    h("h2", {}, "What the chosen head does"),
-    h("p", { class: "summary" }, summary(state)),
-  ),
+  ...pictures(sizes, state, set, {
+    reads: "The encoder reads pieces of words, between [CLS] and [SEP]. Each asks all of them.",
+    limit: state.left && `It reads ${sizes.context} tokens at most: ${state.left} are left out now.`,
+  }),
 ];
 
 function draw() {

@@ -2,9 +2,11 @@
 
 import { Bpe } from "./bpe.js";
 import { button, slider } from "./controls.js";
-import { about, bytes, chips, followTheme, heads, largeMap, legend, show, summary } from "./live_view.js";
+import { about, bytes, followTheme, show } from "./live_page.js";
+import { pictures, textArea } from "./live_view.js";
 import { Llama } from "./llama.js";
 import { h } from "./page.js";
+import { summary } from "./relations.js";
 import { probabilities, sample } from "./sampling.js";
 import { unpack } from "./tensors.js";
 
@@ -114,63 +116,39 @@ function set(change) {
 
 const precise = (p) => (p > 0.995 || p < 0.0005 ? `${Math.round(100 * p)}%` : `${(100 * p).toFixed(1)}%`);
 
-const next = () =>
-  h(
-    "ol",
-    { class: "next" },
-    candidates()
-      .slice(0, SHOWN)
-      .map(({ id, p, kept }) => {
-        const ends = tokenizer.ends.has(id);
-        const label = ends ? "the end" : tokenizer.label(id);
-        return h(
-          "li",
-          {},
-          button(
-            [
-              h("span", { class: "word" }, label),
-              h("span", { class: "track" }, h("span", { class: "bar", style: `width:${100 * p}%` })),
-              h("span", { class: "percent" }, precise(p)),
-            ],
-            () => !ends && append(id),
-            {
-              class: kept ? "" : "cut",
-              "aria-label": `${label}, ${precise(p)}${kept ? "" : ", left out by top-p"}${ends ? "" : ": append"}`,
-              "aria-disabled": ends ? "true" : null,
-            },
-          ),
-        );
-      }),
-  );
+function option({ id, p, kept }) {
+  const ends = tokenizer.ends.has(id);
+  const label = ends ? "the end" : tokenizer.label(id);
+  const said = `${label}, ${precise(p)}${kept ? "" : ", left out by top-p"}${ends ? "" : ": append"}`;
+  const inside = [
+    h("span", { class: "word" }, label),
+    h("span", { class: "track" }, h("span", { class: "bar", style: `width:${100 * p}%` })),
+    h("span", { class: "percent" }, precise(p)),
+  ];
+  const look = { class: kept ? "" : "cut", "aria-label": said, "aria-disabled": ends ? "true" : null };
+  return h("li", {}, button(inside, () => !ends && append(id), look));
+}
 
 function nodes() {
-  const { temperature, topP, left, from, speed, ids } = state;
+  const { temperature, topP, left, from, speed, ids, logits } = state;
+  const warm = { min: 0, max: 2, step: 0.1, value: temperature };
+  const nucleus = { min: 0.05, max: 1, step: 0.05, value: topP, text: topP.toFixed(2) };
+  const go = { class: "go", "aria-disabled": ids.length ? null : "true" };
   return [
     themeButton(),
     h(
       "section",
       { class: "type" },
       h("h2", {}, h("label", { for: "text" }, "Type something")),
-      h("textarea", {
-        ...{ id: "text", rows: 5, spellcheck: "false", autocapitalize: "off", autocomplete: "off" },
-        value: wholeText(),
-        oninput: (event) => type(event.target.value),
-      }),
+      textArea(5, wholeText(), type),
       h(
         "div",
         { class: "controls" },
-        button(left ? "■ Stop" : "▶ Let it write on", writeOn, {
-          class: "go",
-          "aria-disabled": ids.length ? null : "true",
-        }),
-        slider(
-          "temperature",
-          { min: 0, max: 2, step: 0.1, value: temperature, text: temperature ? temperature.toFixed(1) : "0: greedy" },
-          (value) => set({ temperature: value }),
+        button(left ? "■ Stop" : "▶ Let it write on", writeOn, go),
+        slider("temperature", { ...warm, text: temperature ? temperature.toFixed(1) : "0: greedy" }, (value) =>
+          set({ temperature: value }),
         ),
-        slider("top-p", { min: 0.05, max: 1, step: 0.05, value: topP, text: topP.toFixed(2) }, (value) =>
-          set({ topP: value }),
-        ),
+        slider("top-p", nucleus, (value) => set({ topP: value })),
       ),
       h("p", { class: "hint speed" }, speed || "Low temperature: it plays safe. High: it dares more."),
     ),
@@ -178,43 +156,15 @@ function nodes() {
       "section",
       { class: "coming" },
       h("h2", {}, "What may come next"),
-      state.logits ? next() : h("p", { class: "hint" }, ids.length ? "It reads …" : "Nothing yet: type a word."),
+      logits
+        ? h("ol", { class: "next" }, candidates().slice(0, SHOWN).map(option))
+        : h("p", { class: "hint" }, ids.length ? "It reads …" : "Nothing yet: type a word."),
       h("p", { class: "hint" }, "Click one to append it. Pale: left out by top-p."),
     ),
-    h(
-      "section",
-      { class: "tokens" },
-      h("h2", {}, "Its tokens: whom does one ask?"),
-      h(
-        "p",
-        { class: "hint" },
-        "The model reads pieces of words. Each piece looks back at earlier ones: click one, or walk with the arrow keys.",
-      ),
-      chips(state, set),
-      from
-        ? h("p", { class: "limit" }, `It reads ${sizes.context} tokens at most: the first ${from} are left out now.`)
-        : null,
-      legend(true),
-    ),
-    h(
-      "section",
-      { class: "one" },
-      h("h2", {}, `Layer ${state.layer}, head ${state.head}`),
-      largeMap(state, set),
-    ),
-    h(
-      "section",
-      { class: "all" },
-      h("h2", {}, `All ${sizes.layers * sizes.heads} heads, at once`),
-      h(
-        "p",
-        { class: "hint" },
-        `Each reads the same text in its own way. A row is a layer; choose one with a click or the arrow keys.`,
-      ),
-      heads(sizes, state, set),
-      h("h2", {}, "What the chosen head does"),
-      h("p", { class: "summary" }, summary(state)),
-    ),
+    ...pictures(sizes, state, set, {
+      reads: "The model reads pieces of words. Each asks itself and those before it, never what comes later.",
+      limit: from && `It reads ${sizes.context} tokens at most: the first ${from} are left out now.`,
+    }),
   ];
 }
 
