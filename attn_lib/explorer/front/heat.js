@@ -43,11 +43,9 @@ export function heatMap(canvas, small, { map, n, labels, at, causal }) {
   const brush = canvas.getContext("2d");
   brush.scale(scale, scale);
   brush.imageSmoothingEnabled = false;
-  if (!n) return;
   const { left, top, size } = cells(canvas, n);
   const side = size * n;
   const color = (name) => getComputedStyle(canvas).getPropertyValue(name).trim();
-  brush.drawImage(small, left, top, side, side);
   const write = (words, x, y, align, { fill = "--ink", bold, px = 12, turn = 0 } = {}) => {
     brush.save();
     brush.translate(x, y);
@@ -58,6 +56,8 @@ export function heatMap(canvas, small, { map, n, labels, at, causal }) {
     brush.fillText(words, 0, 0);
     brush.restore();
   };
+  if (!n) return write("nothing to show yet", room / 2, room / 3, "center", { fill: "--soft", px: 14 });
+  brush.drawImage(small, left, top, side, side);
   const every = Math.ceil(11 / size); // labels of 11 pixels need that many cells
   labels.forEach((label, i) => {
     const look = { px: Math.min(12, size * every), bold: i === at, fill: i === at ? "--orange" : "--ink" };

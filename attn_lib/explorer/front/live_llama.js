@@ -76,8 +76,8 @@ function step() {
     writing.computing += performance.now() - begun;
     const seconds = (performance.now() - writing.since) / 1000;
     state.speed =
-      `${(writing.tokens / seconds).toFixed(0)} tokens a second, one in a picture; ` +
-      `to compute one takes ${(writing.computing / writing.tokens).toFixed(1)} ms`;
+      `${(writing.tokens / seconds).toFixed(0)} tokens a second; ` +
+      `computing one takes ${(writing.computing / writing.tokens).toFixed(1)} ms`;
   } else read();
   draw();
   if (state.left || model.length < state.ids.length) soon();

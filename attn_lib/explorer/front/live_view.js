@@ -103,7 +103,7 @@ const largeMap = (state, set) =>
   h("canvas", {
     class: "map",
     role: "img",
-    "aria-label": `Heat map. ${summary(state)}`,
+    "aria-label": `Heat map. ${summary(state) || "Nothing to show yet."}`,
     onclick: (event) => {
       const { top, size } = cells(event.target, state.model.length);
       const row = Math.floor((event.offsetY - top) / size);
