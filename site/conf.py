@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
 
 from links import open_in_colab  # noqa: E402
+from live_pages import link_to  # noqa: E402
 
 from scripts.stated_time import stated_minutes  # noqa: E402
 
@@ -41,6 +42,7 @@ extensions = [
     "dark_pictures",
     "links",
     "one_sheet",
+    "live_pages",
 ]
 root_doc = "site/index"
 include_patterns = [
@@ -227,6 +229,11 @@ def complete_source(app, docname, source) -> None:
         )
         source[0] = re.sub(
             r"\{\{ real heads (\w+) \}\}", lambda found: encoder_scene(found[1]), source[0]
+        )
+        source[0] = re.sub(
+            r"\{\{ live page (\S+) \}\}",
+            lambda found: link_to(app.outdir, found[1]),
+            source[0],
         )
         return
     notebook = json.loads(source[0])

