@@ -3,7 +3,7 @@
 from pathlib import Path
 
 LINKS = {
-    "encoder.html": "Type a sentence of your own: the same encoder reads it in your browser, all 72 heads at once.",
+    "encoder.html": "Let the encoder read your own sentence: all 72 heads at once",
 }
 
 
