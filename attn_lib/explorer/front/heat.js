@@ -17,9 +17,10 @@ const colorOf = (weight) => COLORS[Math.round(STEPS * weight)];
 export const colorScale = Array.from({ length: 17 }, (_, i) => weightColor(i / 16)).join(",");
 
 // A head in small: one pixel a weight. What a causal head may not ask stays empty.
-export function thumbnail(canvas, { data, stride }, n, causal) {
+export function thumbnail(canvas, map, n, causal) {
   canvas.width = canvas.height = Math.max(n, 1);
   if (!n) return;
+  const { data, stride } = map;
   const image = new ImageData(n, n);
   const pixels = new Uint32Array(image.data.buffer);
   for (let i = 0; i < n; i++) {

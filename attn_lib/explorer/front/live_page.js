@@ -32,35 +32,27 @@ export function followTheme(draw) {
     });
 }
 
-const painted = { version: -1, at: 0, late: false };
+const HURRY = 400; // milliseconds between the small maps while the model writes: they cost the most
+let [painted, paintedAt] = [-1, 0];
 let timer;
 let said = "";
 
 // Match the page to a description, paint what is on its canvases, and later say what has changed.
 export function show(root, nodes, { layers, heads }, state, news, hurried = false) {
   patch(root, [...nodes, h("p", { class: "heard", role: "status" }, said)]);
-  const { model, causal } = state;
-  const n = Math.max(model.length, 0);
-  const thumbs = root.querySelectorAll(".thumb");
-  const chosen = state.layer * heads + state.head;
-  const paint = (i) =>
-    thumbnail(thumbs[i], n ? model.map(Math.floor(i / heads), i % heads) : {}, n, causal);
-  if (painted.version !== state.version) paint(chosen);
-  // While much changes, the small ones are painted ten times a second.
-  if (painted.version !== state.version || painted.late) {
-    painted.late = hurried && performance.now() - painted.at < 100;
-    if (!painted.late) {
-      range(layers * heads).forEach((i) => i !== chosen && paint(i));
-      painted.at = performance.now();
-    }
-  }
-  painted.version = state.version;
-  const small = thumbs[chosen];
-  const map = n ? model.map(state.layer, state.head) : null;
-  const labels = state.labels.slice(0, n);
-  heatMap(root.querySelector(".map"), small, { map, n, labels, at: chosenToken(state), causal });
   clearTimeout(timer); // what goes on changing is not read out
   timer = setTimeout(() => {
     root.querySelector("[role=status]").textContent = said = news();
   }, 700);
+  const { model, causal, version, layer, head } = state;
+  const n = model.length;
+  const map = (layer, head) => (n ? model.map(layer, head) : null);
+  const thumbs = root.querySelectorAll(".thumb");
+  const paint = (layer, head) => thumbnail(thumbs[layer * heads + head], map(layer, head), n, causal);
+  if (painted !== version && !(hurried && performance.now() - paintedAt < HURRY)) {
+    range(layers).forEach((i) => range(heads).forEach((j) => paint(i, j)));
+    [painted, paintedAt] = [version, performance.now()];
+  } else paint(layer, head);
+  const shown = { map: map(layer, head), n, labels: state.labels.slice(0, n), at: chosenToken(state), causal };
+  heatMap(root.querySelector(".map"), thumbs[layer * heads + head], shown);
 }
