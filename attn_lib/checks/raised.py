@@ -144,6 +144,15 @@ QUESTIONS = {
         r"IndexError: index \S+ is out of bounds",
         "Print the size of the axis that you index. The first place is 0: what is the last one?",
     ),
+    "place-not-in-a-list": (
+        r"IndexError: (?:list|string) index out of range",
+        "How many things are in the list, or letters in the text, on this line? The first place is 0: which one do you "
+        "ask for? And what if there is none at all?",
+    ),
+    "smallest-of-nothing": (
+        r"(?:min|max)\(\) (?:arg is an empty sequence|iterable argument is empty)",
+        "`min` and `max` choose among things. On which input are there none, and what should happen then?",
+    ),
     "dtypes-meet": (
         r"expected scalar type|(?:must|to) have the same dtype",
         "Two dtypes meet on this line. Print both. Which tensor did your code make, and which dtype should "

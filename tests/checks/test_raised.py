@@ -66,6 +66,8 @@ ANSWERS = {
     "none-where-a-value-is-needed": head(lambda self, x: print() @ x),
     "axis-not-there": lambda q, k: (q @ k.mT).softmax(3),
     "index-too-large": lambda q, k: q[:, :, 99],
+    "place-not-in-a-list": lambda q, k: [q][len(k) + 1],
+    "smallest-of-nothing": lambda q, k: q[:, : min([])],
     "dtypes-meet": lambda q, k: q @ k.to(torch.complex64).mT,
     "view-needs-one-piece": lambda q, k: k.repeat(1, 2, 1).mT.view(-1),
     "size-is-a-float": lambda q, k: q @ k.reshape(len(k), 8 / 2, -1),

@@ -234,25 +234,49 @@ encode_bpe.mistake(
 )
 
 
-def _replaced(word, merges):
+def _replaced(between):
+    """Return an answer that has a sign between the tokens, and replaces."""
+
+    def answer(word, merges):
+        text = between.join(word)
+        for pair in merges:
+            text = text.replace(between.join(pair), "".join(pair))
+        return text.split(between) if between.strip() else text.split()
+
+    return answer
+
+
+def _replaced_blanks(word, merges):
     text = " ".join(word)
     for pair in merges:
         text = text.replace(" ".join(pair), "".join(pair))
     return text.split(" ")
 
 
-def _replaced_and_split(word, merges):
-    text = " ".join(word)
-    for pair in merges:
-        text = text.replace(" ".join(pair), "".join(pair))
-    return text.split()
+def _leftmost(is_new_start):
+    """Return an answer that merges whatever it meets, from the left."""
+
+    def answer(word, merges):
+        tokens, i = list(word), 0
+        while i < len(tokens) - 1:
+            is_known = (tokens[i], tokens[i + 1]) in merges
+            if is_known:
+                tokens[i : i + 2] = [tokens[i] + tokens[i + 1]]
+            i = i + 1 if not is_known else 0 if is_new_start else i
+        return tokens
+
+    return answer
 
 
+encode_bpe.mistake(
+    "leftmost-pair-first",
+    "Several pairs of a word can be merged. Is the first of them in the word also the first in `merges`?",
+)(_leftmost(True), _leftmost(False))
 encode_bpe.mistake(
     "replaced-across-tokens",
     'Blanks between tokens, and `replace`: does "a b" also stand in "xa b"? And what if a blank is a character of '
     "the word?",
-)(_replaced, _replaced_and_split)
+)(_replaced(" "), _replaced("|"), _replaced_blanks)
 
 
 def _longest(word, merges):

@@ -40,7 +40,7 @@ def _(rng):
         """All steps up to the last one."""
         steps = torch.arange((total + 3 if last is None else last) + 1)
         args = (steps, warmup, total, peak, floor)
-        return Case("a whole schedule", args, rates, grad=False, tolerance=1e-5)
+        return Case("every step from 0 on", args, rates, grad=False, tolerance=1e-5)
 
     yield case(2, 6, 1.0, 0.0)
     yield case(2, 6, 1.0, 0.2)
@@ -136,6 +136,7 @@ Which of the two ways is for small steps?
 A rate is a number. What do you return?
     no-number  return = (rate, step) || str(rate) || [rate] || (up, down)
     rounded  return = round(rate) || int(rate) || round(rate, 3) || round(rate, 4)
+What is your rate at step `warmup`? Is the peak a factor in all that you return?
     relative-to-the-peak  return = rate / peak
 The way up ends, and the way down begins. Does yours take the smaller of both, their product, or one after the other?
     ways-mixed  rate = up * down || (up + down) / 2

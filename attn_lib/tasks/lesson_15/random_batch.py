@@ -168,6 +168,7 @@ How many numbers do you draw for one batch? Two rows of it: where do they begin?
 Does one row of your batch tell where the next one begins? Each row has a place of its own.
     rows-side-by-side  starts = (torch.randint(places, (1,), generator=generator) + torch.arange(batch_size)) % places
     rows-side-by-side  starts = (torch.randint(places, (1,), generator=generator) + length * torch.arange(batch_size)) % places
+    rows-side-by-side  places = max(N - batch_size * length, 1) ; inputs = ids[starts[0] : starts[0] + batch_size * length].view(batch_size, length) ; targets = ids[starts[0] + 1 : starts[0] + 1 + batch_size * length].view(batch_size, length)
     rows-side-by-side  starts = (torch.randint(max(places - batch_size, 1), (1,), generator=generator) + torch.arange(batch_size)).clamp(max=places - 1)
 What does your batch read in the second call, and with another seed? Where is chance in it: is nothing drawn, or does a
 generator begin with the same seed each time?
@@ -237,8 +238,10 @@ An embedding and a loss need whole numbers: which dtype have the ids, and which 
     dtype-changed  targets = _.float() || _.int()
     dtype-changed  inputs = _.float() ; targets = _.float()
     dtype-changed  inputs = _.int() ; targets = _.int()
-Two tensors are asked for: the inputs, then the targets. What do you return, and in which order?
-    returned-otherwise  return = targets, inputs || inputs || inputs, targets, starts
+Which of your two tensors is one token further? The inputs come first, then the targets.
+    inputs-further-than-targets  return = targets, inputs
+Two tensors are asked for, (B, L) each: the inputs, then the targets. What do you return?
+    returned-otherwise  return = inputs || inputs, targets, starts
     returned-otherwise  return = torch.stack([inputs, targets]) || [*zip(inputs, targets)]
     returned-otherwise  return = inputs.tolist(), targets.tolist() || {"inputs": inputs, "targets": targets}
     returned-otherwise  inputs = rows || torch.cat(rows) ; targets = nexts

@@ -3,7 +3,9 @@
 Nothing here is an answer: this file goes into the sandbox with a learner's code.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain, count, islice
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,18 @@ def rates(answer: Any, steps: Tensor, *schedule: float) -> Any:
 # ------------------------------------------------------------------------------------- random_batch
 
 
+def _first_and_copies(tensor: Tensor) -> Callable[[int], Iterator[Tensor]]:
+    """Return what yields a tensor again and again, as it was: itself, and then copies.
+
+    An answer may write into it: that is noticed in the first, and does not change what comes after it.
+    """
+    kept = tensor.clone(memory_format=torch.preserve_format)
+    rest = chain(
+        [tensor], (kept.clone(memory_format=torch.preserve_format) for _ in count())
+    )
+    return lambda number: islice(rest, number)
+
+
 @dataclass(frozen=True)
 class Batches:
     """How often an answer is asked for a batch, and the seed of its generator."""
@@ -99,9 +113,11 @@ def batches(answer: Any, ids: Tensor, batch_size: int, length: int, drawn: Batch
     At last comes whether PyTorch's own generator was left alone.
     """
 
+    given = _first_and_copies(ids)
+
     def some(calls: int, seed: int) -> list[Any]:
         generator = torch.Generator().manual_seed(seed)
-        return [answer(ids, batch_size, length, generator) for _ in range(calls)]
+        return [answer(text, batch_size, length, generator) for text in given(calls)]
 
     torch.default_generator.manual_seed(1)
     before = torch.default_generator.get_state()
@@ -149,26 +165,26 @@ class Draws:
 def sampled(
     answer: Any, logits: Tensor, temperature: float, top_p: float, drawn: Draws
 ) -> Any:
-    """Return the ids of all calls, those with the same seed once more, and those with another seed.
+    """Return the ids of all calls; those of the first few once more, and with another seed.
 
     At last comes whether PyTorch's own generator was left alone.
     """
+    few = max(1, drawn.calls // 2)
+    given = _first_and_copies(logits)
 
-    def some(seed: int) -> list[Any]:
+    def some(calls: int, seed: int) -> list[Any]:
         generator = torch.Generator().manual_seed(seed)
-        calls = range(drawn.calls)
-        return [answer(logits, temperature, top_p, generator) for _ in calls]
+        return [answer(rows, temperature, top_p, generator) for rows in given(calls)]
 
     torch.default_generator.manual_seed(1)
     before = torch.default_generator.get_state()
-    first = some(drawn.seed)
+    first = some(drawn.calls, drawn.seed)
     if first[0] is None or first[0] is Ellipsis:
         return first[0]
     ids = _all(first)
     untouched = before.equal(torch.default_generator.get_state())
     torch.default_generator.manual_seed(2)
-    again = _all(some(drawn.seed))
-    elsewhere = _all(some(drawn.seed + 1))
+    again, elsewhere = (_all(some(few, seed)) for seed in (drawn.seed, drawn.seed + 1))
     return ids, again, elsewhere, int(untouched)
 
 

@@ -312,11 +312,37 @@ train_bpe.mistake(
 )(_counted_once, _without_new_pairs)
 
 
-@train_bpe.mistake(
-    "words-changed",
-    "The dict that came in is not yours. Which line writes into `words`, or takes something out of it?",
-)
-def _(words, num_merges):
+def _without_the_last(tokens, pair):
+    """Merge as far as there is a next token, and forget the one that has none."""
+    done, i = [], 0
+    while i < len(tokens) - 1:
+        is_pair = (tokens[i], tokens[i + 1]) == pair
+        done.append("".join(pair) if is_pair else tokens[i])
+        i += 2 if is_pair else 1
+    return done
+
+
+train_bpe.mistake(
+    "last-token-lost",
+    "The last token of a word has no right neighbor. Is it still there after the first round?",
+)(_trained(merge=_without_the_last))
+
+
+def _with_keys_removed(words, num_merges):
+    merges = _trained()(words, num_merges)
     for word in [word for word in words if len(word) < 2]:
         del words[word]
-    return _trained()(words, num_merges)
+    return merges
+
+
+def _with_keys_replaced(words, num_merges):
+    merges = _trained()(words, num_merges)
+    for word in list(words):
+        words[tuple(word)] = words.pop(word)
+    return merges
+
+
+train_bpe.mistake(
+    "words-changed",
+    "The dict that came in is not yours. Which line writes into `words`, or takes something out of it?",
+)(_with_keys_removed, _with_keys_replaced)
