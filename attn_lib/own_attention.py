@@ -5,7 +5,7 @@ besides happens before: the projections that we put into it return queries and k
 already (RoPE), and the keys and values of all tokens so far.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -39,10 +39,11 @@ class OwnAttention(nn.Module):
         super().__init__()
         self.num_heads, self.num_kv_heads = attn.num_heads, attn.num_kv_heads
         self.q_proj, self.k_proj, self.v_proj = attn.q_proj, attn.k_proj, attn.v_proj
+        self.o_proj = attn.o_proj
         self.positions, self.square = attn.positions, square
         with torch.device("meta"):  # its own weights are not needed
             self.own = make(attn.q_proj.in_features, self.num_heads, self.num_kv_heads)
-        self.given = _Given(), _Given(), _Given()
+        self.given = _Given(attn.q_proj), _Given(attn.k_proj), _Given(attn.v_proj)
         self.own.q_proj, self.own.k_proj, self.own.v_proj = self.given
         self.own.o_proj = attn.o_proj
 
@@ -79,21 +80,55 @@ class OwnAttention(nn.Module):
 
 
 class _Given(nn.Module):
-    """A projection that returns what was made before."""
+    """A projection that returns what was made before, also to those who multiply by its `weight.T`."""
 
     output: Tensor
+    bias = None
+
+    def __init__(self, layer: nn.Linear):
+        super().__init__()
+        self.in_features, self.out_features = layer.in_features, layer.out_features
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output
 
+    @property
+    def weight(self) -> "_GivenWeight":
+        return _GivenWeight(self.output)
+
+
+class _GivenWeight:
+    """What a product with x is, whichever function of PyTorch makes it."""
+
+    def __init__(self, output: Tensor):
+        self.output = output
+
+    def __getattr__(self, name: str) -> Any:
+        return self if name in ("T", "mT") else getattr(self.output, name)
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any, kwargs: Any = None
+    ) -> Any:
+        return next(arg.output for arg in args if isinstance(arg, cls))
+
+
+def use_own_attention(model: Any, make: Callable[[int, int, int], nn.Module]) -> None:
+    """Put a learner's attention into every block of a model; see `swap_blocks`."""
+    for _ in swap_blocks(model, make):
+        pass
+
 
 @torch.no_grad()
-def use_own_attention(model: Any, make: Callable[[int, int, int], nn.Module]) -> None:
-    """Put a learner's attention into every block of a model, once it has shown that it does the same.
+def swap_blocks(model: Any, make: Callable[[int, int, int], nn.Module]) -> Iterator[int]:
+    """Put a learner's attention into a model, once it has shown that it does the same.
 
     Args:
-        model: a `Llama`; the attention of its blocks is replaced.
+        model: a `Llama`; the attention of its blocks is replaced. Its caches stay good.
         make: `make(d_model, num_heads, num_kv_heads)` builds a module with `forward(x, mask)`.
+
+    Yields:
+        After each block, how many have it.
 
     Raises:
         ValueError: the module does not compute what the model's own attention does.
@@ -115,8 +150,9 @@ def use_own_attention(model: Any, make: Callable[[int, int, int], nn.Module]) ->
         except Exception as error:
             reason = error
         else:
-            for block in model.blocks:
+            for count, block in enumerate(model.blocks, 1):
                 block.attn = OwnAttention(make, block.attn, square=square)
+                yield count
             return
     raise ValueError(
         f"expected a module that attends like the model's own, with forward(x, mask): {reason}"

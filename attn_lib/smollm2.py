@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attn_lib.llama import Llama, LlamaConfig
@@ -139,6 +140,20 @@ def prompt_ids(tokenizer: "Tokenizer", text: str) -> list[int]:
         *message_ids(tokenizer, "user", text),
         *message_ids(tokenizer, "assistant"),
     ]
+
+
+def attention_weights(
+    model: Llama, ids: Int[Tensor, "b l"]
+) -> Float[Tensor, "layers b h l l"]:
+    """Return the weights (layers, B, H, L, L) of all heads on ids (B, L)."""
+    x, kept = model.embed(ids), []
+    block: Any
+    for block in model.blocks:
+        change, weights = block.attn(block.norm1(x), is_causal=True, return_weights=True)
+        x = x + change
+        x = x + block.ff(block.norm2(x))
+        kept.append(weights)
+    return torch.stack(kept)
 
 
 def _read(tensor: "ReaderTensor", head_dim: int | None) -> Tensor:

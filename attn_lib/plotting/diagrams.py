@@ -231,15 +231,18 @@ def latent_cache(num_heads: int, num_kv_heads: int) -> Picture:
 
 
 def shaded_words(
-    texts: Mapping[str, tuple[Sequence[str], Sequence[float]]], *, title: str = ""
+    texts: Mapping[str, tuple[Sequence[str], Sequence[float]]],
+    *,
+    title: str = "",
+    darkest: float | None = None,
 ) -> Picture:
     """Write texts, each word on a background that is darker the more weight it has.
-
-    The darkest word of each text has its largest weight, which is written behind the heading.
 
     Args:
         texts: for each heading, the words, and a weight of 0 or more for each.
         title: above all texts.
+        darkest: the weight of the darkest color, in all texts; else it is the largest of each text, and
+            stands behind its heading.
     """
     expect(bool(texts), "at least one text", "none")
     # Black can be read on all of these.
@@ -254,21 +257,22 @@ def shaded_words(
         fits = 0 < len(words) == len(weights)
         expect(fits, f"one weight for each of {len(words)} words", len(weights))
         bold = {"ha": "left", "weight": "bold"}
-        name = f"{heading} (darkest: {max(weights):.2f})"
+        most = max(*weights, 1e-9) if darkest is None else darkest
+        name = heading + f" (darkest: {most:.2f})" * (darkest is None)
         marks.append(Text(0.1, high * (line + 0.5), name, look=bold))
         line, x = line + 1, 0.15
         for word, weight in zip(words, weights, strict=True):
             width = letter * len(word) + 0.12
             if x + width > wide:
                 line, x = line + 1, 0.15
-            color = shades(weight / max(*weights, 1e-9))
+            color = shades(weight / most)  # above 1 it is the darkest
             look = {"bbox": {"facecolor": color, "edgecolor": "none", "pad": 1.5}}
             marks.append(Text(x + width / 2, high * (line + 0.5), word, look=look))
             x += width
         line += 1.35
         order = sorted(range(len(words)), key=lambda i: -weights[i])[:3]
-        darkest = ", ".join(f"{words[i]} ({weights[i]:.2f})" for i in order)
-        said.append(f"{heading}: the darkest words are {darkest}.")
+        named = ", ".join(f"{words[i]} ({weights[i]:.2f})" for i in order)
+        said.append(f"{heading}: the darkest words are {named}.")
     heading = f"{title}. " if title else ""
     alt = f"{heading}Texts with shaded words. {' '.join(said)}"
     return sketch(marks, (wide, high * line + 0.05), alt, (0, -0.05), down=True)

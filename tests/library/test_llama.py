@@ -9,7 +9,7 @@ from torch import nn
 from attn_lib import RoPE
 from attn_lib.generation import generate, next_token, stream
 from attn_lib.llama import Llama, LlamaConfig, RMSNorm, RopeTable, SwiGLU
-from attn_lib.own_attention import use_own_attention
+from attn_lib.own_attention import OwnAttention, swap_blocks, use_own_attention
 
 SMALL = LlamaConfig(
     vocab_size=40,
@@ -150,12 +150,26 @@ class AnyLength(Own):
     length_of_x = False
 
 
+class ByWeight(AnyLength):
+    """It multiplies by the weights itself, and takes its sizes from them."""
+
+    def forward(self, x, mask=None):
+        B, L, _ = x.shape
+        H = self.q_proj.out_features // self.d
+        q = (x @ self.q_proj.weight.T).view(B, L, H, self.d).transpose(1, 2)
+        k = F.linear(x, self.k_proj.weight).unflatten(2, (self.kv_heads, -1))
+        v = torch.einsum("ble,ke->blk", x, self.v_proj.weight)
+        k, v = k.transpose(1, 2), v.unflatten(2, (self.kv_heads, -1)).transpose(1, 2)
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
+        return self.o_proj(out.transpose(1, 2).flatten(2))
+
+
 class Unmasked(Own):
     def forward(self, x, mask=None):
         return super().forward(x)
 
 
-@pytest.mark.parametrize("make", [Own, AnyLength])
+@pytest.mark.parametrize("make", [Own, AnyLength, ByWeight])
 def test_a_learners_module_writes_the_same(model, make):
     ids = torch.randint(40, (2, 6))
     logits, written = model(ids), generate(model, ids, 10)
@@ -164,6 +178,16 @@ def test_a_learners_module_writes_the_same(model, make):
     assert model.blocks[0].attn.square == make.length_of_x
     torch.testing.assert_close(model(ids), logits)
     assert torch.equal(generate(model, ids, 10), written)
+
+
+def test_a_model_goes_on_writing_while_its_blocks_are_swapped(model):
+    ids = [3, 1, 4]
+    written = generate(model, torch.tensor([ids]), len(model.blocks))[0].tolist()
+    counts = swap_blocks(model, Own)
+    for count, _ in zip(counts, stream(model, ids, model.new_caches(1, 9)), strict=False):
+        swapped = [isinstance(block.attn, OwnAttention) for block in model.blocks]
+        assert swapped == [i < count for i in range(len(model.blocks))]
+    assert ids == written
 
 
 def test_a_module_that_sees_the_future_is_refused(model):

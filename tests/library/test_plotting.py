@@ -580,6 +580,14 @@ def test_the_word_with_the_largest_weight_is_darkest_and_long_texts_go_on():
     boxes = {text.get_text(): text.get_bbox_patch() for text in axes.texts}
     green = [boxes[word].get_facecolor()[1] for word in ("mail", "send", "the")]
     assert green == sorted(green)
+    texts = {"a": (["low"], [0.5]), "b": (["high"], [9.0])}
+    axes = p.shaded_words(texts, darkest=2).figure.axes[0]
+    low, high = (
+        text.get_bbox_patch().get_facecolor()[1]
+        for text in axes.texts
+        if text.get_text() in ("low", "high")
+    )
+    assert low > high == green[0]
     long = p.shaded_words({"x": (["word"] * 40, [1.0] * 40)})
     words = [text for text in long.figure.axes[0].texts if text.get_text() == "word"]
     assert len({text.xyann[1] for text in words} | {text.xy[1] for text in words}) > 2

@@ -15,6 +15,7 @@ from attn_lib.minilm import INSTALL, MissingWeights
 from attn_lib.own_attention import use_own_attention
 from attn_lib.quantization import Float16Linear, Int8Linear, quantized
 from attn_lib.smollm2 import (
+    attention_weights,
     find_smollm2,
     load_smollm2,
     map_llama_name,
@@ -72,6 +73,20 @@ def test_logits_are_those_of_transformers(loaded):
         expected = torch.tensor(reference["logits"])
         found = model(torch.tensor([reference["ids"]]))[0, :, some][[0, -1]]
         assert (found - expected).abs().max() < 1e-3 * expected.abs().max()
+
+
+@needs_weights
+def test_weights_are_those_that_the_blocks_use(loaded):
+    model, tokenizer = loaded
+    ids = torch.tensor([tokenizer.encode("The trophy did not fit.").ids])
+    L, seen = ids.shape[1], []
+    last = model.blocks[-1].attn
+    with last.register_forward_pre_hook(lambda attn, inputs: seen.append(inputs[0])):
+        model(ids)
+    weights = attention_weights(model, ids)
+    assert weights.shape == (30, 1, 9, L, L)
+    expected = last(seen[0], is_causal=True, return_weights=True)[1]
+    torch.testing.assert_close(weights[-1], expected, atol=1e-4, rtol=1e-3)
 
 
 @needs_weights
