@@ -52,13 +52,15 @@ def test_a_long_text_is_cut_to_the_length_of_its_training(encoder):
 
 @needs_weights
 def test_it_looks_at_the_trophy(encoder):
-    """What lesson 00 shows, with wide bounds."""
+    """What lesson 06 says of one of the 72 heads, with wide bounds."""
     sentence = "The trophy did not fit in the suitcase because it was too big."
     for text in (sentence, sentence.replace("big", "small")):
         tokens, weights = encoder.attend(text)
-        row = weights[3, 1, tokens.index("it")]
-        assert row.argmax() == tokens.index("trophy")
-        assert row[tokens.index("trophy")] > 0.4
+        it, trophy = tokens.index("it"), tokens.index("trophy")
+        assert weights[:, :, it, trophy].argmax() == 3 * 12 + 1  # layer 3, head 1
+        row = weights[3, 1, it]
+        assert row.argmax() == trophy
+        assert row[trophy] > 0.4
 
 
 def test_missing_weights_name_the_command(monkeypatch):
