@@ -13,8 +13,8 @@ def write_live_pages(app) -> None:
     if app.builder.format != "html":
         return
     import real_heads  # takes seconds: not for every tool that reads the configuration
-    from attn_lib.data.own_model import load_own_model
 
+    from attn_lib.data.own_model import load_own_model
     from attn_lib.explorer import page
     from attn_lib.minilm import MissingWeights, load_minilm
 
