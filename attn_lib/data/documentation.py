@@ -10,7 +10,7 @@ import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 PACKAGES = ("numpy", "scipy", "matplotlib", "sklearn", "sympy", "networkx", "torch")
 HELD_OUT = 20  # one file in so many
