@@ -47,11 +47,6 @@ class OwnAttention(nn.Module):
         self.own.q_proj, self.own.k_proj, self.own.v_proj = self.given
         self.own.o_proj = attn.o_proj
 
-    @property
-    def o_proj(self) -> Tensor | nn.Module:
-        """The output projection, which the module of the other class holds."""
-        return self.own.o_proj
-
     def forward(
         self,
         x: Float[Tensor, "b l e"],

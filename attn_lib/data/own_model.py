@@ -44,7 +44,6 @@ def new_tokenizer(merges: Sequence[Sequence[str]]) -> "Tokenizer":
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([END])
-    tokenizer.encode_special_tokens = True  # in a text, it is text
     return tokenizer
 
 
