@@ -397,7 +397,7 @@ def jupyter_execute(path: Path, home: Path) -> None:
 def home_of_who_passed(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     for path in SOLUTIONS:
-        if "01" <= path.stem[:2] <= "09":
+        if not "10" <= path.stem[:2] <= "13":  # no lesson runs their pieces
             jupyter_execute(path, home)
     return home
 
