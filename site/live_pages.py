@@ -19,7 +19,13 @@ def write_live_pages(app) -> None:
     from attn_lib.minilm import MissingWeights, load_minilm
 
     app.outdir.mkdir(parents=True, exist_ok=True)
-    page(*load_own_model(), app.outdir / "play.html")
+    page(
+        *load_own_model(),
+        app.outdir / "play.html",
+        title="A small language model, at work on this page",
+        start="Return the number of rows, and the number of",
+        head=(3, 5),  # from the second part it looks back at "and"
+    )
     try:
         *head, token = real_heads.trophy().start
         path = app.outdir / "encoder.html"
