@@ -31,7 +31,7 @@ def encode_bpe(word, merges):
         done = not known
         if done:
             break
-        best = min(known, key=rank.get)
+        best = min(known, key=lambda pair: rank[pair])
         merged = []
         place = 0
         while place < len(tokens):

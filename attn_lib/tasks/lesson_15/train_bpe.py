@@ -25,7 +25,7 @@ def train_bpe(words, num_merges):
     rounds = num_merges
     merges = []
     for _ in range(rounds):
-        counts = {}
+        counts = dict[tuple, int]()
         for word, tokens in parts.items():
             times = words[word]
             last = len(tokens) - 1
@@ -143,7 +143,7 @@ The words have changed since the last round. Which counts do you choose by?
     old-counts-kept  counts = counts if merges else {}
 What happens to the words once a pair is chosen? What would the next round count otherwise?
     never-merged  parts[word] = tokens
-    never-merged  parts[word] = tokens ; counts = {}
+    never-merged  parts[word] = tokens ; counts = dict[tuple, int]()
     never-merged  found = False
 Blanks between tokens, and `replace`: does "a b" also stand in "xa b"? Is "xa" the left token of the pair?
     replaced-across-tokens  parts[word] = " ".join(tokens).replace(" ".join(best), "".join(best)).split(" ")
@@ -220,7 +220,7 @@ def _from_the_right(tokens, pair):
 
 def _apart(tokens):
     """List pairs so that no token is in two equal ones: in aaa there is one."""
-    found = {}
+    found = dict[int, tuple]()
     for i, pair in enumerate(_pairs(tokens)):
         if found.get(i - 1) != pair:
             found[i] = pair
@@ -237,7 +237,7 @@ def _trained(pairs=_pairs, merge=_merged):
     def answer(words, num_merges):
         parts, merges = {word: list(word) for word in words}, []
         for _ in range(num_merges):
-            counts = {}
+            counts = dict[tuple, int]()
             for word, tokens in parts.items():
                 for pair in pairs(tokens):
                     counts[pair] = counts.get(pair, 0) + words[word]
@@ -266,7 +266,7 @@ def _in_one_text(between):
         for word, times in words.items():
             tokens += [*word, *between] * times
         for _ in range(num_merges):
-            counts = {}
+            counts = dict[tuple, int]()
             for pair in _pairs(tokens[: len(tokens) - len(between)]):
                 counts[pair] = counts.get(pair, 0) + 1
             if not counts:
@@ -288,7 +288,7 @@ train_bpe.mistake(
 
 
 def _counted_once(words, num_merges):
-    counts = {}
+    counts = dict[tuple, int]()
     for word, times in words.items():
         for pair in _pairs(word):
             counts[pair] = counts.get(pair, 0) + times
@@ -298,7 +298,7 @@ def _counted_once(words, num_merges):
 def _without_new_pairs(words, num_merges):
     """Take the next pair of the first count, if it is still there."""
     parts = {word: list(word) for word in words}
-    merges = []
+    merges = list[tuple]()
     for best in _counted_once(words, len(words) * 20):
         if len(merges) < num_merges and any(best in _pairs(p) for p in parts.values()):
             merges.append(best)
