@@ -25,6 +25,7 @@ answers = Answers(
         inputs=["ids.unfold(0, length, 1)[starts]", "torch.take(ids, read)"],
         targets=["ids[1:][read]", "ids.unfold(0, length, 1)[starts + 1]", "ids.roll(-1)[read]"],
     ),
+    survivors=[dict(begins="drawn")],
 )  # fmt: skip
 
 

@@ -25,6 +25,22 @@ answers = Answers(
         drawn=["torch.take_along_dim(order, ranks, -1)"],
         column=["drawn.squeeze(1)", "drawn.flatten()"],
     ),
+    survivors=[
+        dict(divisor="2.0 if greedy else temperature"),  # what is greedy draws nothing
+        dict(shifted="logits + logits.amax(-1, keepdim=True)"),  # a softmax does not see it
+        dict(shifted="logits - -1"),
+        dict(outside="before > top_p"),  # a sum that is top_p to the last digit: chance
+        dict(column="drawn[:, -1]"),
+        # The last axis of two.
+        dict(likeliest="logits.argmax(1)"),
+        dict(shifted="logits - logits.amax(1, keepdim=True)"),
+        dict(chances="scaled.softmax(1)"),
+        dict(order="chances.argsort(1, descending=True)"),
+        dict(ordered="chances.gather(1, order)"),
+        dict(upto="ordered.cumsum(1)"),
+        dict(first="torch.arange(logits.shape[1]) == 0"),
+        dict(drawn="order.gather(1, ranks)"),
+    ],
 )  # fmt: skip
 
 
