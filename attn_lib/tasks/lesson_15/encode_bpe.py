@@ -31,7 +31,7 @@ def encode_bpe(word, merges):
         done = not known
         if done:
             break
-        best = min(known, key=lambda pair: rank[pair])
+        best = min(known, key=rank.__getitem__)
         merged = []
         place = 0
         while place < len(tokens):
@@ -105,7 +105,7 @@ Several pairs of a word can be merged. Is the first of them in the word also the
     leftmost-pair-first  best = known[0]
     leftmost-pair-first  best = known[-1]
 Which place in `merges` has the pair that training merged first, a small one or a large one?
-    last-merged-first  best = max(known, key=rank.get)
+    last-merged-first  best = max(known, key=rank.__getitem__)
     last-merged-first  rank = {pair: -place for place, pair in enumerate(merges)}
 What says which pair goes first: how long it is, the alphabet, or when training merged it?
     not-by-rank  best = max(known, key=lambda pair: len("".join(pair)))

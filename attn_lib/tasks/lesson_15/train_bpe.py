@@ -25,7 +25,7 @@ def train_bpe(words, num_merges):
     rounds = num_merges
     merges = []
     for _ in range(rounds):
-        counts = dict[tuple, int]()
+        counts = {}  # type: ignore[var-annotated]
         for word, tokens in parts.items():
             times = words[word]
             last = len(tokens) - 1
@@ -143,7 +143,7 @@ The words have changed since the last round. Which counts do you choose by?
     old-counts-kept  counts = counts if merges else {}
 What happens to the words once a pair is chosen? What would the next round count otherwise?
     never-merged  parts[word] = tokens
-    never-merged  parts[word] = tokens ; counts = dict[tuple, int]()
+    never-merged  parts[word] = tokens ; counts = {}
     never-merged  found = False
 Blanks between tokens, and `replace`: does "a b" also stand in "xa b"? Is "xa" the left token of the pair?
     replaced-across-tokens  parts[word] = " ".join(tokens).replace(" ".join(best), "".join(best)).split(" ")
