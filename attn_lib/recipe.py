@@ -18,7 +18,7 @@ from attn_lib.llama import Llama
 class Recipe:
     """What a training run depends on, beside the text."""
 
-    steps: int = 2000
+    steps: int = 1600
     batch_size: int = 16
     length: int = 256
     peak: float = 3e-3
