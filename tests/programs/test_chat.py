@@ -16,9 +16,10 @@ import pytest
 import torch
 
 from attn_lib import smollm2
+from attn_lib.data.own_model import load_own_model, new_model, save_own_model
 from attn_lib.generation import generate
 from attn_lib.programs import chat
-from attn_lib.programs.chat import Chat
+from attn_lib.programs.chat import Chat, Writer
 from attn_lib.smollm2 import END, load_smollm2
 from tests.library.test_smollm2 import needs_weights
 
@@ -55,6 +56,35 @@ def test_what_was_said_is_read_once(loaded):
     talk.begin()
     assert talk.caches[0].length == 0
     assert "Be brief." in tokenizer.decode(talk.ids)
+
+
+def own_model_at(path):
+    torch.manual_seed(0)
+    sizes = dict(d_model=16, num_heads=4, num_kv_heads=2, num_layers=1, d_ff=24)
+    save_own_model(new_model(257, **sizes, max_len=16), [], path)
+    return path
+
+
+def test_an_own_model_goes_on_from_each_text_anew(tmp_path):
+    model, tokenizer = load_own_model(own_model_at(tmp_path / "mine.safetensors"))
+    talk = Writer(model, tokenizer, "", 100)
+    first = "".join(talk.answer("Return"))
+    assert len(talk.ids) <= model.config.max_len
+    assert "".join(talk.answer("Return")) == first
+    with pytest.raises(ValueError, match="has 20 tokens, and there is room for 14"):
+        talk.answer("a" * 20)
+    assert "".join(talk.answer("Return")) == first
+
+
+def test_an_own_model_is_told_in_the_terminal(tmp_path):
+    path = own_model_at(tmp_path / "mine.safetensors")
+    done = run("--model", str(path), "--prompt", "Return")
+    assert done.returncode == 0, done.stderr
+    assert "tokens" in done.stderr
+    missing = run("--model", str(tmp_path / "none"), "--prompt", "Return")
+    assert missing.returncode == 1
+    assert "found no file" in missing.stderr
+    assert "Traceback" not in missing.stderr
 
 
 @needs_weights
