@@ -38,7 +38,7 @@ def learning_rate(step, warmup, total, peak, floor):
 def _(rng):
     def case(warmup, total, peak, floor, last=None):
         """All steps up to the last one."""
-        steps = torch.arange((total + 3 if last is None else last) + 1)
+        steps = list(range((total + 3 if last is None else last) + 1))
         args = (steps, warmup, total, peak, floor)
         return Case("every step from 0 on", args, rates, grad=False, tolerance=1e-5)
 
@@ -56,7 +56,7 @@ def _(rng):
     warmup, rest = (int(torch.randint(3, 12, (), generator=rng)) for _ in range(2))
     peak, low = torch.rand(2, generator=rng).tolist()
     yield case(warmup, warmup + rest, peak + 0.1, low * peak)
-    far = torch.tensor([0, 1, 1999, 2000, 2001, 51000, 99999, 100000, 100001, 10**7])
+    far = [0, 1, 1999, 2000, 2001, 51000, 99999, 100000, 100001, 10**7]
     about, args = "a long run", (far, 2000, 100000, 6e-4, 6e-5)
     yield Case(about, args, rates, grad=False, tolerance=1e-5)
 

@@ -67,10 +67,10 @@ def encoded(answer: Any, word: str, merges: list[Pair]) -> Any:
 # ------------------------------------------------------------------------------------ learning_rate
 
 
-def rates(answer: Any, steps: Tensor, *schedule: float) -> Any:
+def rates(answer: Any, steps: list[int], *schedule: float) -> Any:
     """Return the rate of each step, one after the other."""
     found = []
-    for step in steps.tolist():
+    for step in steps:
         rate = answer(step, *schedule)
         if rate is None or rate is Ellipsis:
             return rate

@@ -113,7 +113,7 @@ If "low" is there five times, how often is its pair ("l", "o")? Where does your 
     count-of-the-word-ignored  counts[pair] = seen + 1 || max(seen, times) || times
 A pair can be in one word several times. How often does yours count it there?
     once-in-each-word  counts[pair] = seen if pair in [tuple(tokens[j : j + 2]) for j in range(i)] else seen + times
-Two pairs are equally frequent. Which of them comes first in the dictionary, and which do you take?
+Two pairs are equally frequent. Compare them with `<`: which is smaller, and which do you take?
     first-seen-of-equals  best = max(counts, key=counts.get)
     larger-of-equals  best = max(counts, key=lambda pair: (counts[pair], pair))
     last-seen-of-equals  best = [pair for pair in counts if counts[pair] == max(counts.values())][-1]
