@@ -24,7 +24,7 @@ def write_live_pages(app) -> None:
         app.outdir / "play.html",
         title="A small language model, at work on this page",
         start="Return the number of rows, and the number of",
-        head=(3, 5),  # from the second part it looks back at "and"
+        head=(4, 0),  # its last token asks "row", and the model guesses "column"
     )
     try:
         *head, token = real_heads.trophy().start
