@@ -32,7 +32,7 @@ from attn_lib.own_parts import PUT_IN, own_twin
 from attn_lib.programs.chat import noting_ctrl_c
 from attn_lib.recipe import Recipe, Run
 
-SHORT = {"steps": 200, "warmup": 20}
+SHORT = {"steps": 150, "warmup": 15}
 STAGES = 20  # how often it is tested, writes, and is kept
 
 
