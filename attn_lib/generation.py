@@ -4,7 +4,7 @@ A model is anything with `model(ids, caches=...)`, which returns logits (B, L, V
 `model.new_caches(batch_size, max_len)`: see `LanguageModel` and `Llama`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -40,36 +40,6 @@ def generate(
     return written.clone()  # an ordinary tensor
 
 
-@torch.inference_mode()
-def stream(
-    model: Any,
-    ids: list[int],
-    caches: list[KVCache],
-    *,
-    temperature: float = 0.0,
-    top_p: float = 1.0,
-    generator: torch.Generator | None = None,
-) -> Iterator[int]:
-    """Yield tokens, each chosen from the model's logits, until the caller stops.
-
-    Args:
-        model: see above, here with `last=True` as in `Llama`.
-        ids: the whole text so far; what is yielded is appended.
-        caches: of this text; the tokens that they hold already are not read again.
-        temperature: see `next_token`.
-        top_p: see `next_token`.
-        generator: see `next_token`.
-
-    Raises:
-        ValueError: the caches are full, or an option is out of range.
-    """
-    while True:
-        new = torch.tensor([ids[caches[0].length :]])
-        logits = model(new, caches=caches, last=True)[0, -1]
-        ids.append(next_token(logits, temperature, top_p, generator))
-        yield ids[-1]
-
-
 def next_token(
     logits: Float[Tensor, " v"],
     temperature: float = 0.0,
@@ -101,3 +71,35 @@ def next_token(
     before = chances.cumsum(-1) - chances  # the share of all likelier ones
     chances = chances.masked_fill(before >= top_p, 0.0)
     return int(order[torch.multinomial(chances, 1, generator=generator)])
+
+
+@torch.inference_mode()
+def stream(
+    model: Any,
+    ids: list[int],
+    caches: list[KVCache],
+    *,
+    temperature: float = 0.0,
+    top_p: float = 1.0,
+    generator: torch.Generator | None = None,
+    choose: Callable[..., int] = next_token,
+) -> Iterator[int]:
+    """Yield tokens, each chosen from the model's logits, until the caller stops.
+
+    Args:
+        model: see above, here with `last=True` as in `Llama`.
+        ids: the whole text so far; what is yielded is appended.
+        caches: of this text; the tokens that they hold already are not read again.
+        temperature: see `next_token`.
+        top_p: see `next_token`.
+        generator: see `next_token`.
+        choose: what takes the place of `next_token`.
+
+    Raises:
+        ValueError: the caches are full, or an option is out of range.
+    """
+    while True:
+        new = torch.tensor([ids[caches[0].length :]])
+        logits = model(new, caches=caches, last=True)[0, -1]
+        ids.append(choose(logits, temperature, top_p, generator))
+        yield ids[-1]

@@ -1,6 +1,7 @@
 """The training recipe of a language model: AdamW, warm-up and decay, clipping; a run that can go on after a pause."""
 
 import io
+import pickle
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ class Recipe:
     warmup: int = 100
     weight_decay: float = 0.1
     seed: int = 0
+    text: str = ""  # a hash of the ids
 
 
 class Run:
@@ -96,9 +98,14 @@ class Run:
         """Take up what `keep` wrote.
 
         Raises:
-            ValueError: the file is of a run with another recipe.
+            ValueError: the file is damaged, or of a run with another recipe or text.
         """
-        state = torch.load(path, weights_only=True)
+        try:
+            state = torch.load(path, weights_only=True)
+        except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise ValueError(
+                f"{path} is damaged ({error}): remove it, and begin anew"
+            ) from error
         if state["recipe"] != asdict(self.recipe):
             raise ValueError(
                 f"{path} is of another run, {state['recipe']}: go on with that one, or remove the file"

@@ -1,4 +1,4 @@
-"""Nine megabytes of English about Python: paragraphs of the docstrings that this course's packages bring.
+"""Seven megabytes of English about Python: paragraphs of the docstrings that this course's packages bring.
 
 The text is read where it is installed, and nothing of it is copied into the course. Licenses: PSF (Python,
 Matplotlib), BSD-3-Clause (NumPy, SciPy, scikit-learn, SymPy, NetworkX, PyTorch). It differs a little from
@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 PACKAGES = ("numpy", "scipy", "matplotlib", "sklearn", "sympy", "networkx", "torch")
 HELD_OUT = 20  # one file in so many
 QUOTED = re.compile(r'''"""(.*?)"""|\'{3}(.*?)\'{3}''', re.DOTALL)
+OTHER = re.compile(r"[^A-Za-z ,.'`-]")  # signs that are rare in sentences
 HEADING = re.compile(r"^.*\n\s*(-{3,}|={3,})\s*$", re.MULTILINE)
 
 
@@ -38,13 +39,12 @@ def documentation() -> tuple[list[str], list[str]]:
 
 def is_prose(paragraph: str) -> bool:
     """Say whether this is a sentence or more: not a signature, an example, a table or a formula."""
-    plain = sum(c.isalpha() or c in " ,.'`-" for c in paragraph)
     return (
         len(paragraph) >= 60
         and paragraph.isascii()
         and paragraph[0].isupper()
         and paragraph[-1] in ".:"
-        and plain > 0.95 * len(paragraph)
+        and len(OTHER.findall(paragraph)) < 0.05 * len(paragraph)
     )
 
 

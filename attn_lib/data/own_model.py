@@ -7,6 +7,7 @@ each row, and as its config the sizes, the merges of the tokenizer, and what tra
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attn_lib.checkpoint import load_checkpoint, save_checkpoint
+from attn_lib.generation import stream
 from attn_lib.llama import Llama, LlamaConfig
 from attn_lib.quantization import dequantize_int8, quantize_int8
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 SHIPPED = Path(__file__).with_suffix(".safetensors")
 END, END_ID = "<|end|>", 0  # after each document
+SIZES = "d_model", "num_heads", "num_kv_heads", "num_layers", "d_ff", "max_len"
 SCALE = ".scale"
 NUM_MERGES = 1791  # with 256 bytes and END, 2,048 tokens
 
@@ -39,8 +42,7 @@ def new_tokenizer(merges: Sequence[Sequence[str]]) -> "Tokenizer":
     tokens = [END, *sorted(pre_tokenizers.ByteLevel.alphabet())]
     tokens += dict.fromkeys(left + right for left, right in merges)
     numbers = {token: i for i, token in enumerate(tokens)}
-    pairs = [(left, right) for left, right in merges]
-    tokenizer = Tokenizer(models.BPE(numbers, pairs))
+    tokenizer = Tokenizer(models.BPE(numbers, [(left, right) for left, right in merges]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([END])
@@ -111,9 +113,6 @@ def save_own_model(
     save_checkpoint(rounded, config | {"recipe": recipe or {}}, path)
 
 
-SIZES = "d_model", "num_heads", "num_kv_heads", "num_layers", "d_ff", "max_len"
-
-
 def load_own_model(path: str | Path = SHIPPED) -> tuple[Llama, "Tokenizer"]:
     """Load a model that `save_own_model` wrote, in float32, and its tokenizer.
 
@@ -158,7 +157,6 @@ def bits_per_byte(model: Llama, ids: Int[Tensor, " n"], num_bytes: int) -> float
     return nats / math.log(2) / num_bytes
 
 
-@torch.no_grad()
 def write(
     model: Llama,
     ids: list[int],
@@ -178,11 +176,21 @@ def write(
         temperature: at 0 the likeliest token; else they are drawn, below 1 likely ones more often.
         top_p: the share of likely tokens to draw from.
     """
-    caches = model.new_caches(1, model.config.max_len)
-    new = torch.tensor([ids])
-    for _ in range(model.config.max_len - len(ids)):
-        logits: Float[Tensor, "1 v"] = model(new, caches=caches, last=True)[:, -1]
-        new = sample_next(logits, temperature, top_p, generator).view(1, 1)
-        if new.item() == END_ID:
-            return
-        yield int(new)
+
+    def choose(logits: Float[Tensor, " v"], *sampling: Any) -> int:
+        return int(sample_next(logits[None], *sampling))
+
+    room, caches = (
+        model.config.max_len - len(ids),
+        model.new_caches(1, model.config.max_len),
+    )
+    tokens = stream(
+        model,
+        [*ids],
+        caches,
+        temperature=temperature,
+        top_p=top_p,
+        generator=generator,
+        choose=choose,
+    )
+    yield from takewhile(lambda token: token != END_ID, islice(tokens, room))

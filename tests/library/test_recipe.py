@@ -53,6 +53,16 @@ def test_a_run_of_another_recipe_is_refused(tmp_path):
         new_run(Recipe(steps=13)).go_on(tmp_path / "kept")
 
 
+def test_a_damaged_file_is_refused(tmp_path):
+    run = new_run()
+    run.keep(tmp_path / "kept")
+    whole = (tmp_path / "kept").read_bytes()
+    for damaged in (b"", b"nothing", whole[: len(whole) // 2]):
+        (tmp_path / "kept").write_bytes(damaged)
+        with pytest.raises(ValueError, match="is damaged"):
+            run.go_on(tmp_path / "kept")
+
+
 def test_the_rate_follows_the_schedule_up_to_the_peak_and_down_to_a_tenth():
     asked = []
 

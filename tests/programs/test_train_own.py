@@ -64,7 +64,39 @@ def test_ctrl_c_keeps_what_there_is_and_the_same_command_goes_on(train, monkeypa
     assert path.exists()
 
 
-def test_merges_that_differ_are_refused():
+def test_a_run_on_another_text_is_not_gone_on_with(train, monkeypatch):
+    learn = Run.learn
+
+    def interrupted(self, *arguments):
+        signal.raise_signal(signal.SIGINT)
+        return learn(self, *arguments)
+
+    monkeypatch.setattr(Run, "learn", interrupted)
+    with pytest.raises(SystemExit, match="Kept after step 1"):
+        train()
+    monkeypatch.setattr(train_own, "documentation", lambda: (TEXTS * 3, TEXTS))
+    with pytest.raises(SystemExit, match="is of another run"):
+        train()
+
+
+def test_a_piece_that_does_not_fit_is_said_and_left_out(train, monkeypatch):
+    def refuse(model, pieces):
+        raise ValueError("expected RMSNorm to compute what the model's own does")
+
+    monkeypatch.setattr(train_own, "own_twin", refuse)
+    path, said = train()
+    assert "expected RMSNorm" in said
+    assert path.exists()
+
+
+def test_a_folder_that_is_not_there_is_said_before_all_else(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "argv", ["train_own", str(tmp_path / "none" / "mine")])
+    with pytest.raises(SystemExit, match="no folder"):
+        train_own.main()
+
+
+def test_merges_that_differ_are_said(capsys):
     words = train_own.Counter(["aa", "ab", "abab"])
-    with pytest.raises(ValueError, match="expected the merges"):
-        train_own.find_merges(words, lambda words, num_merges: [("b", "a")])
+    merges = train_own.find_merges(words, lambda words, num_merges: [("b", "a")])
+    assert merges[0] == ("a", "b")
+    assert "Your train_bpe differs" in capsys.readouterr().out
