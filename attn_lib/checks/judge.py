@@ -91,6 +91,8 @@ def judge_observed(tried: Trial, observed: Observed) -> Verdict:
         return wording.recognized(task, failures[found.case], found)
     first = failures[shown[0]]
     mistake = question_about(first.outcome.error) if first.outcome.error else None
+    if mistake is None and first.outcome.drew:
+        mistake = wording.DRAWS
     if mistake is None and changed is not None:
         mistake = wording.changes_input(task, changed)
     if mistake is None and "should have shape" in first.difference.text:

@@ -1,5 +1,7 @@
 """Run a module: build it, give it parameters by name, and call it."""
 
+import contextlib
+import inspect
 import zlib
 from collections.abc import Callable
 from copy import deepcopy
@@ -10,6 +12,11 @@ from torch import Tensor, nn
 
 from attn_lib.checks.case import Result, Wrong, quicker
 from attn_lib.checks.say import describe
+
+KEEPS = (
+    "Called twice with the same arguments, and with others between, the module gives two results. What does it "
+    "keep from one call to the next?"
+)
 
 
 def sharpened_parameters(
@@ -76,10 +83,35 @@ def run_module(
     inputs, options = inputs_and_options(arguments)
     module, own = built(answer, init, parameters, inputs, options)
     with torch.no_grad():
-        # Nothing may stay behind from an earlier call, in its mask neither: that is reported.
-        module(*(x.flip(1) for x in inputs), **deepcopy(options))
-    torch.default_generator.manual_seed(0)  # a dropout does the same as in a known mistake
-    return Result(module(*inputs, **options), {name: own[name] for name in parameters})
+        torch.default_generator.manual_seed(
+            0
+        )  # a dropout does the same as in a known mistake
+        first = deepcopy(module)(*inputs, **deepcopy(options))
+        _call_otherwise(module, inputs, options)
+    torch.default_generator.manual_seed(0)
+    value = module(*inputs, **options)
+    if isinstance(first, Tensor) and isinstance(value, Tensor):
+        alike = first.shape == value.shape
+        if not alike or not first.allclose(value, 1e-3, 1e-3, equal_nan=True):
+            raise Wrong("wrong", KEEPS)
+    return Result(value, {name: own[name] for name in parameters})
+
+
+def _call_otherwise(
+    module: nn.Module, inputs: list[Tensor], options: dict[str, Any]
+) -> None:
+    """Call a module with other arguments: nothing of them may stay behind, of a mask neither."""
+    module(*(x.flip(1) for x in inputs), **deepcopy(options))
+    names = inspect.signature(module.forward).parameters
+    B, L, S = inputs[0].shape[0], inputs[0].shape[1], inputs[-1].shape[1]
+    masks = {
+        "mask": torch.ones(L, S, dtype=torch.bool).tril(),
+        "context_mask": (torch.arange(S) < 1).expand(B, S),
+    }
+    for name, mask in masks.items():
+        if name in names and name not in options:
+            with contextlib.suppress(Exception):  # a case with a mask shows what is wrong
+                module(*inputs, **deepcopy(options), **{name: mask})
 
 
 def without_chance(run: Callable) -> Callable:

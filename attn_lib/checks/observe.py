@@ -68,6 +68,7 @@ class Outcome:
     interrupted: bool = False
     after: dict[str, Tensor] = field(default_factory=dict)  # its arguments, after the call
     changed: list[str] = field(default_factory=list)  # arguments that were changed in place
+    drew: bool = False  # random numbers, in a function
     printed: str = ""
 
     @property
@@ -92,6 +93,7 @@ class _BoundedText(io.TextIOBase):
 
 
 _BITS = np.random.MT19937()
+_NOTHING_DRAWN = torch.Generator().manual_seed(0).get_state()
 
 
 @contextlib.contextmanager
@@ -181,6 +183,8 @@ def attempt(
         except NotImplementedError as error:
             outcome.untouched = not _from_torch(error)
             raise
+        if not is_ours and not isinstance(answer, type):  # to build a module draws some
+            outcome.drew = not torch.default_generator.get_state().equal(_NOTHING_DRAWN)
         parameters: dict[str, Tensor] = {}
         if isinstance(returned, Result):
             returned, parameters = returned
@@ -278,7 +282,7 @@ def _clone(args: Any, gradients: bool) -> tuple[Any, dict[str, Tensor]]:
 
     def copy(path: str, value: Any) -> Any:
         if isinstance(value, Tensor):
-            leaf = value.detach().clone(memory_format=torch.preserve_format)
+            leaf = _as_it_lies(value)
             if not gradients or not leaf.is_floating_point():
                 return leaf
             leaves[path] = leaf.requires_grad_()
@@ -294,6 +298,16 @@ def _clone(args: Any, gradients: bool) -> tuple[Any, dict[str, Tensor]]:
         return value
 
     return copy("", args), leaves
+
+
+def _as_it_lies(tensor: Tensor) -> Tensor:
+    """Copy a tensor with its strides, the gaps between its numbers included."""
+    strides = tensor.stride()
+    reach = 1 + sum(s * (n - 1) for s, n in zip(strides, tensor.shape, strict=True))
+    if reach <= tensor.numel() or 0 in strides or not tensor.numel():
+        return tensor.detach().clone(memory_format=torch.preserve_format)
+    room = tensor.new_zeros(reach + 1)  # nor does it begin at the first number
+    return room.as_strided(tensor.shape, strides, 1).copy_(tensor.detach())
 
 
 def _plain_values(returned: Any) -> list[Any]:

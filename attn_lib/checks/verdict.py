@@ -164,15 +164,15 @@ def _shell() -> Any:
     return ipython.get_ipython() if ipython else None
 
 
-def small_inputs(inputs: dict[str, Tensor], limit: int = 30, *, made: str = "") -> str:
+def small_inputs(inputs: dict[str, Tensor], *, made: str = "") -> str:
     """Write small inputs as lines of code that make them; an empty string if they are large.
 
     Args:
         inputs: tensors by name.
-        limit: how many numbers are few.
         made: lines that come before, and set a module's parameters.
     """
-    if sum(t.numel() for t in inputs.values()) > limit:
+    few = 100 if made else 30  # most of them the weights of a module, row by row
+    if sum(t.numel() for t in inputs.values()) > few:
         return ""
     parameters = re.findall(r"\.([\w.]+)\.data = ", made)
     shown = (name for name in inputs if "." not in name and name not in parameters)
@@ -181,7 +181,11 @@ def small_inputs(inputs: dict[str, Tensor], limit: int = 30, *, made: str = "") 
 
 def made_by_hand(name: str, call: str, parameters: dict[str, Tensor]) -> str:
     """Write the lines of code that make a module with some parameters."""
-    lines = [_made(f"{name}.{path}.data", tensor) for path, tensor in parameters.items()]
+
+    def place(path: str) -> str:  # ff.0.weight is ff[0].weight in code
+        return re.sub(r"\.(\d+)(?=\.)", r"[\1]", f"{name}.{path}.data")
+
+    lines = [_made(place(path), tensor) for path, tensor in parameters.items()]
     return "\n".join([f"{name} = {call}", *lines])
 
 

@@ -23,6 +23,12 @@ NO_GRADIENT = (
     "`torch.no_grad()`.",
 )
 
+DRAWS = (
+    "random-numbers",
+    "Your answer draws random numbers: called twice with the same input, it gives two results. Which line draws "
+    "them, and what should stand there?",
+)
+
 NAN_GRADIENT = (
     "nan-gradient",
     "The result is finite, its gradient is not. Where does your code make a nan or an inf, and "

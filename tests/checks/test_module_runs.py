@@ -121,7 +121,25 @@ def test_a_module_is_called_on_other_numbers_first():
     weights = dict(Head(3, 2).named_parameters())
     x = torch.randn(2, 4, 3)
     run_module(Notes, (3, 2), weights, x)
-    assert [given.tolist() for given in seen] == [x.flip(1).tolist(), x.tolist()]
+    # The first call is that of a copy.
+    assert [given.tolist() for given in seen] == [
+        x.tolist(),
+        x.flip(1).tolist(),
+        x.tolist(),
+    ]
+
+
+def test_a_mask_of_an_earlier_call_may_not_stay_behind():
+    class Remembers(attn_lib.MultiHeadAttention):
+        last = None
+
+        def forward(self, x, context=None, mask=None):
+            self.last = self.last if mask is None else mask
+            return super().forward(x, context, mask=self.last)
+
+    verdict = judge("MultiHeadAttention", Remembers)
+    assert verdict.status == "wrong"
+    assert "keep from one call to the next" in verdict.message
 
 
 def test_chance_begins_at_the_same_place_in_an_answer_and_in_a_known_mistake():

@@ -230,3 +230,18 @@ def test_behind_the_wall_gradients_are_on_and_autocast_is_off():
 def test_a_fixed_mixture_needs_a_result_that_can_be_differentiated():
     outcome = observe(lambda x: x.detach().requires_grad_(), case(X), gradients=True)
     assert outcome.gradients == {"0": None}
+
+
+def test_arguments_lie_in_memory_as_they_were_given():
+    seen = []
+    every_other = torch.arange(10.0)[1::2]
+    turned = torch.randn(2, 3, 4).transpose(0, 2)
+    for given in (every_other, turned, torch.ones(1).expand(3)):
+        observe(seen.append, case(given))
+        assert seen[-1].stride() == given.stride()
+        assert seen[-1].equal(given)
+
+
+def test_random_numbers_are_noticed_in_functions():
+    assert observe(lambda x: torch.dropout(x, 0.5, True), case(X)).drew
+    assert not observe(lambda x: x.cumsum(0), case(X)).drew

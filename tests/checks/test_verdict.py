@@ -7,6 +7,8 @@ from unittest.mock import Mock
 import pytest
 import torch
 
+import attn_lib
+from attn_lib.checks import judge
 from attn_lib.checks import verdict as verdicts
 from attn_lib.checks.verdict import Verdict, inline, made_by_hand, show, small_inputs
 
@@ -167,3 +169,15 @@ def test_a_module_that_is_pasted_has_its_parameters_once():
 
 def test_code_in_backquotes_is_code_and_the_rest_is_escaped():
     assert inline("`a < b` & c") == "<code>a &lt; b</code> &amp; c"
+
+
+def test_a_module_can_be_made_by_hand_from_what_is_said():
+    class Deaf(attn_lib.PreNormBlock):
+        def forward(self, x, mask=None):
+            return super().forward(x)
+
+    verdict = judge("PreNormBlock", Deaf)
+    names = {"torch": torch, "PreNormBlock": Deaf}
+    exec(verdict.by_hand, names)
+    found = names["module"](names["x"], mask=names["mask"])
+    torch.testing.assert_close(found[0], verdict.actual)

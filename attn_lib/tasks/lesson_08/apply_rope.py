@@ -72,6 +72,7 @@ def _(rng):
     far = draw(1050, 2000, 5) * 2 + 1
     yield case("positions beyond 2000", (2, 3, 5, 8), far, tolerance=2e-3)
     yield case("positions near 20,000", (1, 2, 3, 8), [19999, 20000, 20003], tolerance=2e-2)
+    yield case("positions beyond a table", (1, 2, 2, 4), [140_001, 3], tolerance=5e-2)
     yield case("base a million", (1, 2, 4, 64), draw(0, 90, 4), 1e6, grad=False)
     x = torch.randn(2, 5, 3, 8, generator=rng).transpose(1, 2)
     yield Case("in memory as `split_heads` leaves it", (x, torch.arange(5)))

@@ -53,6 +53,7 @@ def _(rng):
     yield case("sizes drawn at random", length, 2 * pairs)
     # An angle near 2100 has an error of 1e-4 in float32, and of 1 in float16.
     yield case("two thousand positions", 2100, 8, tolerance=1e-3)
+    yield case("more positions than tables have", 5300, 2, tolerance=2e-3)
 
 
 sinusoidal_positions.rows("""

@@ -74,6 +74,8 @@ def _(rng):
     yield case("more buckets than near distances", torch.arange(-90, 91), 64, 50)
     yield case("four buckets", torch.arange(-15, 16), 4, 10)
     yield case("a long way", torch.arange(-3000, 3001, 7), 64, 2500)
+    yield case("more buckets than an int8 holds", torch.arange(-900, 901, 4), 160, 700)
+    yield Case("a number (0-d)", (torch.tensor(-7), 12, 30), grad=False, finish=any_int)
     both = torch.arange(9) - torch.arange(9)[:, None]
     yield case("seven queries, nine keys", both[2:], 12, 30)
     yield case("not contiguous", both[2:].T, 20, 50)

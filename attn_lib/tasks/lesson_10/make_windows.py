@@ -67,6 +67,8 @@ def _(rng):
     yield case("a hundred numbers", 100, 24, 12)
     yield case("not contiguous", 12, 5, 2, step=2)
     yield case("float64, to its last digits", 12, 5, 2, dtype=torch.float64)
+    turned = torch.randn(12, generator=rng)[1::2]
+    yield Case("from another place of a longer series", (turned, 3, 1), grad=False)
     yield Case("whole numbers", (torch.arange(9) ** 2, 3, 2), grad=False)
 
 

@@ -53,6 +53,7 @@ def _(rng):
     yield case("as many patches as numbers in each", 2, 1, 4, 4, patch=2)
     yield case("as many channels as patches in a row", 2, 3, 4, 6, patch=2)
     yield case("B = C = patch = 2, 2 × 2 patches", 2, 2, 4, 4, patch=2)
+    yield case("five channels", 2, 5, 4, 6, patch=2)
     yield case("one channel, one picture", 1, 1, 6, 9, patch=3)
     yield case("patches of one pixel", 2, 3, 4, 5, patch=1)
     yield case("one patch", 2, 3, 4, 4, patch=4)

@@ -148,6 +148,7 @@ def _(rng):
     yield case("half of the hash", _written(drawn, nested, sha256=digest[:32]))
     yield case("a digit behind the hash", _written(drawn, nested, sha256=digest + "0"))
     yield case("a digit before the hash", _written(drawn, nested, sha256="0" + digest))
+    yield case("the hash in capitals", _written(drawn, nested, sha256=digest.upper()))
     yield case("no hash in the metadata", _written(drawn, nested, sha256=None))
     yield case("no config in the metadata", _written(drawn, nested, config=None))
     about = "no config in the metadata, and the hash that of an empty one"

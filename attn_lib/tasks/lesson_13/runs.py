@@ -251,6 +251,8 @@ def saved(answer, module, config, path):
         if own != config
         else _what_changed(given, module.kept, before)
     )
+    if returned is not None and not changed:
+        changed = f"It should return nothing, but it returned {describe(returned)}."
     return file, str(place), other, changed, *given.state_dict().values()
 
 

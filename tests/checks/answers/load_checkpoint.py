@@ -73,6 +73,18 @@ def pickle_first(path):
 
 
 @answers.wrong
+def with_a_hash_in_capitals(path):
+    try:
+        with safe_open(path, "pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = file.metadata()
+        assert fingerprint(tensors, metadata["config"]) == metadata["sha256"].lower()
+        return tensors, json.loads(metadata["config"])
+    except Exception as error:
+        raise ValueError("damaged") from error
+
+
+@answers.wrong
 def first_tensor_only(path):
     tensors, config = right(path)
     return dict(list(tensors.items())[:1]), config

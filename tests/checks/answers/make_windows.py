@@ -46,6 +46,12 @@ def one_step_at_a_time(series, context_len, horizon):
 
 
 @answers.wrong
+def as_if_nothing_lay_between(series, context_len, horizon):
+    size = len(series) - context_len - horizon + 1, context_len + horizon
+    return series.as_strided(size, (1, 1)).tensor_split([context_len], dim=1)
+
+
+@answers.wrong
 def at_most_fifty(series, context_len, horizon):
     contexts, targets = unfolded(series, context_len, horizon)
     return contexts[:50], targets[:50]

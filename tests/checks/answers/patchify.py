@@ -54,6 +54,7 @@ def by_convolution(images, patch):
 answers.wrong(
     lambda images, patch: by_unfold(images.roll(patch // 2, -1), patch),
     lambda images, patch: by_unfold(images.flip(-1), patch).flip(1),
+    lambda images, patch: by_unfold(images[:, :3], patch),
     lambda images, patch: by_unfold(images[:1].expand_as(images), patch),
     lambda images, patch: by_unfold(images[:, :, : 2 * patch], patch),
 )

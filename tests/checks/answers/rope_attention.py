@@ -79,6 +79,7 @@ answers.wrong(
     lambda q, k, v, h: attend(q, k, v, h, base=5e5),
     lambda q, k, v, h: attend(q, k, v, h, mask=sliding_window_mask(q.shape[1], q.shape[1], 8)),
     lambda q, k, v, h: attend(q, q, v, h),
+    lambda q, k, v, h: attend(q, k, v, h) + q.new_zeros(()).masked_fill(torch.tensor(False), -1e9),
     lambda q, k, v, h: attend(q, k, v, h, torch.arange(q.shape[1]) * (h > 1)),
     lambda q, k, v, h: attend(q, k, v, h, torch.arange(q.shape[1]).float().mul(0.9).round().long()),
 )  # fmt: skip

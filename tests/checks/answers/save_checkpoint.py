@@ -43,7 +43,6 @@ def whole_or_not_at_all(module, config, path):
     with os.fdopen(handle, "wb") as file:
         file.write(data)
     os.replace(temporary, path)
-    return path
 
 
 @answers.right
@@ -71,6 +70,12 @@ def with_the_hash_of_another_name(module, config, path):
     text, tensors = json.dumps(config), contiguous(module.state_dict())
     digest = fingerprint({f"x{name}": t for name, t in tensors.items()}, text)
     save_file(tensors, path, {"config": text, "sha256": digest})
+
+
+@answers.wrong
+def with_a_word_back(module, config, path):
+    right(module, config, path)
+    return path
 
 
 @answers.wrong

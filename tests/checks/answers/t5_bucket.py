@@ -49,16 +49,19 @@ def in_numpy(relative_position, num_buckets, max_distance):
     d = np.abs(r)
     far = exact + np.log(np.maximum(d, 1) / exact) / np.log(max_distance / exact) * exact
     bucket = np.where(d < exact, d, np.minimum(np.maximum(far, 0).astype(int), half - 1))
-    return torch.from_numpy(bucket + half * (r > 0))
+    return torch.as_tensor(bucket + half * (r > 0))
 
 
-# Capped distances, buckets and borders, later keys beyond the end, floats, one axis, yes or no, a longer way.
+# Capped distances, buckets and borders, later keys beyond the end, floats, one axis, yes or no, a longer way, at least one
+# axis, a byte.
 answers.wrong(
     lambda r, n, m: right(r.clamp(-m // 2, m // 2), n, m),
     lambda r, n, m: right(r, min(n, 32), m),
     lambda r, n, m: right(r, n, m) - (r > m).long(),
     lambda r, n, m: right(r, n, m).float(),
     lambda r, n, m: right(r, n, m).flatten(),
+    lambda r, n, m: torch.atleast_1d(right(r, n, m)),
+    lambda r, n, m: right(r, n, m).to(torch.int8),
     lambda r, n, m: right(r, n, min(m, 128)),
     lambda r, n, m: right(r, n, m) > n // 2,
     lambda r, n, m: right(r, n, m + math.ceil(m / 10)),
