@@ -154,8 +154,10 @@ def recognized(task: Task, failure: Failure, found: Recognized) -> Verdict:
     question = found.mistake.question
     if not found.is_sure:
         question = f"On this input, yours looks like a common mistake. {question}"
-    elif found.second is not None or not found.is_all:
+    elif found.second is not None:
         question += " (A second thing waits behind this one.)"
+    elif not found.is_all:
+        question += " (Something else may wait behind this one.)"
     verdict = failed(task, failure, (found.mistake.id, question))
     return replace(verdict, second=found.second and found.second.id)
 

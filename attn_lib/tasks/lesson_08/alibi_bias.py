@@ -58,7 +58,7 @@ def _(rng):
 
 
 alibi_bias.rows("""
-For 8 heads the slopes are 1/2, 1/4, 1/8, ... Which is your first one? From which number does i count?
+For 8 heads the slopes are 1/2, 1/4, 1/8, ... Which is your first one? What is the power of two for head 0?
     heads-from-zero  i = torch.arange(num_heads)
 For 8 heads the slopes are 1/2, 1/4, 1/8, ... Which head is the most short-sighted, and which one is it
 in yours?

@@ -136,6 +136,10 @@ The first pair turns fastest, the last slowest. In which order are your speeds?
     speeds-reversed  frequencies = _.flip(0)
 Where do you use `base`? Does your result change with it?
     base-ignored  frequencies = base => 10000.0
+Which base does yours take if the call names none? Look at your `def`.
+    another-base-by-itself  frequencies = base => (500000.0 if base == 10000.0 else base)
+    another-base-by-itself  frequencies = base => (1000.0 if base == 10000.0 else base)
+    another-base-by-itself  frequencies = base => (100000.0 if base == 10000.0 else base)
 exp(x · log a) is a to the power x. Of which base must that logarithm be?
     another-logarithm  frequencies = torch.exp(-exponents * math.log10(base))
     another-logarithm  frequencies = torch.exp(-exponents * math.log2(base))

@@ -5,6 +5,8 @@ Nothing here is an answer: this file goes into the sandbox with a learner's code
 
 import torch
 
+from attn_lib.checks.authoring import Wrong
+
 
 def any_int(result, *args):
     """Let whole numbers be of any integer dtype."""
@@ -15,4 +17,9 @@ def any_int(result, *args):
         torch.int32,
     ):
         return result.long()
+    if isinstance(result, torch.Tensor) and result.dtype != torch.int64:
+        raise Wrong(
+            "not whole",
+            f"The result should have whole numbers, but its dtype is {result.dtype}.",
+        )
     return result

@@ -166,7 +166,7 @@ How often is a stream added in your code, and how often should it be?
 How many norms does x meet on its way out? In a pre-norm block, none: the model ends with one.
     norm-at-the-end  output = self.norm1(_) || self.norm{len(streams)}(_)
     norm-at-the-end  output = F.layer_norm(_, _.shape[-1:])
-Every part has a norm with numbers of its own. Which parameters of yours get no gradient?
+Every part has a norm with numbers of its own. How many norms does yours make, and which part uses which?
     one-norm-for-all  {" ; ".join(each("normed<N> = self.norm1(<S>)", n) for n in numbers[1:])}
     one-norm-for-all  {" ; ".join(each("normed<N> = self.norm2(<S>)", n) for n in numbers if n != 2)}
     one-norm-for-all  {" ; ".join(each("norm<N> = self.norm1", n) for n in numbers[1:])}

@@ -191,6 +191,19 @@ class _WithBias(RMSNorm):
 
 
 @rms_norm.mistake(
+    "layer-norm",
+    "A LayerNorm takes the mean of a token away, and adds a bias. What does an RMSNorm do with the two?",
+)
+class _LayerNorm(RMSNorm):
+    def __init__(self, d_model, eps):
+        super().__init__(d_model, eps)
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x):
+        return nn.functional.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.eps)
+
+
+@rms_norm.mistake(
     "three-axes-only",
     "x is (..., E). How many axes may it have, and for how many does your code work?",
 )
