@@ -5,7 +5,10 @@ suite. `make deep` takes all with twenty seeds, all machine-made mutants and man
 leaves most of it out: after a change to a task, run these tests for it (`make deep TASKS=name`).
 """
 
+import inspect
 import random
+import re
+from itertools import chain
 
 import pytest
 
@@ -142,3 +145,15 @@ def test_tasks_are_complete(name):
 
 def test_every_task_has_answers_and_no_others_do():
     assert named() == sorted(name for name in NAMES if not find_task(name).repairs)
+
+
+@every_task
+def test_no_hint_holds_a_line_of_the_answer(name):
+    task = find_task(name)
+    source = inspect.getsource(task.reference) if inspect.isroutine(task.reference) else ""
+    lines = [line.partition(" = ")[2] or line for line in source.splitlines()]
+    spelled = answers_to(name).spelled.values()
+    said = {"".join(line.split()) for line in [*lines, *chain(*spelled)]}
+    for text in task.hints:
+        for code in re.findall("`([^`]+)`", text):
+            assert len(code) <= 20 or "".join(code.split()) not in said, code

@@ -15,8 +15,9 @@ from attn_lib.checks.authoring import Case, task
         "3 and 5, these four numbers. Which of the sizes of x do they not depend on?",
         "The channels of a pair are c and c + D/2. So the first members of all pairs are the first half of "
         "the channels, `x[..., : D // 2]`. What are the second members, and in which order?",
-        "Turn (a, b) by an angle: new a is a·cos - b·sin; new b is a·sin + b·cos, with the old a. Join both "
-        "halves again. With half precision: in which dtype are positions and angles, and the result?",
+        "Take the pair (1, 0) and turn it by a quarter: it becomes (0, 1). Turn that one: which number "
+        "gets the minus? Both new numbers are made of both old ones. With half precision: in which dtype "
+        "are positions and angles, and the result?",
     ],
 )
 def apply_rope(x, positions, base=10000.0):

@@ -15,8 +15,8 @@ from attn_lib.checks.authoring import Case, task
         "for E = 4: two numbers.",
         "Positions as a column (L, 1), times speeds as a row (E/2,): that gives all angles, (L, E/2). "
         "Where do their sines go, and where their cosines?",
-        "`table[:, 0::2]` are the even columns of an empty table (L, E), `table[:, 1::2]` the odd ones. "
-        "Before that, check the angles: position 0 has zeros only, and column 0 counts 0, 1, 2, ...",
+        "The even columns of a table, and the odd ones: which slices with a step are these? Before you "
+        "fill them, check the angles: position 0 has zeros only, and column 0 counts 0, 1, 2, ...",
     ],
 )
 def sinusoidal_positions(length, d_model):

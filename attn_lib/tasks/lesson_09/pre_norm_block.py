@@ -45,8 +45,8 @@ pre_norm_block = task(
     hints=[
         "Draw it as in the lesson: a straight line from x to the output, and two parts that read from it and "
         "add to it. How many times does your code say `+`?",
-        "`attn` reads `norm1(x)`; what it says is added to x itself. Give the new x a name. Which x does the "
-        "second part read, through which norm, and to which x is it added?",
+        "Two questions for each part: what does it read, and to what is its result added? The answers "
+        "differ. Give the x in the middle a name of its own: who reads it?",
         "Names count: `norm1`, `attn`, `norm2`, `ff`, and inside `ff` the parts 0, 1 and 2. The mask is for the "
         "attention alone; pass it on by name, `mask=mask`, also if it is None.",
     ],

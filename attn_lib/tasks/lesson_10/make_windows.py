@@ -14,10 +14,10 @@ from attn_lib.checks.authoring import Case, task
     hints=[
         "Write the windows of the numbers 0 to 6 on paper, with a context of 3 and a horizon of 2. With which "
         "number does each window begin, and with which does the last one end?",
-        "A window that begins at i has its context in `series[i : i + context_len]`. Where do its targets begin "
-        "and end? How many i are there, so that the last target is the last number?",
-        "`torch.stack` makes one tensor of equal pieces. Or `series.unfold(0, length, 1)` cuts all windows at "
-        "once: how long is a window, and where do you part it?",
+        "A window begins at i. At which number does its context end, and where do its targets begin and "
+        "end? How many i are there, so that the last target is the last number?",
+        "`torch.stack` makes one tensor of equal pieces. Or `unfold` cuts all windows of a series at once: "
+        "how long is a window, and where do you part it?",
     ],
 )
 def make_windows(series, context_len, horizon):

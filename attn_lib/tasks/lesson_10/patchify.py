@@ -13,8 +13,9 @@ from attn_lib.checks.authoring import Case, task
     hints=[
         "A pixel has a row and a column. Its row says in which row of patches it lies, and in which row inside "
         "its patch: how do you get both numbers from it? Which reshape does the same to a whole axis?",
-        "Cut both axes in two: (B, C, rows, p, columns, p). No number has moved. Which three axes say which patch "
-        "it is and must come first, which three say where in the patch, and in which order?",
+        "Cut the axis of rows in two, and that of columns: no number has moved then. Which three of the "
+        "six axes say which patch it is and must come first, which three say where in the patch, and in "
+        "which order?",
         "`permute` names all six axes in their new order; then two neighbors become N, and three become the "
         "vector. Try it with `torch.arange(24.0).view(1, 1, 4, 6)`: what should the first patch be?",
     ],

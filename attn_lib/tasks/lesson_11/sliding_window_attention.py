@@ -21,11 +21,12 @@ from attn_lib.tasks.lesson_11.runs import metered_twice
     hints=[
         "How many scores has a query? So which shape has the tensor of all scores, if nothing is in it that "
         "nobody needs?",
-        "Query i needs the keys i - W + 1 to i. `F.pad(k, (0, 0, W - 1, 0))` puts W - 1 rows in front, and "
-        "then `.unfold(-2, W, 1)` shows every window of W rows: a view, which costs nothing. A loop over "
-        "blocks of queries does as well: which keys does a block need?",
-        "The first queries have fewer than W keys. A key that is not there gets the score -inf before the "
-        "softmax: is it i - W + 1 + c < 0, for column c?",
+        "Query i needs the keys i - W + 1 to i, the next query one further: windows of W rows. `unfold` "
+        "shows all windows of an axis without a copy. What must stand in front of the first key (`F.pad`), "
+        "so that the first query has W rows, too? A loop over blocks of queries does as well: which keys "
+        "does a block need?",
+        "The first queries have fewer than W keys. Which score must a key get that is not there, before "
+        "the softmax? Column c of query i: which key is that, and when is there none?",
     ],
 )
 def sliding_window_attention(q, k, v, window):

@@ -14,8 +14,9 @@ from attn_lib.tasks.lesson_12.runs import differentiated, refusal
         "apart are the two places, and how far the two values?",
         "One number after the other: all others stay as they are. How do you walk over all numbers of a tensor "
         "of any shape, and where does each result go?",
-        "`x.clone()` is a tensor that you may write into, and `torch.zeros_like(x)` has room for the result. "
-        "`np.ndindex(*x.shape)` of numpy gives every index in turn.",
+        "Write into a copy, never into x itself, and keep the results in a tensor of x's shape. "
+        "`np.ndindex` of numpy gives every index of a shape in turn. Or flatten, and give the shape back "
+        "at the end.",
     ],
 )
 def numerical_gradient(fn, x, eps):

@@ -13,7 +13,7 @@ from attn_lib.checks.authoring import Case, task
     points=2,
     library=smollm2.map_llama_name,
     hints=[
-        'A name is words with points between them: `name.split(".")`. How many words has the name of a tensor in a '
+        "A name is words with points between them: `split` cuts them apart. How many words has the name of a tensor in a "
         "block, and how many has one outside of the blocks?",
         "A dict from the word of the file to ours says nearly all. Which words of a name are not in it, and what must "
         "they be, so that the name is known?",

@@ -36,8 +36,8 @@ rms_norm = task(
         "that. How many such roots are there for x (B, L, E), and what shape makes them fit to x?",
         "eps comes to the mean, before the root. Then divide, and multiply channel by channel with `weight`, an "
         "`nn.Parameter` of E ones.",
-        "The square of 300 is too large for float16. In which dtype can you compute, whatever comes in, and which "
-        "dtype goes out? `x.float()` and `.to(x.dtype)`.",
+        "The square of 300 is too large for float16. In which dtype can you compute, whatever comes in, "
+        "and which dtype goes out? At which place do you go back?",
     ],
 )(RMSNorm)
 

@@ -13,8 +13,8 @@ from attn_lib.tasks.lesson_15.runs import Batches, batches
     hints=[
         "Write the windows of the tokens 0 to 4 on paper, of length 2, each with its targets. With which token can a window "
         "begin, so that its last target is still there? How many such places are there?",
-        "`torch.randint(n, (B,), generator=...)` draws B numbers from 0 to n - 1. A row is `ids[start : start + length]`: "
-        "where do its targets begin and end?",
+        "`torch.randint` with your generator draws where the rows begin: which is the last place at which "
+        "one may? A row is a slice of that length. Where do its targets begin and end?",
         "All rows at once: a column of starts (B, 1) plus `torch.arange(length)` is a table of places (B, L). `ids[places]` "
         "reads them. What must you add to the table for the targets?",
     ],
