@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from attn_lib.checks import store
 from attn_lib.checks.judge import judge
 from attn_lib.checks.mistakes import known
+from attn_lib.checks.source import definition_of
 from attn_lib.checks.store import CannotKeep
 from attn_lib.checks.task import Task, find_task, tasks
 from attn_lib.checks.verdict import Verdict, inline, show
@@ -221,7 +222,12 @@ def _judge_mended(task: Task, answer: Any, key: str) -> Verdict:
     verdict = judge(task.name, answer)
     try:
         found = _find(task, key)
-        note = _keep(task, found) if verdict.status == "passed" else _help(found)
+        if verdict.status != "passed":
+            note = _help(found)
+        elif _is_made_of(answer, found):
+            note = _keep(task, found)
+        else:
+            note = "Not counted: this is another answer. Mend what is wrong in that of the drill."
     except (ValueError, CannotKeep) as error:  # the verdict is shown all the same
         note = f"Not counted: {error}"
     if verdict.status == "passed":
@@ -229,6 +235,20 @@ def _judge_mended(task: Task, answer: Any, key: str) -> Verdict:
     verdict = verdict.with_note(note)
     verdict.show()
     return verdict
+
+
+def _is_made_of(answer: Any, found: Drill) -> bool:
+    """Say whether at least half of a drill's right lines are still there."""
+    try:
+        text = definition_of(answer)
+    except CannotKeep:
+        return True
+    lines, kept = (
+        {line.strip() for line in ast.unparse(ast.parse(code)).splitlines()[1:]}
+        for code in (found.code, text)
+    )
+    right = {line for line in lines if f"`{line}`" not in found.wrong}
+    return 2 * len(right & kept) >= len(right)
 
 
 def _help(found: Drill) -> str:

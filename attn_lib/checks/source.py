@@ -11,6 +11,7 @@ import inspect
 import linecache
 import re
 import sys
+import textwrap
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -48,6 +49,15 @@ def standalone_source(answer: Any, name: str) -> str:
     if own_name != name:
         lines.append(f"{name} = {own_name}")
     return "\n\n".join(lines) + "\n"
+
+
+def definition_of(answer: Any) -> str:
+    """Return the lines that define an answer.
+
+    Raises:
+        CannotKeep: they cannot be found.
+    """
+    return textwrap.dedent(_find_definition(answer)[1])
 
 
 def used_by(answer: Any) -> dict[str, Any]:

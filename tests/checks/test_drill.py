@@ -101,6 +101,14 @@ def test_what_is_mended_is_kept_and_not_offered_again(printed, capsys):
     assert "1 mended" in capsys.readouterr().out
 
 
+def test_another_right_answer_is_not_a_mended_drill():
+    passed("mixture")
+    verdict = drill("mixture", own_mixture, key=drills("mixture")[0].key)
+    assert verdict.status == "passed"
+    assert "Not counted: this is another answer." in verdict.note
+    assert "mended" not in store.load()[0]["mixture"]
+
+
 def test_a_wrong_repair_is_judged_like_any_answer_and_the_third_one_gets_help(printed):
     passed("split_heads")
     first = drills("split_heads")[0]

@@ -156,4 +156,4 @@ def test_no_hint_holds_a_line_of_the_answer(name):
     said = {"".join(line.split()) for line in [*lines, *chain(*spelled)]}
     for text in task.hints:
         for code in re.findall("`([^`]+)`", text):
-            assert len(code) <= 20 or "".join(code.split()) not in said, code
+            assert len(code) <= 24 or "".join(code.split()) not in said, code
