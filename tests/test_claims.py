@@ -35,6 +35,14 @@ def test_an_assertion_becomes_a_record_of_its_two_sides():
     assert recorded("assert [0]") == [(("[0]",), [0])]
 
 
+def test_a_test_of_the_lesson_still_raises():
+    inside = "def test():\n    assert 1 > 2\n    assert 2 > 1, 'Two is more.'\n"
+    with pytest.raises(AssertionError):
+        recorded(inside + "test()")
+    claimed = inside.replace("    assert 1 > 2\n", "") + "test()"
+    assert recorded(claimed) == [(("2 > 1", "Gt"), 2, 1)]
+
+
 def test_steps_are_scaled_where_they_are_named():
     source = "def f(a, steps=10, *, lr=3): return a, steps, lr\nassert f({}) == 0"
     assert [record[1] for record in recorded(source.format(1), 2)] == [(1, 20, 3)]
