@@ -82,13 +82,15 @@ def run_module(
     """
     inputs, options = inputs_and_options(arguments)
     module, own = built(answer, init, parameters, inputs, options)
+    seed = torch.default_generator.manual_seed
     with torch.no_grad():
-        torch.default_generator.manual_seed(
-            0
-        )  # a dropout does the same as in a known mistake
-        first = deepcopy(module)(*inputs, **deepcopy(options))
-        _call_otherwise(module, inputs, options)
-    torch.default_generator.manual_seed(0)
+        seed(0)  # a dropout does the same as in a known mistake
+        first = None if options else deepcopy(module)(*inputs)
+        # Nothing may stay behind from an earlier call, in its mask neither: that is reported.
+        module(*(x.flip(1) for x in inputs), **deepcopy(options))
+        if not options:
+            _call_with_masks(module, inputs)
+    seed(0)
     value = module(*inputs, **options)
     if isinstance(first, Tensor) and isinstance(value, Tensor):
         alike = first.shape == value.shape
@@ -97,21 +99,17 @@ def run_module(
     return Result(value, {name: own[name] for name in parameters})
 
 
-def _call_otherwise(
-    module: nn.Module, inputs: list[Tensor], options: dict[str, Any]
-) -> None:
-    """Call a module with other arguments: nothing of them may stay behind, of a mask neither."""
-    module(*(x.flip(1) for x in inputs), **deepcopy(options))
+def _call_with_masks(module: nn.Module, inputs: list[Tensor]) -> None:
+    """Call a module with each of the masks that it takes."""
     names = inspect.signature(module.forward).parameters
     B, L, S = inputs[0].shape[0], inputs[0].shape[1], inputs[-1].shape[1]
     masks = {
         "mask": torch.ones(L, S, dtype=torch.bool).tril(),
         "context_mask": (torch.arange(S) < 1).expand(B, S),
     }
-    for name, mask in masks.items():
-        if name in names and name not in options:
-            with contextlib.suppress(Exception):  # a case with a mask shows what is wrong
-                module(*inputs, **deepcopy(options), **{name: mask})
+    for name in names & masks.keys():
+        with contextlib.suppress(Exception):  # a case with a mask shows what is wrong
+            module(*inputs, **{name: masks[name]})
 
 
 def without_chance(run: Callable) -> Callable:
