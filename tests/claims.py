@@ -309,10 +309,14 @@ def row(lesson: Path, cell: int, says: str, condition: str, runs: dict[str, dict
     wanted = [v for v in variations(lesson) if v.concerns(says)]
     for variation in wanted:
         result = runs.get(key(lesson, variation))
-        if entry := result and result["found"].get(f"{cell}: {condition}"):
+        found = result["found"] if result else {}
+        # What stands in a function is recorded where the function was called.
+        called = [found[place] for place in found if place.partition(": ")[2] == condition]
+        here = found.get(f"{cell}: {condition}")
+        if entries := [here] if here else called:
             tried += 1
-            held += entry["holds"]
-            values += entry["values"]
+            held += all(entry["holds"] for entry in entries)
+            values += [both for entry in entries for both in entry["values"]]
     test = ast.parse(condition, mode="eval").body
     sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else [test]
     seen = " and ".join(
