@@ -15,6 +15,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from attn_lib import causal_mask
+from attn_lib.checks.drill import drills
+from attn_lib.checks.mistakes import known
 from scripts import set_up
 from tests.browser.looks import lowest_contrast
 from tests.browser.test_explorer import (
@@ -387,9 +389,10 @@ def test_a_drill_comes_into_the_next_cell_and_is_judged_there(exercise, tmp_path
     source = exercise.cells[drilled]["source"]
     assert source.startswith("# One line is wrong in this answer to attention_scores.")
     verdict = exercise.locator(drilled).locator(".attn-verdict")
-    mended = source.replace(
-        "\ndrill(", RIGHT.replace("attention_scores", "drilled") + "\ndrill("
-    )
+    found = next(d for d in drills("attention_scores") if d.code in source)
+    right = known("attention_scores").sources(*found.mistakes)[1].partition("\n")[2]
+    mended = source.replace(found.code.partition("\n")[2], right)
+    assert mended != source
     for cell, heading in (
         (source, "attention_scores"),
         (mended, "✓ Passed: attention_scores"),
