@@ -3,5 +3,6 @@
 from attn_lib.tasks.lesson_11 import (  # isort: skip
     online_softmax_step,
     chunked_attention,
+    chunked_attention_backward,
     sliding_window_attention,
 )

@@ -18,24 +18,25 @@ class NumberMeter(MemoryMeter):
         return super()._size(tensor) // tensor.element_size()
 
 
-def metered(answer, q, k, v, *options):
+def metered(answer, *args):
     """Run a case of one head under a meter of its numbers.
 
     No tensor may have L · S of them, and all that are alive at one time must have less than half as many.
     """
-    return _within_limits(answer, q, k, v, *options)[0]
+    return _within_limits(answer, *args)[0]
 
 
-def metered_twice(answer, q, k, v, *options):
+def metered_twice(answer, *args):
     """Run `metered`, then half the text: the whole may not take three times its memory.
 
     What grows with the length takes twice as much, and what grows with its square four times.
     """
-    result, more = _within_limits(answer, q, k, v, *options)
-    if not isinstance(result, torch.Tensor):
+    result, more = _within_limits(answer, *args)
+    if not _tensors(result):
         return result
-    L = q.shape[-2]
-    less = _measured(answer, *(x[..., : L // 2, :] for x in (q, k, v)), *options)[1].peak
+    L = args[0].shape[-2]
+    half = (t[:, :, : L // 2] if isinstance(t, torch.Tensor) else t for t in args)
+    less = _measured(answer, *half)[1].peak
     if more >= 3 * less:
         raise Wrong(
             "grows faster",
@@ -46,19 +47,25 @@ def metered_twice(answer, q, k, v, *options):
     return result
 
 
-def _measured(answer, q, k, v, *options):
+def _tensors(result):
+    """Return the tensors of a result, none if it is none of tensors."""
+    several = result if isinstance(result, tuple | list) else [result]
+    return several if all(isinstance(t, torch.Tensor) for t in several) else []
+
+
+def _measured(answer, *args):
     """Return what an answer returns, and the meter that it ran under."""
-    with NumberMeter(ignore=(q, k, v)) as meter:
-        result = answer(q, k, v, *options)
-        if isinstance(result, torch.Tensor):
-            result = result.clone()  # the meter may not have seen it made
+    inputs = [t for t in args if isinstance(t, torch.Tensor)]
+    with NumberMeter(ignore=inputs) as meter:
+        result = answer(*args)
+        _ = [t.clone() for t in _tensors(result)]  # the meter may not have seen them made
     return result, meter
 
 
-def _within_limits(answer, q, k, v, *options):
+def _within_limits(answer, q, k, *others):
     """Return what an answer returns, and the most numbers that were alive at one time."""
-    result, meter = _measured(answer, q, k, v, *options)
-    if not isinstance(result, torch.Tensor):
+    result, meter = _measured(answer, q, k, *others)
+    if not _tensors(result):
         return result, meter.peak
     L, S = q.shape[-2], k.shape[-2]
     limit = f"L · S = {L} · {S} = {L * S:,}"
@@ -84,7 +91,7 @@ def _within_limits(answer, q, k, v, *options):
             "The memory of your answer cannot be measured.\n"
             f"{floats:,} floats came from where the meter does not see how they were made.",
         )
-    if meter.unseen.total() >= L and (held := _held(answer, q, k, v, *options)) >= L * S:
+    if meter.unseen.total() >= L and (held := _held(answer, q, k, *others)) >= L * S:
         raise Wrong(
             "full mask",
             "A tensor, or an array, is too large.\n"

@@ -1,0 +1,267 @@
+"""The task `chunked_attention_backward`: gradients from what the forward pass kept, and no matrix either."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_11.runs import metered, metered_twice
+
+
+@task(
+    lesson=11,
+    points=4,
+    returns=("grad_q", "grad_k", "grad_v"),
+    without=("scale-after-softmax",),
+    hints=[
+        "Write it without chunks first, and compare with `torch.autograd.grad` through a softmax. Lesson 11 derives four "
+        "gradients: of the values, the scores, the queries and the keys. Which of them need the weights?",
+        "A weight is exp(score - lse): what is one of a chunk, without the others? From the gradients at the "
+        "weights, each query's mean is taken. Which two tensors that you are given hold it already?",
+        "Of which queries does the gradient of one key need to know, and of which keys that of one query? So what "
+        "is finished after one chunk, and what is summed up over all of them?",
+    ],
+)
+def chunked_attention_backward(q, k, v, out, lse, grad_out, chunk_size):
+    D = q.shape[-1]
+    S = k.shape[-2]
+    total = lse[..., None]
+    delta = (grad_out * out).sum(-1, keepdim=True)
+    grad_q = torch.zeros_like(q)
+    parts_k = []
+    parts_v = []
+    starts = range(0, S, chunk_size)
+    for start in starts:
+        stop = start + chunk_size
+        block_k = k[..., start:stop, :]
+        block_v = v[..., start:stop, :]
+        products = q @ block_k.mT
+        scores = products / math.sqrt(D)
+        weights = torch.exp(scores - total)
+        grad_weights = grad_out @ block_v.mT
+        grad_scores = weights * (grad_weights - delta)
+        grad_products = grad_scores / math.sqrt(D)
+        grad_q_new = grad_q + grad_products @ block_k
+        part_k = grad_products.mT @ q
+        part_v = weights.mT @ grad_out
+        grad_q = grad_q_new
+        parts_k.append(part_k)
+        parts_v.append(part_v)
+    grad_k = torch.cat(parts_k, -2)
+    grad_v = torch.cat(parts_v, -2)
+    return grad_q, grad_k, grad_v
+
+
+@chunked_attention_backward.other
+def by_queries(q, k, v, out, lse, grad_out, chunk_size):
+    D = q.shape[-1]
+    grad_k = torch.zeros_like(k)
+    grad_v = torch.zeros_like(v)
+    parts_q = []
+    first_queries = range(0, q.shape[-2], chunk_size)
+    for start in first_queries:
+        stop = start + chunk_size
+        block_q = q[..., start:stop, :]
+        upstream = grad_out[..., start:stop, :]
+        total = lse[..., start:stop, None]
+        delta = (upstream * out[..., start:stop, :]).sum(-1, keepdim=True)
+        products = block_q @ k.mT
+        scores = products / math.sqrt(D)
+        weights = torch.exp(scores - total)
+        grad_weights = upstream @ v.mT
+        grad_scores = weights * (grad_weights - delta)
+        grad_products = grad_scores / math.sqrt(D)
+        part_q = grad_products @ k
+        grad_k_new = grad_k + grad_products.mT @ block_q
+        grad_v_new = grad_v + weights.mT @ upstream
+        grad_k, grad_v = grad_k_new, grad_v_new
+        parts_q.append(part_q)
+    grad_q = torch.cat(parts_q, -2)
+    return grad_q, grad_k, grad_v
+
+
+@chunked_attention_backward.cases
+def _(rng):
+    def case(
+        about, sizes, chunk_size, elsewhere=0, scale=1.4, dtype=torch.float32, **kwargs
+    ):
+        """Make q, k, v of `sizes`, and `elsewhere` more keys, which out and lse know of, too."""
+        B, H, L, D = sizes
+        q, k, v, grad_out = (
+            torch.randn(B, H, n, D, generator=rng, dtype=torch.float64)
+            for n in (L, L + elsewhere, L + elsewhere, L)
+        )
+        q, k = q * scale, k * scale
+        scores = q @ k.mT / math.sqrt(D)
+        out, lse = scores.softmax(-1) @ v, scores.logsumexp(-1)
+        given = (q, k[..., elsewhere:, :], v[..., elsewhere:, :], out, lse, grad_out)
+        given = tuple(t.to(dtype).contiguous() for t in given)
+        return Case(about, (*given, chunk_size), grad=False, **kwargs)
+
+    one = torch.ones(1, 1, 1, 1)
+    by_hand = (one, one * math.log(3), one * 8, one * 7, one[0] * math.log(4), one)
+    yield Case("one query, the second of two keys", (*by_hand, 1), grad=False)
+    yield case("one query, one key", (1, 1, 1, 1), 1)
+    yield case("two tokens, one in each chunk", (1, 1, 2, 1), 1)
+    yield case("two tokens in one chunk", (1, 1, 2, 2), 2)
+    for elsewhere in (0, 5):
+        kind = f", {elsewhere} keys elsewhere" if elsewhere else ""
+        yield case(f"three full chunks{kind}", (2, 3, 6, 10), 2, elsewhere)
+        yield case(f"the last chunk is not full{kind}", (2, 3, 8, 6), 3, elsewhere)
+        yield case(f"one chunk, longer than L{kind}", (1, 2, 5, 3), 64, elsewhere)
+        yield case(f"chunks of one{kind}", (1, 2, 5, 6), 1, elsewhere)
+        yield case(f"L = D = chunk_size{kind}", (2, 3, 5, 5), 5, elsewhere)
+        yield case(f"B = H = chunk_size{kind}", (3, 3, 7, 6), 3, elsewhere)
+    yield case("a hundred tokens", (1, 1, 100, 2), 30)
+    turned = case("", (2, 6, 3, 5), 4, 2)
+    *tensors, size = turned.args
+    tensors = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in tensors]
+    yield Case("not contiguous, fresh from the split", (*tensors, size), grad=False)
+    yield case("scores in the hundreds", (1, 2, 8, 6), 3, 2, scale=20.0, tolerance=1e-3)
+    yield case(
+        "float64, to nine digits", (2, 3, 6, 4), 4, dtype=torch.float64, tolerance=1e-9
+    )
+    for dtype in (torch.float16, torch.bfloat16):
+        name = f"{dtype}".removeprefix("torch.")
+        yield case(name, (2, 3, 6, 6), 4, dtype=dtype, scale=0.8)
+    # Every lse is one of more keys: these are made without a matrix.
+    about, slow = "the memory of a long text", dict(grad=False, is_slow=True)
+    yield Case(about, (*_long(rng, 512, 1), 16), run=metered, **slow)
+    yield Case(f"{about}, D = 8", (*_long(rng, 1024, 8), 32), run=metered_twice, **slow)
+
+
+def _long(rng, L, D):
+    q, k, v, out, grad_out = torch.randn(5, 1, 1, L, D, generator=rng)
+    return q, k, v, out, torch.full((1, 1, L), math.log(L) + 3), grad_out
+
+
+@chunked_attention_backward.measured
+def _(rng):
+    return Case("the memory of a very long text", (*_long(rng, 12_288, 2), 128))
+
+
+chunked_attention_backward.rows("""
+Which of your tensors has a number for every pair of a query and a key? Who needs all of them at once?
+    full-matrix  products = (q @ k.mT)[..., start:stop]
+    full-matrix  grad_weights = (grad_out @ v.mT)[..., start:stop]
+    full-matrix  starts = range(0, S, S) ; stop = S
+    full-matrix  first_queries = range(1) ; stop = q.shape[-2]
+No tensor is large, and yet all together are as large as the matrix. What is kept of each chunk when the
+next ones are made? In a list, perhaps?
+    kept-blocks  weights = (held := [*locals().get("held", []), _])[-1]
+    kept-blocks  grad_scores = (held := [*locals().get("held", []), _])[-1]
+Move one score of a row up. What does the softmax do to the other weights of that row, and where does
+your gradient know it?
+    mean-not-taken  grad_scores = weights * grad_weights
+Move one score of a row up: the others lose. Is that a slope of each weight alone?
+    each-weight-alone  grad_scores = weights * (1 - weights) * grad_weights
+From each gradient the row's mean is taken: over which keys? Which of them are in this chunk?
+    mean-of-the-chunk  grad_scores = weights * (grad_weights - (weights * grad_weights).sum(-1, keepdim=True))
+    mean-of-the-chunk  grad_scores = weights * (grad_weights - (weights * grad_weights).sum(-1, keepdim=True) / weights.sum(-1, keepdim=True))
+    mean-of-these-keys  grad_scores = weights * (grad_weights - ((q @ k.mT / math.sqrt(D) - total).exp() * (grad_out @ v.mT)).sum(-1, keepdim=True))
+Of a row the mean is taken, weighted by its weights. Does yours weigh all keys alike?
+    mean-without-weights  grad_scores = weights * (grad_weights - grad_weights.mean(-1, keepdim=True))
+    mean-without-weights  delta = (grad_out * out).mean(-1, keepdim=True)
+The mean of a row is one number for each query. Over which axis do you add up, and what do you keep?
+    mean-over-another-axis  delta = (grad_out * out).sum(-2, keepdim=True)
+    mean-over-another-axis  delta = (grad_out * out).sum((-2, -1), keepdim=True) || (grad_out * out).sum()
+    mean-over-another-axis  delta = grad_out * out || (grad_out * out).sum(-1)
+Which two tensors meet in a row's mean? One of them came forward, the other comes back.
+    mean-of-another-product  delta = (grad_out * v).sum(-1, keepdim=True) || (out * out).sum(-1, keepdim=True)
+    mean-of-another-product  delta = (grad_out * grad_out).sum(-1, keepdim=True) || out.sum(-1, keepdim=True)
+    mean-of-another-product  delta = (q * out).sum(-1, keepdim=True) || grad_out.sum(-1, keepdim=True)
+Is the mean taken from the gradients at the weights, or added to them? And which one from which?
+    mean-added  grad_scores = weights * (grad_weights + delta)
+    sign-flipped  grad_scores = weights * (delta - grad_weights)
+The softmax stands between weights and scores. Where do you multiply by the weights on the way back?
+    weights-not-multiplied  grad_scores = grad_weights - delta
+    weights-not-multiplied  grad_scores = weights * grad_weights - delta
+The weights of a chunk are part of a row that may go on, here or elsewhere. To what does your softmax make
+them add up?
+    softmax-of-the-chunk  weights = scores.softmax(-1)
+    softmax-of-the-chunk  weights = torch.exp(scores - scores.logsumexp(-1, keepdim=True))
+    softmax-of-the-chunk  weights = torch.exp(scores - scores.amax(-1, keepdim=True))
+    softmax-of-these-keys  weights = (q @ k.mT / math.sqrt(D)).softmax(-1)[..., start:stop]
+What is exp(score) divided by, to be a weight? And lse is the logarithm of what?
+    lse-not-subtracted  weights = torch.exp(scores)
+    lse-divided  weights = torch.exp(scores) / total || torch.exp(scores / total)
+    lse-inverted  weights = torch.exp(total - scores) || torch.exp(scores + total)
+    exp-missing  weights = scores - total
+    lse-as-a-sum  weights = torch.exp(scores - total.log()) || torch.exp2(scores - total)
+A score can be a few hundred. What is exp(300), and what is it divided by?
+    exp-before-subtracting  weights = torch.exp(scores) / torch.exp(total)
+lse has one number for each query. Along which axis of the scores do queries stand?
+    lse-of-the-keys  total = lse[..., None, :]
+    lse-of-the-keys  total = lse.mean(-1, keepdim=True)[..., None] || lse.amax() || lse[..., :1, None]
+    lse-of-the-keys  total = lse
+The scores were divided by the root of D. What does this do to the gradients of q and of k?
+    gradient-not-scaled  grad_products = grad_scores
+    gradient-not-scaled  part_k = grad_scores.mT @ q
+    gradient-not-scaled  part_k = _ * math.sqrt(D)
+    gradient-not-scaled  grad_q_new = grad_q + grad_scores @ block_k
+    gradient-not-scaled  part_q = grad_scores @ k
+    gradient-scaled-otherwise  grad_products = grad_scores / D || grad_scores * math.sqrt(D)
+    gradient-scaled-otherwise  part_k = _ / math.sqrt(D)
+    gradient-scaled-otherwise  grad_q_new = grad_q + grad_products @ block_k / math.sqrt(D)
+    values-scaled  part_v = _ / math.sqrt(D)
+Out is weights @ v. Through which of the two does the gradient of v come?
+    gradient-of-v-otherwise  part_v = grad_scores.mT @ grad_out || weights.mT @ out
+    gradient-of-v-otherwise  part_v = grad_weights.mT @ grad_out || weights.mT @ grad_out * weights.mT.sum(-1, keepdim=True)
+    gradient-of-v-otherwise  part_v = weights.mT @ (grad_out - delta) || weights.sum(-2)[..., None] * grad_out.mean(-2, keepdim=True)
+Which of the given tensors belongs into the gradient at the weights: what came out, or what comes back?
+    gradient-at-weights-otherwise  grad_weights = out @ block_v.mT || grad_out @ block_k.mT
+    gradient-at-weights-otherwise  grad_weights = q @ block_v.mT
+A score is q · k. Which of them is the slope of the other?
+    q-and-k-swapped  grad_q_new = grad_q + grad_products @ block_v
+    q-and-k-swapped  part_k = grad_products.mT @ grad_out
+    q-and-k-swapped  part_k = grad_products.mT @ out
+    own-vector  grad_q_new = grad_q + grad_products.sum(-1, keepdim=True) * q
+    own-vector  part_k = grad_products.sum(-2)[..., None] * block_k
+The gradient of a key adds up over queries. Which axis of a block are they on?
+    block-not-transposed  part_k = grad_products @ q
+    block-not-transposed  part_v = weights @ grad_out
+    block-not-transposed  part_k = grad_products @ q ; part_v = weights @ grad_out
+A query asks keys of all chunks. What of the earlier ones is left in its gradient?
+    old-chunks-forgotten  grad_q_new = grad_products @ block_k
+    old-chunks-forgotten  grad_k_new = grad_products.mT @ block_q
+    old-chunks-forgotten  grad_v_new = weights.mT @ upstream
+    old-chunks-forgotten  grad_k_new = grad_products.mT @ block_q ; grad_v_new = weights.mT @ upstream
+    mean-of-the-chunks  grad_q = grad_q_new / len(starts)
+There are 8 keys, and 3 in a chunk. Which keys does your last chunk have?
+    last-chunk-left-out  starts = range(0, max(S // chunk_size, 1) * chunk_size, chunk_size)
+    last-chunk-left-out  starts = range(0, S - chunk_size + 1, chunk_size)
+    last-chunk-left-out  first_queries = range(0, q.shape[-2] // chunk_size * chunk_size, chunk_size)
+Which keys are in your first chunk, and which in your second? Is one in both, or in none?
+    keys-twice-or-never  stop = start + chunk_size + 1 || start + chunk_size - 1
+    keys-twice-or-never  starts = range(S) || range(0, S, chunk_size + 1)
+    keys-twice-or-never  starts = range(chunk_size, S, chunk_size)
+Which values belong to the keys of this chunk?
+    values-of-other-keys  block_v = v[..., :block_k.shape[-2], :]
+    values-of-other-keys  block_v = v[..., -block_k.shape[-2]:, :]
+Which of the output's rows, and which lse, belong to the queries of this chunk?
+    rows-of-other-queries  total = lse[..., :block_q.shape[-2], None]
+    rows-of-other-queries  upstream = grad_out[..., :block_q.shape[-2], :]
+    rows-of-other-queries  delta = (upstream * out[..., :block_q.shape[-2], :]).sum(-1, keepdim=True)
+The gradients of your chunks: along which axis do they stand one after the other, and in which order?
+    parts-joined-otherwise  grad_k = torch.cat(parts_k, 1) ; grad_v = torch.cat(parts_v, 1)
+    parts-joined-otherwise  grad_k = torch.stack(parts_k) ; grad_v = torch.stack(parts_v)
+    parts-joined-otherwise  grad_k = torch.cat(parts_k[::-1], -2) ; grad_v = torch.cat(parts_v[::-1], -2)
+    parts-joined-otherwise  grad_k = sum(parts_k) ; grad_v = sum(parts_v)
+    parts-joined-otherwise  grad_q = torch.cat(parts_q, 1) || torch.stack(parts_q)
+Three gradients are asked for: of q, of k, of v. In which order do you return them?
+    another-order  return = grad_q, grad_v, grad_k || grad_k, grad_q, grad_v || grad_v, grad_k, grad_q
+    another-order  return = grad_k, grad_v, grad_q || grad_v, grad_q, grad_k
+    too-few-or-too-many  return = grad_q, grad_k || grad_q || grad_q, grad_k, grad_v, delta
+""")
+
+
+@chunked_attention_backward.mistake(
+    "forward-run-again",
+    "Your gradients are those of a softmax over the keys that are here. In out and lse, which keys had a share?",
+)
+def _(q, k, v, out, lse, grad_out, chunk_size):
+    with torch.enable_grad():
+        inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+        again = F.scaled_dot_product_attention(*inputs)
+        return torch.autograd.grad(again, inputs, grad_out)
