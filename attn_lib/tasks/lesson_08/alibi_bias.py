@@ -38,6 +38,7 @@ def _(rng):
     def case(about, *sizes):
         return Case(about, sizes, grad=False)
 
+    yield case("two heads, one new query, three keys", 2, 1, 3)
     yield case("two heads, three tokens", 2, 3, 3)
     yield case("one head, four tokens", 1, 4, 4)
     yield case("one head, one new query", 1, 1, 4)

@@ -50,6 +50,8 @@ def _(rng):
     def draw(low, high, length):
         return torch.randint(low, high, (length,), generator=rng)
 
+    x = torch.tensor([1.0, 1.0, 0.0, 0.0]).view(1, 1, 1, 4)
+    yield Case("one token at position 2, base 4", (x, torch.tensor([2]), 4.0))
     x = torch.tensor([[1.0, 0.0], [1.0, 0.0]]).view(1, 1, 2, 2)
     yield Case("the same pair at two positions", (x, torch.tensor([0, 1])))
     yield Case("the same pair, at other positions", (x, torch.tensor([3, 1])))

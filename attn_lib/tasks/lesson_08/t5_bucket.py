@@ -56,6 +56,8 @@ def _(rng):
             about, (positions, num_buckets, max_distance), grad=False, finish=any_int
         )
 
+    both = torch.tensor([-9, -6, -1, 0, 1, 6, 7])
+    yield case("near keys and far ones", both, 8, 20)
     yield case("near keys", torch.tensor([-2, -1, 0, 1, 2]), 8, 20)
     yield case("near and far keys", torch.tensor([-9, -5, -1, 0, 1, 6, 7]), 8, 20)
     yield case("keys before the query", torch.arange(-12, 1), 12, 30)
