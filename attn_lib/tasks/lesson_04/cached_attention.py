@@ -125,6 +125,8 @@ Compare the lengths of the two parts of your cache after three calls. Do both gr
     values-not-cached  v = v ; output = torch.einsum('bhls,bhsd->bhld', weights, v)
     values-not-cached  following = (k, v[:, :, -L:]) || (k[:, :, -L:], v)
     values-not-cached  following = (k, v if cache is None else cache[1])
+What is the second part of your cache, after the first call? And what is taken out of it in the next one?
+    one-part-twice  following = (k, k) || (v, v)
 Let two new tokens meet six in the cache. Which shape should the mask have, and which rows of the full 8 x 8
 mask are its rows?
     mask-top-left  allowed = S - L => 0 || S - L => 0 if L > 1 else S
@@ -133,6 +135,7 @@ By how much does your triangle move to the right? Print that beside the number o
     mask-moved-too-far  allowed = S - L => 0 if cache is None else past_k.shape[1]
     mask-moved-too-far  allowed = S - L => 0 if cache is None else past_k.shape[0]
     mask-moved-too-far  allowed = S - L => 0 if cache is None else len(cache)
+    mask-moved-too-far  allowed = S - L => L - S ; weights = _.nan_to_num(0.0)
     mask-moved-too-far  allowed = S - L => L - S || S - L => L
 Beside itself, which keys of its chunk does a token see in your code: those before it, or those after?
     mask-looks-forward  allowed = tril => triu

@@ -201,6 +201,9 @@ You weigh each chunk by its log-sum-exp. Is a log a weight, and may a weight be 
 Two chunks, each with an output and a log-sum-exp. Which of the two outputs deserves more? Does it get
 more?
     weights-swapped  hidden = -torch.inf => torch.finfo(q.dtype).min ; m_new = torch.logaddexp(m, hidden.logsumexp(-1, keepdim=True)) ; weights = hidden.softmax(-1) ; l_new = torch.ones_like(m) ; acc_new = acc * (1 - factor) + weights @ block_v * factor if start else weights @ block_v
+Two chunks, each with an output and a log-sum-exp. The old output shrinks. By what does the new one
+shrink?
+    new-chunk-not-weighed  hidden = -torch.inf => torch.finfo(q.dtype).min ; m_new = torch.logaddexp(m, hidden.logsumexp(-1, keepdim=True)) ; weights = hidden.softmax(-1) ; l_new = torch.ones_like(m)
 Give it values that are all 1. What should come out, and what does?
     not-divided  output = acc
 The key with the largest score adds exp(0) to its row's sum. Can that sum be 0, and what does your
@@ -253,6 +256,7 @@ There are 8 keys, and 3 in a chunk. Which keys does your last chunk have?
     last-chunk-left-out  first_queries = range(0, q.shape[-2] // chunk_size * chunk_size, chunk_size)
 Which keys are in your first chunk, and which in your second? Is one in both, or in none?
     keys-twice-or-never  stop = start + chunk_size + 1 || start + chunk_size - 1
+    keys-twice-or-never  starts = _ if chunk_size > 1 else range(0) ; stop = start + chunk_size - 1
     keys-twice-or-never  starts = range(S) || range(1, S, chunk_size)
     keys-twice-or-never  starts = range(chunk_size, S, chunk_size)
     keys-twice-or-never  starts = range(0, S, chunk_size + 1)

@@ -178,6 +178,7 @@ When is a row divided by l: after each block, or once at the end? What does the 
     normalized-in-every-step  acc_new = _ / l_new || _ / l_new.masked_fill(l_new == 0, 1.0)
     normalized-in-every-step  acc_new = (acc * l * factor + mixture) / l_new
     normalized-in-every-step  acc_new = (acc * l * factor + mixture) / l_new.masked_fill(l_new == 0, 1.0)
+    normalized-in-every-step  mixture = weights @ values / block_sum || weights @ values / block_sum.clamp(min=1e-9)
     normalized-in-every-step  weights = _ / _.sum(-1, keepdim=True) ; block_sum = torch.exp(scores - subtracted).sum(-1, keepdim=True)
 Each block has a softmax of its own in yours: its weights add up to 1. Do two blocks always deserve the
 same say?

@@ -183,6 +183,12 @@ Query 0 has no key before its own. Which score do the rows get that you put in f
     added-keys-seen  hidden = scores || scores.masked_fill(forbidden, 0.0)
     added-keys-seen  hidden = scores * ~forbidden || scores.masked_fill(forbidden, -1e-9)
     added-keys-seen  before = min(window, L) - 1 ; windows_k = padded_k.unfold(-2, before + 1, 1) ; windows_v = padded_v.unfold(-2, before + 1, 1) ; hidden = scores
+Which number has the last row that you put in front, and which has key 0? Which of the two does your mask
+hide?
+    added-keys-one-off  forbidden = keys < -1
+    added-keys-one-off  forbidden = keys < 1 ; weights = _.nan_to_num(0.0)
+Each query hands out a total of 1 among the keys of its window. Which axis of your scores holds them?
+    softmax-over-queries  weights = hidden.softmax(-2).nan_to_num(0.0)
 Query 0 has no key before its own, so yours sees the first key again. How often does that key count?
     first-key-many-times  windows_k = k[:, :, keys.clamp(min=0)].mT ; windows_v = v[:, :, keys.clamp(min=0)].mT ; hidden = scores
 What do the weights of a query add up to after you have hidden some?

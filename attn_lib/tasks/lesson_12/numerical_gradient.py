@@ -167,6 +167,8 @@ How many numbers is `x[i]` if x is a matrix? And if x has no axes, or three? Wha
 single number?
     several-at-once  where = torch.arange(x.numel()) // (n := x.numel() // (x.shape or [1])[0]) == i // n
     several-at-once  where = torch.arange(x.numel()) // (n := x.numel() // len(x)) == i // n
+    several-at-once  where = torch.arange(x.numel()) % (n := x.shape[-1]) == i % n
+    several-at-once  where = torch.arange(x.numel()) % (n := (x.shape or [1])[-1]) == i % n
     several-at-once  where = torch.arange(x.numel()) // (n := x.numel() // (x.shape[0] * x.shape[1])) == i // n
 Your result is 0 everywhere. Do you ask autograd? It cannot look into `fn`. Or do you write into a copy?
     all-zeros  gradient = torch.zeros_like(x)
