@@ -105,7 +105,8 @@ def fused_attention(
         mask = bias if mask is None else torch.where(mask, bias, -torch.inf)
         mask = mask if mask.ndim > 1 else mask[None]  # PyTorch's kernel wants both axes
     shape, grouped = (*q.shape[:-1], v.shape[-1]), q.shape[:-2] != k.shape[:-2]
-    if grouped and not torch_causal and (mask is None or q.shape[-2] == 1):
+    by_group = not torch_causal and (mask is None or q.shape[-2] == 1)
+    if grouped and by_group and not torch.compiler.is_exporting():  # that would fix L
         q = q.reshape(*k.shape[:2], -1, q.shape[-1])
         if mask is not None and mask.ndim > 2 and mask.shape[-3] > 1:  # (..., H, 1, S)
             mask = mask.reshape(*mask.shape[:-3], k.shape[1], -1, mask.shape[-1])

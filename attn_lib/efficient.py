@@ -7,7 +7,8 @@ acc, the sum of exp(score - m) v. When m rises, l and acc are multiplied by exp(
 PyTorch's autograd would keep every block for the way back. So the way back is written out here: it
 computes each block of weights again, from m + log l, one number for each query.
 
-Both functions are kernels: they can be given to any attention module.
+Both functions are kernels: they can be given to any attention module. A graph that is exported cannot
+count blocks: there, PyTorch's fused kernel takes their place, with the same numbers.
 
 Sources: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018,
 arxiv.org/abs/1805.02867; Rabe and Staats, "Self-attention does not need O(n^2) memory", 2021,
@@ -26,6 +27,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from attn_lib.attention import fused_attention
+from attn_lib.masks import sliding_window_mask
 from attn_lib.shapes import full_mask
 
 # Scores are held in units of 1/log2(e), because exp2 is two to three times as quick as exp.
@@ -56,6 +59,8 @@ def chunked_attention(
     """
     if chunk_size < 1:
         raise ValueError(f"expected chunks of at least 1 token, got {chunk_size}")
+    if torch.compiler.is_exporting():
+        return fused_attention(q, k, v, mask=mask, is_causal=is_causal, bias=bias)
     full_mask(q, k, v, mask, False)  # for its errors
     sight = _Sight(q.shape[-2], k.shape[-2], is_causal, None, chunk_size, chunk_size)
     return _attend(q, k, v, mask, bias, sight), None
@@ -87,6 +92,10 @@ def sliding_window_attention(
     """
     if window < 1:
         raise ValueError(f"expected a window of at least 1 key, got {window}")
+    if torch.compiler.is_exporting():
+        seen = sliding_window_mask(q.shape[-2], k.shape[-2], window, device=q.device)
+        mask = seen if mask is None else mask & seen
+        return fused_attention(q, k, v, mask=mask, bias=bias)
     full_mask(q, k, v, mask, False)  # for its errors
     # Of a block, the corners outside the band are computed in vain: so its side is short.
     rows = min(64, window)
@@ -155,6 +164,8 @@ def _attend(
         groups = (k.shape[1], q.shape[1] // k.shape[1])
         q, k, v = q.unflatten(1, groups), k.unsqueeze(2), v.unsqueeze(2)
         mask, bias = (_grouped(t, groups) for t in (mask, bias))
+    if sight.kv_len == 0:
+        return (q @ k.mT @ v).reshape(shape)  # zeros
     return _Blockwise.apply(q, k, v, bias, mask, sight).reshape(shape)
 
 
@@ -250,7 +261,7 @@ def _scores(
     """Return the scores of one block, -inf where hidden."""
     scores = queries @ k[..., keys, :].to(queries.dtype).mT
     if bias is not None:
-        scores += _block(bias, rows, keys) * LOG2_E
+        scores += _block(bias, rows, keys).to(scores.dtype) * LOG2_E
     if mask is not None:
         scores.masked_fill_(~_block(mask, rows, keys), -math.inf)
     band = sight.band(rows, keys, scores)

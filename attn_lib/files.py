@@ -1,6 +1,7 @@
 """Files that are there whole or not at all."""
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -11,7 +12,7 @@ def write_whole(path: Path, content: str | bytes, *, mode: int = 0o644) -> None:
     Args:
         path: of the file.
         content: text is written as UTF-8, its line ends as they are.
-        mode: who may read and write the file.
+        mode: who may read and write a new file; one that was there keeps its own.
 
     Raises:
         OSError: it could not be written; what was there before is still there.
@@ -19,7 +20,11 @@ def write_whole(path: Path, content: str | bytes, *, mode: int = 0o644) -> None:
     data = content.encode() if isinstance(content, str) else content
     temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+        if path.exists():
+            mode = stat.S_IMODE(path.stat().st_mode)
+        handle, temporary = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name[:99]}.", suffix=".tmp"
+        )
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()

@@ -90,12 +90,13 @@ class Int8Linear(nn.Module):
         """Return y (..., out) for x (..., in), in the dtype of x."""
         if not self._fits_the_kernel(x):
             weight = dequantize_int8(self.weight, self.scale).to(x.dtype)
-            return F.linear(x, weight, self.bias)
+            return F.linear(
+                x, weight, self.bias if self.bias is None else self.bias.to(x.dtype)
+            )
         row = x.reshape(1, -1).bfloat16()
-        y = torch._weight_int8pack_mm(row, self.weight, self.ones)
-        y = y.to(x.dtype) * self.scale.mT
-        y = y.reshape(*x.shape[:-1], -1)
-        return y if self.bias is None else y + self.bias
+        y = torch._weight_int8pack_mm(row, self.weight, self.ones.bfloat16())
+        y = (y * self.scale.mT).reshape(*x.shape[:-1], -1)
+        return (y if self.bias is None else y + self.bias).to(x.dtype)
 
     def _fits_the_kernel(self, x: Tensor) -> bool:
         """Say whether x is one row, without gradients; the kernel reads 16 numbers at a time."""
@@ -128,7 +129,8 @@ class Float16Linear(nn.Module):
 
     def forward(self, x: Float32[Tensor, "*b inp"]) -> Float32[Tensor, "*b out"]:
         """Return y (..., out) for x (..., in); without gradients."""
-        return torch.ops.quantized.linear_dynamic_fp16(x, self.packed)
+        y = torch.ops.quantized.linear_dynamic_fp16(torch.atleast_2d(x), self.packed)
+        return y.reshape(*x.shape[:-1], -1)
 
 
 def quantized(

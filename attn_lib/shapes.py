@@ -59,7 +59,7 @@ def full_mask(
 
 
 def _is_grouped(q: Tensor, k: Tensor) -> bool:
-    return q.ndim == 4 and len(q) == len(k) and q.shape[1] % k.shape[1] == 0
+    return q.ndim == 4 and q.shape[0] == k.shape[0] and q.shape[1] % k.shape[1] == 0
 
 
 def check_widths(width: int, **tensors: Tensor) -> None:

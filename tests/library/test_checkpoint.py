@@ -228,6 +228,14 @@ def test_saving_again_replaces_the_file_and_leaves_nothing_else(path, small):
     assert os.listdir(path.parent) == [path.name]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_who_may_read_a_file_stays_when_it_is_written_again(path):
+    save_checkpoint(nn.Linear(2, 2), {}, path)
+    path.chmod(0o640)
+    save_checkpoint(nn.Linear(2, 2), {}, path)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 def test_a_missing_file_or_a_folder_is_said_to_be_none(tmp_path):
     for path in (tmp_path / "missing", tmp_path):
         with pytest.raises(FileNotFoundError, match=re.escape(f"no file {path}")):

@@ -4,6 +4,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
+from torch.export import Dim, export
 from torch.utils.flop_counter import FlopCounterMode
 
 from attn_lib import (
@@ -13,6 +15,7 @@ from attn_lib import (
     MultiHeadAttention,
     chunked_attention,
     einsum_attention,
+    fused_attention,
     sliding_window_attention,
     sliding_window_mask,
 )
@@ -159,3 +162,51 @@ def test_blocks_of_the_future_are_not_computed():
     kernel = partial(chunked_attention, chunk_size=32)
     causal, full = (measured(kernel, 512, is_causal=c)[1] for c in (True, False))
     assert causal < 0.55 * full
+
+
+BOTH = [
+    partial(chunked_attention, chunk_size=4),
+    partial(sliding_window_attention, window=99),
+]
+
+
+@pytest.mark.parametrize("kernel", BOTH)
+@pytest.mark.parametrize("shape", [(2, 4, 0, 3), (2, 2, 0, 3)])
+def test_without_keys_zeros_come_out(kernel, shape):
+    q, k, v = draw(2, 4, 5, 3, seed=0), draw(*shape, seed=1), draw(*shape[:3], 2, seed=2)
+    assert_same(kernel, (q, k, v), {}, {})
+
+
+@pytest.mark.parametrize("kernel", BOTH)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_a_bias_is_added_in_the_dtype_of_the_scores(kernel, dtype):
+    """In bfloat16, what is about -50 has steps of 0.25."""
+    q, k, v = (draw(1, 2, 6, 8, seed=n, dtype=dtype).detach() for n in range(3))
+    bias = (draw(6, 6, seed=3) - 50).to(torch.bfloat16).float().detach()
+    given = bias.bfloat16() if dtype == torch.bfloat16 else bias
+    wide = (t.double() for t in (q, k, v))
+    expected = einsum_attention(*wide, is_causal=True, bias=bias.double())[0]
+    found = kernel(q, k, v, is_causal=True, bias=given)[0].double()
+    tolerance = 0.01 if dtype == torch.bfloat16 else 1e-12
+    torch.testing.assert_close(found, expected, atol=tolerance, rtol=0)
+
+
+@pytest.mark.parametrize("kernel", [einsum_attention, fused_attention, *BOTH])
+@pytest.mark.parametrize("num_kv_heads", [4, 2])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_an_exported_module_takes_other_batches_and_lengths(
+    kernel, num_kv_heads, is_causal
+):
+    class Attend(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attn = GroupedQueryAttention(16, 4, num_kv_heads, kernel=kernel)
+
+        def forward(self, x):
+            return self.attn(x, is_causal=is_causal)
+
+    module = Attend()
+    any_size = {0: Dim("batch", max=64), 1: Dim("length", max=64)}
+    graph = export(module, (torch.randn(2, 6, 16),), dynamic_shapes=(any_size,)).module()
+    x = torch.randn(5, 9, 16)
+    torch.testing.assert_close(graph(x), module(x))

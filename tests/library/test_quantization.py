@@ -6,7 +6,13 @@ from torch import nn
 
 from attn_lib import LanguageModel, RoPE
 from attn_lib.checkpoint import load_checkpoint, save_checkpoint
-from attn_lib.quantization import Int8Linear, dequantize_int8, quantize_int8, quantized
+from attn_lib.quantization import (
+    Float16Linear,
+    Int8Linear,
+    dequantize_int8,
+    quantize_int8,
+    quantized,
+)
 
 
 def test_numbers_worked_out_by_hand():
@@ -78,6 +84,36 @@ def test_an_int8_layer_computes_with_the_rounded_weight(bias, dtype):
 def model():
     torch.manual_seed(0)
     return LanguageModel(11, 16, 2, 2, positions=RoPE())
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    "kept", [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+)
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+)
+@torch.no_grad()
+def test_a_row_and_several_come_out_in_the_dtype_they_came_in(bias, kept, dtype):
+    linear = nn.Linear(32, 7, bias=bias)
+    layer = Int8Linear(linear).to(kept)
+    for shape in ((32,), (1, 32), (2, 32), (0, 32), (2, 3, 32)):
+        x = torch.randn(shape).to(dtype)
+        y = layer(x)
+        assert (y.dtype, y.shape) == (dtype, (*shape[:-1], 7))
+        torch.testing.assert_close(y.float(), linear(x.float()), atol=0.1, rtol=0)
+
+
+@torch.no_grad()
+def test_a_float16_layer_takes_any_leading_axes():
+    linear = nn.Linear(32, 7)
+    try:
+        layer = Float16Linear(linear)
+    except RuntimeError:
+        pytest.skip("no such kernel on this processor")
+    for shape in ((32,), (1, 32), (2, 3, 32)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(layer(x), linear(x), atol=1e-2, rtol=0)
 
 
 def test_a_quantized_model_says_almost_the_same_and_the_first_is_left_alone():
