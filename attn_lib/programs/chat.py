@@ -1,23 +1,27 @@
 """Talk to SmolLM2-135M in a terminal, offline: python -m attn_lib.chat
 
-Type a message and press Enter. Ctrl-C stops an answer, /new begins a new conversation, Ctrl-D ends
-the program. It is a small model: it writes well, knows little, and makes up the rest. With --model
+Type or paste a message and press Enter. Ctrl-C stops an answer, /new begins a new conversation, Ctrl-D
+ends the program. It is a small model: it writes well, knows little, and makes up the rest. With --model
 it is the one that you trained in lesson 15, which goes on from what you type.
 """
 
 import argparse
 import os
+import re
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from itertools import islice
+from io import TextIOWrapper
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 
+from attn_lib.checks import store
 from attn_lib.data.own_model import END_ID as OWN_END
 from attn_lib.data.own_model import load_own_model
 from attn_lib.generation import next_token, stream
@@ -26,6 +30,7 @@ from attn_lib.minilm import MissingWeights
 from attn_lib.quantization import Float16Linear, Int8Linear, quantized
 from attn_lib.smollm2 import END, SYSTEM, load_smollm2, message_ids
 
+PIECE = 256  # tokens that are read at a time, so that Ctrl-C is noticed
 COMMANDS = "/new begins anew, Ctrl-C stops an answer, Ctrl-D ends the program."
 
 
@@ -40,6 +45,8 @@ class Chat:
         sampling: how tokens are chosen, see `stream`.
     """
 
+    ending = 2  # tokens that end an answer
+
     def __init__(
         self,
         model: Llama,
@@ -51,6 +58,7 @@ class Chat:
         self.model, self.tokenizer, self.system = model, tokenizer, system
         self.max_new_tokens, self.sampling = max_new_tokens, sampling
         self.caches = self.model.new_caches(1, self.model.config.max_len)
+        self.cut = ""  # why the last answer has no end
         self.begin()
 
     def begin(self) -> None:
@@ -59,8 +67,20 @@ class Chat:
         for cache in self.caches:
             cache.length = 0
 
+    @property
+    def room(self) -> int:
+        """How many tokens more the model can read and write, those that end an answer apart."""
+        return max(0, self.model.config.max_len - len(self.ids) - self.ending)
+
+    @property
+    def unread(self) -> int:
+        """How many tokens the model has not read yet."""
+        return len(self.ids) - self.caches[0].length
+
     def answer(self, text: str) -> Generator[str]:
         """Yield the answer to a message, token by token, until it ends or the caller stops.
+
+        While a long message is read, what is yielded is empty.
 
         Raises:
             ValueError: the conversation is longer than the model can read; a message that does not
@@ -68,33 +88,52 @@ class Chat:
         """
         message = message_ids(self.tokenizer, "user", text)
         message += message_ids(self.tokenizer, "assistant")
-        room = self.model.config.max_len - len(self.ids)
-        if len(message) > room:
+        if len(message) >= self.room:
             raise ValueError(
-                f"This message has {len(message)} tokens, and there is room for {room}."
+                f"This message has {len(message)} tokens, and there is room for {self.room}: the model "
+                f"reads {self.model.config.max_len} in all. /new begins another conversation."
             )
+        before = len(self.ids)
         self.ids += message
         try:
-            yield from self.written(END, self.max_new_tokens)
+            yield from self.written(END)
         finally:
-            if self.ids[-1] != END:
-                self.ids.append(END)
-            self.ids += self.tokenizer.encode("\n").ids
+            if self.unread > 1:  # stopped while it was read: as if it had not been sent
+                del self.ids[before:]
+                for cache in self.caches:
+                    cache.length = min(cache.length, before)
+            else:
+                if self.ids[-1] != END:
+                    self.ids.append(END)
+                self.ids += self.tokenizer.encode("\n").ids
 
-    def written(self, end: int, most: int) -> Generator[str]:
-        """Yield what the model writes after the ids, until the token `end`."""
+    def written(self, end: int) -> Generator[str]:
+        """Yield what the model writes after the ids, until the token `end`, or say in `cut` why not."""
         from tokenizers.decoders import DecodeStream
 
+        while self.unread > PIECE:
+            start = self.caches[0].length
+            with torch.inference_mode():
+                piece = torch.tensor([self.ids[start : start + PIECE]])
+                self.model(piece, caches=self.caches, last=True)
+            yield ""
         letters = DecodeStream(skip_special_tokens=True)  # a letter may take several tokens
+        room, most = self.room, self.max_new_tokens
         tokens = stream(self.model, self.ids, self.caches, **self.sampling)
-        for token in islice(tokens, most):
+        self.cut = (
+            f"--max-new-tokens is {most}" if most <= room else "the model can read no more"
+        )
+        for token in islice(tokens, min(room, most)):
             if token == end:
+                self.cut = ""
                 break
             yield letters.step(self.tokenizer, token) or ""
 
 
 class Writer(Chat):
     """What a model of lesson 15 is for: it has learned no conversation, and goes on from a beginning."""
+
+    ending = 0
 
     def begin(self) -> None:
         """Forget what was written."""
@@ -109,14 +148,13 @@ class Writer(Chat):
             ValueError: the text is longer than the model can read.
         """
         beginning = self.tokenizer.encode(text).ids
-        room = self.model.config.max_len - 1 - len(beginning)
-        if room < 1:
-            raise ValueError(
-                f"This beginning has {len(beginning)} tokens, and there is room for {len(beginning) + room - 1}."
-            )
         self.begin()
+        if len(beginning) >= self.room:
+            raise ValueError(
+                f"This beginning has {len(beginning)} tokens, and there is room for {self.room - 1}."
+            )
         self.ids += beginning
-        return self.written(OWN_END, min(room, self.max_new_tokens))
+        return self.written(OWN_END)
 
 
 def fastest_threads(model: Llama, most: int) -> int:
@@ -144,33 +182,95 @@ def noting_ctrl_c() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
+def wrapped(pieces: Iterable[str], width: int) -> Iterator[str]:
+    """Yield pieces of a text such that no word of less than `width` is cut at the screen's edge."""
+    column, waiting = 0, ""
+    for piece in chain(pieces, ["\n"]):
+        *words, waiting = re.split(r"(?<=\s)", waiting + piece)
+        for word in words:
+            letters = word.rstrip()
+            if column > 0 and column + len(letters) > width:
+                column = 0
+                yield "\n"
+            column = 0 if "\n" in word else (column + len(word)) % width
+            yield word
+
+
 def say(chat: Chat, text: str) -> None:
     """Write an answer as it comes, until its end or Ctrl-C; then how fast it came."""
-    times = [time.perf_counter()]
+    start = time.perf_counter()
+    times = list[float]()
     with noting_ctrl_c() as pressed, closing(chat.answer(text)) as answer:
-        for piece in answer:
-            times.append(time.perf_counter())
-            if pressed:
-                print(" [stopped]", end="")
-                break
+
+        def heard() -> Iterator[str]:
+            for piece in answer:
+                if pressed:
+                    return
+                if chat.unread > 1:
+                    print(
+                        f"\r[{chat.unread} tokens to read] ",
+                        end="",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+                else:
+                    if not times and time.perf_counter() - start > 1:
+                        print("\r" + " " * 30, end="\r", file=sys.stderr, flush=True)
+                    times.append(time.perf_counter())
+                    yield piece
+
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10**9
+        for piece in wrapped(heard(), width):
             print(piece, end="", flush=True)
-    print(flush=True)
-    if len(times) > 2:
-        each = (times[-1] - times[1]) / (len(times) - 2)
+    if pressed:
+        print("[stopped]")
+    elif chat.cut:
+        print(f"[cut: {chat.cut}]", file=sys.stderr)
+    if len(times) > 1:
+        each = (times[-1] - times[0]) / (len(times) - 1)
         print(
-            f"[{len(times) - 1} tokens, {1 / each:.1f} a second, the first after {times[1] - times[0]:.1f} s]",
+            f"[{len(times)} tokens, {1 / each:.1f} a second, the first after {times[0] - start:.1f} s]",
             file=sys.stderr,
         )
 
 
+@contextmanager
+def editing() -> Iterator[None]:
+    """Give `input` arrow keys, a history that is kept, and pastes of several lines, where readline is."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    readline.parse_and_bind("set enable-bracketed-paste on")
+    readline.set_history_length(1000)
+    with suppress(OSError):
+        readline.read_history_file(history_path())
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            history_path().parent.mkdir(parents=True, exist_ok=True)
+            history_path().touch(mode=0o600)
+            readline.write_history_file(history_path())
+
+
+def history_path() -> Path:
+    """The file of what was typed, beside the learner's progress."""
+    return store.path().with_name("chat_history")
+
+
+def as_text(typed: str) -> str:
+    """Return what was typed or read; bytes that are no text become \N{REPLACEMENT CHARACTER}."""
+    return typed.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
+
+
 def talk(chat: Chat) -> None:
     """Answer what is typed, until the input ends."""
-    with suppress(ImportError):
-        import readline  # noqa: F401  arrow keys and history in input()
     print(COMMANDS)
     while True:
         try:
-            text = input("\n> ").strip()
+            text = as_text(input("\n> "))
         except KeyboardInterrupt:
             print("\n(Ctrl-D ends the program.)")
             continue
@@ -187,7 +287,9 @@ def talk(chat: Chat) -> None:
             try:
                 say(chat, text)
             except ValueError as error:
-                print(f"{error} /new begins another conversation.")
+                print(error)
+            if chat.room < chat.model.config.max_len // 8 and not isinstance(chat, Writer):
+                print(f"(Room for {chat.room} tokens. /new begins another conversation.)")
 
 
 def options_given() -> argparse.Namespace:
@@ -214,8 +316,7 @@ def options_given() -> argparse.Namespace:
     add(
         "--weights",
         choices=("float32", "float16", "int8"),
-        default="float32",
-        help="less bytes, sooner written: float16 where the processor can, int8 a little less exact",
+        help="less bytes, sooner written: float16 (where the processor can, the default), int8 a little less exact",
     )
     add("--threads", type=int, help="of the processor (whatever is fastest: it tries)")
     options = parser.parse_args()
@@ -224,18 +325,19 @@ def options_given() -> argparse.Namespace:
     try:
         next_token(torch.zeros(2), options.temperature, options.top_p)
         torch.Generator().manual_seed(options.seed or 0)
-    except (ValueError, RuntimeError) as error:
+    except (ValueError, RuntimeError, OverflowError) as error:
         parser.error(str(error))
-    threads = 1 if options.threads is None else options.threads
-    if min(options.max_new_tokens, threads) < 1:
-        parser.error("expected --max-new-tokens and --threads of at least 1")
+    cores = os.cpu_count() or 1
+    if options.max_new_tokens < 1:
+        parser.error("expected --max-new-tokens of at least 1")
+    if options.threads is not None and not 1 <= options.threads <= cores:
+        parser.error(f"expected --threads from 1 to {cores}, got {options.threads}")
     return options
 
 
 def prompt_of(options: argparse.Namespace) -> str:
-    """Return the prompt, read from standard input if it is "-"; bytes that are no text become \N{REPLACEMENT CHARACTER}."""
-    text = sys.stdin.read() if options.prompt == "-" else options.prompt
-    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
+    """Return the prompt, read from standard input if it is "-"."""
+    text = as_text(sys.stdin.read() if options.prompt == "-" else options.prompt)
     if not text:
         sys.exit("expected a prompt, got none")
     return text
@@ -257,7 +359,10 @@ def main() -> None:
             layer = Int8Linear if options.weights == "int8" else Float16Linear
             model = cast(Llama, quantized(model, layer))
         except RuntimeError as error:  # no such kernel for this processor
-            sys.exit(f"PyTorch cannot multiply by {options.weights} weights here: {error}")
+            if options.weights:
+                sys.exit(
+                    f"PyTorch cannot multiply by {options.weights} weights here: {error}"
+                )
     torch.set_num_threads(options.threads or fastest_threads(model, os.cpu_count() or 1))
     generator = torch.Generator()
     generator.manual_seed(generator.seed() if options.seed is None else options.seed)
@@ -268,14 +373,21 @@ def main() -> None:
     }
     kind = Writer if options.model else Chat
     chat = kind(model, tokenizer, options.system, options.max_new_tokens, **sampling)
-    if prompt is None:
-        return talk(chat)
+    for file in (sys.stdout, sys.stderr):
+        cast(TextIOWrapper, file).reconfigure(
+            errors="replace"
+        )  # letters that the terminal lacks
     try:
-        say(chat, prompt)
+        if prompt is not None:
+            return say(chat, prompt)
+        with editing():
+            return talk(chat)
     except ValueError as error:
         sys.exit(str(error))
-    except BrokenPipeError:  # the reader has closed the pipe
+    except OSError as error:  # the reader has closed the pipe, or the disk is full
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            sys.exit(f"the answer cannot be written: {error}")
 
 
 def run() -> None:

@@ -11,6 +11,7 @@ import time
 from contextlib import closing
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,7 +20,7 @@ from attn_lib import smollm2
 from attn_lib.data.own_model import load_own_model, new_model, save_own_model
 from attn_lib.generation import generate
 from attn_lib.programs import chat
-from attn_lib.programs.chat import Chat, Writer
+from attn_lib.programs.chat import Chat, Writer, wrapped
 from attn_lib.smollm2 import END, load_smollm2
 from tests.library.test_smollm2 import needs_weights
 
@@ -87,6 +88,67 @@ def test_an_own_model_is_told_in_the_terminal(tmp_path):
     assert "Traceback" not in missing.stderr
 
 
+def test_a_long_beginning_is_read_in_pieces_and_a_cut_is_said(tmp_path, monkeypatch):
+    loaded = load_own_model(own_model_at(tmp_path / "mine.safetensors"))
+    whole = "".join(Writer(*loaded, "", 2).answer("Return it"))
+    monkeypatch.setattr(chat, "PIECE", 4)
+    talk = Writer(*loaded, "", 2)
+    pieces = list(talk.answer("Return it"))
+    assert len(pieces) == 2 + 2  # 10 tokens, the last 4 of them with the answer
+    assert "".join(pieces) == whole
+    assert talk.cut == "--max-new-tokens is 2"
+    talk.max_new_tokens = 100
+    list(talk.answer("Return it"))
+    assert talk.cut == "the model can read no more"
+
+
+@pytest.mark.parametrize("width", [10, 11, 17, 80])
+def test_words_are_not_cut_at_the_edge_of_the_screen(width):
+    text = "one fourteen  letters\n\n  def f(x):\n    return x * y\n"
+    pieces = [text[i : i + 3] for i in range(0, len(text), 3)]
+    shown = "".join(wrapped(pieces, width))
+    assert shown.split() == text.split()
+    assert shown.replace("\n", "") == text.replace("\n", "")
+    if width == 80:
+        assert shown == text + "\n"
+    for line in shown.split("\n"):
+        for word in re.finditer(r"\S+", line):
+            assert word.start() // width == (word.end() - 1) // width, line
+
+
+@needs_weights
+def test_a_message_stopped_while_it_is_read_was_never_sent(loaded, monkeypatch):
+    monkeypatch.setattr(chat, "PIECE", 8)
+    talk = Chat(*loaded, "Be brief.", 5)
+    before = [*talk.ids]
+    with closing(talk.answer("word " * 30)) as answer:
+        assert [next(answer), next(answer)] == ["", ""]
+        assert talk.unread > 8
+    assert talk.ids == before
+    assert talk.caches[0].length <= len(before)
+    assert "".join(talk.answer("Hi")) == "".join(Chat(*loaded, "Be brief.", 5).answer("Hi"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
+def test_what_cannot_be_written_is_said(tmp_path):
+    path = own_model_at(tmp_path / "mine.safetensors")
+    options = ["--model", str(path), "--prompt", "Return"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, *options], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+        )
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_letters_that_the_terminal_lacks_are_no_error(tmp_path):
+    path = own_model_at(tmp_path / "mine.safetensors")
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = run("--model", str(path), "--prompt", "é", "--seed", "1", env=ascii_only)
+    assert done.returncode == 0, done.stderr
+
+
 @needs_weights
 def test_a_message_that_does_not_fit_changes_nothing(loaded):
     talk = Chat(*loaded, "", 5)
@@ -142,7 +204,8 @@ def test_a_reader_who_has_enough_is_no_error():
         (["--top-p", "0"], "0 < top_p <= 1, got 0.2 and 0.0"),
         (["--temperature", "-1"], "0 <= temperature < inf"),
         (["--seed", str(10**30)], "Overflow"),
-        (["--threads", "0"], "of at least 1"),
+        (["--threads", "0"], "expected --threads from 1 to"),
+        (["--threads", "100000"], "expected --threads from 1 to"),
         (["--max-new-tokens", "0"], "of at least 1"),
         (["--weights", "int3"], "invalid choice"),
     ],
@@ -167,13 +230,17 @@ def test_missing_weights_name_the_command(monkeypatch):
 class Terminal:
     """The chat in a terminal of its own."""
 
-    def __init__(self):
+    def __init__(self, home):
         self.screen, theirs = pty.openpty()
         # A shell that runs the tests in the background lets Ctrl-C be ignored.
         heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
         streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
         self.process = subprocess.Popen(
-            COMMAND, **streams, start_new_session=True, preexec_fn=heeding
+            COMMAND,
+            **streams,
+            env=os.environ | {"ATTN_HOME": str(home), "TERM": "xterm-256color"},
+            start_new_session=True,
+            preexec_fn=heeding,
         )
         os.close(theirs)
         self.text = ""
@@ -199,8 +266,8 @@ class Terminal:
 
 
 @needs_weights
-def test_talking_in_a_terminal():
-    terminal = Terminal()
+def test_talking_in_a_terminal(tmp_path):
+    terminal = Terminal(tmp_path)
     try:
         terminal.wait_for(r"\n> ")
         for typed, pattern in (
@@ -219,8 +286,16 @@ def test_talking_in_a_terminal():
         ):
             terminal.type(f"{typed}\n")
             terminal.wait_for(rf"{pattern}.*\n> ")
+        lines = "What is the capital\nof France?"
+        terminal.type(f"\x1b[200~{lines}\x1b[201~\r")  # a paste
+        assert terminal.wait_for(r"is Paris\..*a second.*\n> ").count("a second") == 1
+        terminal.type("word " * 2000 + "\n")
+        terminal.wait_for(r"tokens to read")
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.wait_for(r"\[stopped\].*\n> ")
         terminal.type("\x04")
         assert terminal.process.wait(30) == 0
+        assert "Count from 1 to 100." in (tmp_path / "chat_history").read_text()
     finally:
         terminal.process.kill()
         terminal.process.wait()
