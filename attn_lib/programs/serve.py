@@ -8,11 +8,15 @@ An error is {"error": "what was expected, what came"} and its status:
     400 not JSON              404, 405 no such page, no such method   408 the body came too slowly
     413 too many bytes        422 JSON of the wrong form              503 too many at once: later
     504 the deadline passed; what was written until then is in it, as "text", "tokens" and "seconds"
+
+Plain text is what comes before a request is read: 400 for what is no HTTP, 503 beyond 100 connections.
+Ctrl-C ends the service when all that is being written is answered; pressed again, at once.
 """
 
 import argparse
 import asyncio
 import math
+import os
 import signal
 import socket
 import sys
@@ -21,6 +25,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 from attn_lib.models import LanguageModel
 from attn_lib.programs.writing import load_model, write
@@ -169,6 +174,15 @@ class OneRequest(H11Protocol):
             self.transport.close()
 
 
+class Server(uvicorn.Server):
+    """A server that a second Ctrl-C ends at once; uvicorn's would cancel what is written, with tracebacks."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            os._exit(128 + sig)
+        super().handle_exit(sig, frame)
+
+
 def seconds(text: str) -> float:
     """Read a deadline from the command line."""
     if not 0 < float(text) < math.inf:
@@ -216,7 +230,7 @@ def main() -> None:
         signal.signal(number, lambda *_: sys.exit())
     port = listener.getsockname()[1]
     print(f"Ready: http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
-    uvicorn.Server(config).run([listener])
+    Server(config).run([listener])
 
 
 if __name__ == "__main__":

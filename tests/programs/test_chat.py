@@ -135,7 +135,11 @@ def test_what_cannot_be_written_is_said(tmp_path):
     options = ["--model", str(path), "--prompt", "Return"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [*COMMAND, *options], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+            [*COMMAND, *options],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
         )
     assert done.returncode == 1
     assert "cannot be written" in done.stderr

@@ -272,6 +272,24 @@ def test_sigterm_ends_it_and_what_is_being_written_is_answered(checkpoint, tmp_p
         running.kill()
 
 
+def test_a_second_ctrl_c_ends_it_at_once_without_a_traceback(checkpoint, tmp_path):
+    running = Program(checkpoint, tmp_path, "--deadline", "15")
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            call = pool.submit(running.order, **LONG)
+            running.wait_for(busy=1)
+            start = time.monotonic()
+            running.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            assert running.end(signal.SIGTERM) == 128 + signal.SIGTERM
+            assert time.monotonic() - start < 5
+            with pytest.raises(http.client.RemoteDisconnected):
+                call.result()
+        assert running.errors.read_text() == ""
+    finally:
+        running.kill()
+
+
 # ---------------------------------------------------------------- what keeps it from starting
 
 
