@@ -126,6 +126,8 @@ def _keep(task: Task, answer: Any, verdict: Verdict) -> str:
     def change(entry: dict[str, Any]) -> None:
         entry["attempts"] += 1
         entry["status"] = verdict.status
+        if verdict.mistake and verdict.mistake not in entry.setdefault("mistakes", []):
+            entry["mistakes"].append(verdict.mistake)
         if verdict.points and not passed:  # scored in steps
             entry["points"] = max(entry.get("points", 0), verdict.points)
         if passed:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from attn_lib.checks import store
 from attn_lib.checks.judge import judge
+from attn_lib.checks.kinds import KINDS, kind_of
 from attn_lib.checks.mistakes import known
 from attn_lib.checks.source import definition_of
 from attn_lib.checks.store import CannotKeep
@@ -64,7 +65,12 @@ _failures: dict[str, int] = {}  # wrong repairs of each drill
 
 
 def drill(
-    name: str = "", answer: Any = None, *, lesson: int | None = None, key: str = ""
+    name: str = "",
+    answer: Any = None,
+    *,
+    lesson: int | None = None,
+    kind: str = "",
+    key: str = "",
 ) -> Verdict | None:
     """Put a wrong answer to a task you have passed into the next cell, for you to find what is wrong.
 
@@ -73,11 +79,13 @@ def drill(
 
         drill("split_heads")    # one of this task
         drill(lesson=3)         # one of this lesson's passed tasks
+        drill(kind="masks")     # one with a mistake of this kind
 
     Args:
         name: the task's name; without it, a passed task is chosen.
         answer: what you made of a drill. It is judged; what is mended is kept.
         lesson: choose among the tasks of this lesson.
+        kind: choose a mistake of this kind: "masks", "dtypes", "state", "axes", "scale" or "counting".
         key: the drill that `answer` was made of; without an answer, the drill to show once more.
     """
     try:
@@ -85,7 +93,9 @@ def drill(
             return _judge_mended(find_task(name), answer, key)
         if isinstance(name, int):
             raise ValueError(f"Did you mean `drill(lesson={name})`?")
-        task = find_task(name) if name else _choose(lesson)
+        if kind not in ("", *KINDS):
+            raise ValueError(f"There is no kind {kind!r}: choose among {', '.join(KINDS)}.")
+        task = find_task(name) if name else _choose(lesson, kind)
         kept = store.load()[0]
         entry = kept.get(task.name, {})
         if not entry.get("passed"):
@@ -95,7 +105,7 @@ def drill(
         last, open_key = _asked_from.get(cell, ("", key))
         if cell and open_key not in (key, *kept.get(last, {}).get("mended", [])):
             raise ValueError("The drill below is still open. Ask for more in a new cell.")
-        found = _find(task, key) if key else _next(task, mended)
+        found = _find(task, key) if key else _next(task, mended, kind)
         _asked_from[cell] = task.name, found.key
         _put(task, found, len(mended))
     except (ValueError, CannotKeep) as error:
@@ -148,7 +158,13 @@ def _unused(code: str) -> set[str]:
     return stored - {node.id for node in names if isinstance(node.ctx, ast.Load)}
 
 
-def _choose(lesson: int | None) -> Task:
+def _is_of(found: Drill, name: str, kind: str) -> bool:
+    """Say whether a drill of a task has a mistake of a kind, if one is asked for."""
+    mistakes = known(name).mistakes
+    return not kind or kind in {kind_of(mistakes[n].id) for n in found.mistakes}
+
+
+def _choose(lesson: int | None, kind: str) -> Task:
     """Return the passed task, of a lesson, of which the fewest drills are mended or were shown."""
     kept = store.load()[0]
     among = [t for t in tasks() if t.points and lesson in (None, t.lesson)]
@@ -158,6 +174,10 @@ def _choose(lesson: int | None) -> Task:
     if not passed:
         names = ", ".join(f"`{t.name}`" for t in among[:8])
         raise ValueError(f"Drills come after the tasks: pass one first, such as {names}.")
+    if kind:
+        passed = [t for t in passed if any(_is_of(d, t.name, kind) for d in drills(t.name))]
+        if not passed:
+            raise ValueError(f"What you have passed has no drills of the kind {kind}.")
     return min(
         passed,
         key=lambda t: len({*kept[t.name].get("mended", []), *_offered.get(t.name, [])}),
@@ -172,10 +192,10 @@ def _find(task: Task, key: str) -> Drill:
     raise ValueError(f'{text}: `drill("{task.name}")`.')
 
 
-def _next(task: Task, mended: list[str]) -> Drill:
+def _next(task: Task, mended: list[str], kind: str) -> Drill:
     """Return a drill that is not mended yet, another one at each call."""
     seen = _offered.setdefault(task.name, [])
-    every = drills(task.name)
+    every = [d for d in drills(task.name) if _is_of(d, task.name, kind)]
     if all(d.key in seen or d.key in mended for d in every):
         seen.clear()  # all over again
         mended = [] if all(d.key in mended for d in every) else mended
@@ -188,7 +208,9 @@ def _next(task: Task, mended: list[str]) -> Drill:
         # Two mistakes may cancel.
         if judge(task.name, known(task.name).answer(*found.mistakes)).status != "passed":
             return found
-    raise ValueError(f"`{task.name}` has no more drills.")
+    raise ValueError(
+        f"`{task.name}` has no more drills{f' of the kind {kind}' if kind else ''}."
+    )
 
 
 def _put(task: Task, found: Drill, mended: int) -> None:

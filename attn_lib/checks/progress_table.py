@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from attn_lib.checks.kinds import came_back
 from attn_lib.checks.task import Task, tasks
 
 BLOCKS = 10  # in a full bar
@@ -39,6 +40,9 @@ def progress_table(kept: Kept, lesson: int | None = None) -> tuple[str, str]:
         last = last.replace("exercise 00", "lesson 00")  # it has no exercise of its own
     if lesson is None:
         last += f"\nThe tasks of one lesson: progress(lesson={following.lesson if following else 1})"
+        if again := came_back(kept):
+            counts = ", ".join(f"{kind} in {count} tasks" for kind, count in again)
+            last += f'\nMistakes that came back: {counts}. To practice: drill(kind="{again[0][0]}")'
     return _as_text(header, rows, last), _as_html(header, rows, last)
 
 

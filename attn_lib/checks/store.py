@@ -40,8 +40,8 @@ def load() -> tuple[dict[str, dict[str, Any]], str]:
 
     Returns:
         A dict from task name to {"attempts": int, "status": str, "passed": bool, "source": str}, with
-        "points" where an answer that did not pass has earned some,
-        and the message, or "".
+        "points" where an answer that did not pass has earned some, "mistakes", the ids of those that were
+        recognized, and "mended", the drills; and the message, or "".
 
     Raises:
         CannotKeep: the file is there but may not be read.

@@ -17,6 +17,7 @@ from attn_lib.checks.drill import (
     cell_of,
     drills,
 )
+from attn_lib.checks.kinds import kind_of
 from attn_lib.checks.mistakes import known
 from attn_lib.checks.task import find_task
 
@@ -58,6 +59,7 @@ def printed(capsys):
         (dict(name="split_heads"), "pass `split_heads` first"),
         (dict(name="split_head"), "Did you mean"),
         (dict(name="mixture", key="nope"), "has no drill"),
+        (dict(kind="mask"), "choose among masks, dtypes"),
         (dict(lesson=3), "pass one first, such as `split_heads`, `merge_heads`, "),
         (dict(name="merge_heads"), "Drills come after the task: pass `merge_heads` first."),
         (dict(lesson=99), "no tasks"),
@@ -242,3 +244,28 @@ def test_every_drill_is_code_that_stands_alone(name):
     assert drills(name)
     for found in drills(name):
         assert run(cell_of(find_task(name), found)).__name__ == "drilled"
+
+
+def test_mistakes_that_came_back_are_told_and_drilled_by_their_kind(printed, capsys):
+    made = {"masked_softmax": ["inverted"], "causal_mask": ["opens-empty-rows", "inverted"]}
+    for name, ids in made.items():
+        store.update(name, lambda entry, ids=ids: entry.update(attempts=1, mistakes=ids))
+    progress()
+    told = capsys.readouterr().out
+    assert "Mistakes that came back: masks in 2 tasks." in told
+    assert 'drill(kind="masks")' in told
+    assert "came back" not in (progress(lesson=2), capsys.readouterr().out)[1]
+    passed("kv_cache_bytes")
+    assert "has no drills of the kind masks" in printed(kind="masks")
+    passed("masked_softmax")
+    for _ in range(3):
+        cell = printed(kind="masks")
+        found = next(d for d in drills("masked_softmax") if d.key == key_in(cell))
+        ids = {known("masked_softmax").mistakes[n].id for n in found.mistakes}
+        assert "masks" in set(map(kind_of, ids))
+
+
+def test_every_recognized_mistake_is_kept_once():
+    for _ in range(2):
+        check("attention_scores", lambda q, k: q @ k.mT)
+    assert store.load()[0]["attention_scores"]["mistakes"] == ["scale-missing"]

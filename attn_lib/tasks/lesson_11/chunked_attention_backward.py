@@ -95,8 +95,8 @@ def _(rng):
         q, k = q * scale, k * scale
         scores = q @ k.mT / math.sqrt(D)
         out, lse = scores.softmax(-1) @ v, scores.logsumexp(-1)
-        given = (q, k[..., elsewhere:, :], v[..., elsewhere:, :], out, lse, grad_out)
-        given = tuple(t.to(dtype).contiguous() for t in given)
+        here = k[..., elsewhere:, :], v[..., elsewhere:, :]
+        given = [t.to(dtype).contiguous() for t in (q, *here, out, lse, grad_out)]
         return Case(about, (*given, chunk_size), grad=False, **kwargs)
 
     one = torch.ones(1, 1, 1, 1)
@@ -126,9 +126,10 @@ def _(rng):
         name = f"{dtype}".removeprefix("torch.")
         yield case(name, (2, 3, 6, 6), 4, dtype=dtype, scale=0.8)
     # Every lse is one of more keys: these are made without a matrix.
-    about, slow = "the memory of a long text", dict(grad=False, is_slow=True)
-    yield Case(about, (*_long(rng, 512, 1), 16), run=metered, **slow)
-    yield Case(f"{about}, D = 8", (*_long(rng, 1024, 8), 32), run=metered_twice, **slow)
+    about = "the memory of a long text"
+    for L, D, size, run in ((512, 1, 16, metered), (1024, 8, 32, metered_twice)):
+        args = (*_long(rng, L, D), size)
+        yield Case(f"{about}, D = {D}", args, run=run, grad=False, is_slow=True)
 
 
 def _long(rng, L, D):
