@@ -21,7 +21,9 @@ from attn_lib.checks.verdict import Verdict, inline, show
 
 EASY = 3  # drills of one line to mend in a task before the first of two lines
 STUCK = 3  # wrong repairs of a drill before its line is named
-WIDEST = 100  # characters of a line: a wider one is found without reading it
+# What is found without reading: a line of more characters, and one with what nobody writes.
+WIDEST = 100
+ODD = (":=", "~~", "[:]", "eval(", "setattr(", "__import__(")
 # The same for every drill: an import may not tell which line is wrong.
 CELL = """\
 # {asked} in this answer to {task}. Find what is wrong, mend it, and run the cell.
@@ -129,9 +131,11 @@ def drills(name: str) -> list[Drill]:
             code, right = map(_renamed, mine.sources(*mistakes))
             key = hashlib.sha256(code.encode()).hexdigest()[:6]
             wrong = [line for line in code.splitlines() if line not in right.splitlines()]
-            # Left out: what is found without reading, by a wide line or a name that nobody reads.
-            is_narrow = all(len(line) <= WIDEST for line in wrong)
-            if is_narrow and _unused(code) <= _unused(right):
+            is_odd = any(len(w) > WIDEST or any(o in w for o in ODD) for w in wrong)
+            is_odd |= not (
+                _unused(code) <= _unused(right) and _twice(code) <= _twice(right)
+            )
+            if not is_odd:
                 text = " and ".join(f"`{line.strip()}`" for line in wrong)
                 found.setdefault(key, Drill(key, mistakes, lines, code, text))
     return list(found.values())
@@ -164,6 +168,18 @@ def _is_of(found: Drill, name: str, kind: str) -> bool:
     return not kind or kind in {kind_of(mistakes[n].id) for n in found.mistakes}
 
 
+@cache
+def _twice(code: str) -> set[str]:
+    """Return the calls and operations that stand in a line twice, written out."""
+    found = set()
+    for line in ast.walk(ast.parse(code)):
+        if isinstance(line, ast.Assign | ast.Return):
+            parts = [n for n in ast.walk(line) if isinstance(n, ast.Call | ast.BinOp)]
+            texts = [ast.unparse(part) for part in parts]
+            found |= {text for text in texts if texts.count(text) > 1 and len(text) > 12}
+    return found
+
+
 def _choose(lesson: int | None, kind: str) -> Task:
     """Return the passed task, of a lesson, of which the fewest drills are mended or were shown."""
     kept = store.load()[0]
@@ -175,7 +191,8 @@ def _choose(lesson: int | None, kind: str) -> Task:
         names = ", ".join(f"`{t.name}`" for t in among[:8])
         raise ValueError(f"Drills come after the tasks: pass one first, such as {names}.")
     if kind:
-        passed = [t for t in passed if any(_is_of(d, t.name, kind) for d in drills(t.name))]
+        ids = {t.name: [m.id for m in known(t.name).mistakes if m.lines] for t in passed}
+        passed = [t for t in passed if kind in map(kind_of, ids[t.name])]
         if not passed:
             raise ValueError(f"What you have passed has no drills of the kind {kind}.")
     return min(

@@ -9,6 +9,7 @@ import pytest
 
 from attn_lib.checks import check, drill, judge, mine, progress, store, tasks
 from attn_lib.checks.drill import (
+    ODD,
     WIDEST,
     _asked_from,
     _failures,
@@ -214,6 +215,7 @@ def test_a_drill_is_a_right_answer_but_for_one_line_or_two(name):
         assert one.wrong == " and ".join(f"`{line.strip()}`" for line in wrong)
         assert len(wrong) <= one.lines
         assert all(len(line) <= WIDEST for line in wrong)
+        assert not any(odd in line for odd in ODD for line in wrong)
         assert "1000000000.0" not in one.code
         assert re.fullmatch("[0-9a-f]{6}", one.key)
         edits = [known(name).mistakes[number].lines for number in one.mistakes]
