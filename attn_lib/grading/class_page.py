@@ -5,11 +5,13 @@ import json
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
+from attn_lib.checks import tasks
 from attn_lib.checks.verdict import inline
 from attn_lib.grading.alike import NO_PROOF
-from attn_lib.grading.find import PROGRESS, read
+from attn_lib.grading.find import PROGRESS, below, read
 from attn_lib.grading.grade import CARRIED, NOT_GRADED, Report, worth_points
 from attn_lib.grading.overrides import BY_HAND
 from attn_lib.grading.reports import STATUSES, code, html_table, page, problems
@@ -144,10 +146,15 @@ def attempts(folder: Path) -> dict[str, float]:
         folder: of the submissions, with progress files anywhere; what is none is passed over.
     """
     found: dict[str, list[int]] = defaultdict(list)
-    for path in sorted(folder.rglob(PROGRESS)):
-        for name, number in _tries(path).items():
+    for path in below(folder):
+        for name, number in _tries(path).items() if path.match(PROGRESS) else ():
             found[name].append(number)
     return {name: statistics.median(numbers) for name, numbers in found.items()}
+
+
+@cache
+def _known() -> set[str]:
+    return {task.name for task in tasks()}
 
 
 def _tries(path: Path) -> dict[str, int]:
@@ -158,7 +165,9 @@ def _tries(path: Path) -> dict[str, int]:
         return {
             name: entry["attempts"]
             for name, entry in entries
-            if type(entry["attempts"]) is int and 0 < entry["attempts"] <= _BELIEVED
+            if name in _known()
+            and type(entry["attempts"]) is int
+            and 0 < entry["attempts"] <= _BELIEVED
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}

@@ -14,7 +14,7 @@ code defines; else from the names of the file and its folders.
 
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from typing import Any
 from attn_lib.checks import tasks
 from attn_lib.grading.names import (
     Owner,
+    as_written,
     clean,
     one_spelling,
     owner_of_file,
@@ -133,6 +134,24 @@ def read(path: Path) -> bytes:
         return file.read(FILE_LIMIT + 1)
 
 
+def below(top: Path) -> list[Path]:
+    """Return all that is no folder below a folder, in order, at any depth; links are not followed.
+
+    `rglob` calls itself for each folder, and a learner can nest more of them than Python can call. What
+    cannot be read, or has a path too long for the system, is left out.
+    """
+    found, waiting = list[Path](), [top]
+    while waiting:
+        try:
+            entries = [*waiting.pop().iterdir()]
+        except OSError:
+            continue
+        for path in entries:
+            is_folder = path.is_dir() and not path.is_symlink()
+            (waiting if is_folder else found).append(path)
+    return sorted(found)
+
+
 def _lesson_of(notebook: Notebook) -> int | None:
     """Return the number of the lesson that a notebook's cells belong to, or None."""
     lessons = {task.name: task.lesson for task in tasks() if task.points}
@@ -166,10 +185,9 @@ def _notebooks(top: Path, leave_out: Path | None) -> Iterator[Path]:
     results = leave_out.resolve() if leave_out else None
     found = [
         path
-        for path in sorted(top.rglob("*"))
+        for path in below(top)
         if path.suffix.lower() in (".ipynb", ".py")
         and not any(_is_ignored(Path(part)) for part in path.relative_to(top).parts)
-        and not path.is_dir()
         and not (results and path.parent.resolve().is_relative_to(results))
     ]
     notebooks = [path for path in found if path.suffix.lower() == ".ipynb"]
@@ -181,6 +199,8 @@ def _look(path: Path, folder: Path, owner: Owner) -> File:
     place = path.relative_to(folder)
     named = _lesson_in(place)
     file = File(place, owner.name, owner.id, lesson=named, on_time=owner.on_time)
+    if owner.problem:
+        return replace(file, problem=owner.problem)
     try:
         data = read(path)
         handed_in, dated_by, note = _handed_in(path, owner)
@@ -206,28 +226,30 @@ def _handed_in(path: Path, owner: Owner) -> tuple[datetime, str, str]:
     nbgrader keeps the time in a file beside it. Among files from a platform, a file of that name would be the
     learner's own.
     """
-    changed = datetime.fromtimestamp(path.stat().st_mtime, UTC), "the date of the file"
+    try:
+        date = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (ValueError, OverflowError):  # a date that no calendar has
+        date = datetime.fromtimestamp(0, UTC)
+    changed = date, "the date of the file"
     beside = path.with_name("timestamp.txt")
     if owner.id or not beside.exists():
         return *changed, ""
     try:
         text = read(beside)[:100].decode(errors="replace").strip()
         stamp = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
-    except (OSError, ValueError) as error:
+        stamp = stamp.astimezone(UTC) if stamp.tzinfo else stamp.replace(tzinfo=UTC)
+    except (OSError, ValueError, OverflowError) as error:
         note = (
             f"Its timestamp.txt cannot be read ({clean(str(error))}): a time is written "
             "2026-10-01 18:30:00 UTC. The date of the file counts instead."
         )
         return *changed, note
-    stamp = stamp.astimezone(UTC) if stamp.tzinfo else stamp.replace(tzinfo=UTC)
     return stamp, "timestamp.txt", ""
 
 
 def _nothing(top: Path, folder: Path, owner: Owner) -> File:
     """Say of a learner's folder that there is no notebook in it, and what there is."""
-    names = sorted(
-        path.relative_to(top).as_posix() for path in top.rglob("*") if not path.is_dir()
-    )
+    names = [path.relative_to(top).as_posix() for path in below(top)]
     there = f"; there is {listed(names)}" if names else ": the folder is empty"
     problem = f"No notebook was found{there}."
     return File(top.relative_to(folder), owner.name, owner.id, problem=problem)
@@ -248,10 +270,25 @@ def _only(found: list[File], lesson: int) -> list[File]:
 
 
 def _tell_apart(found: list[File]) -> list[File]:
-    """Call loose files by their whole names where the short one would mean two of them.
+    """Call files by their whole names where the short one would mean two owners.
 
-    A wrong merge would give one person's points to another; two rows for one person are seen.
+    A wrong merge would give one person's points to another; two rows for one person are seen. The folder
+    whose name is just that keeps it; a loose file, or one whose name only looks like it, does not.
     """
+    tops: dict[str, set[str]] = defaultdict(set)
+    folders = set[str]()
+    for file in found:
+        top, *inside = file.path.parts
+        tops[file.learner].add(top)
+        folders |= {top} if inside or file.path.suffix.lower() != ".ipynb" else set()
+
+    def apart(file: File) -> File:
+        top, same = file.path.parts[0], tops[file.learner]
+        if file.id or len(same) == 1 or top == file.learner or not same & folders:
+            return file
+        return replace(file, learner=as_written(top))
+
+    found = [apart(file) for file in found]
     loose = [file for file in found if len(file.path.parts) == 1 and not file.id]
     many = Counter((file.learner, file.lesson) for file in loose)
     twins = {file.path for file in loose if many[file.learner, file.lesson] > 1}

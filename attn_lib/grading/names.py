@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 # Moodle: "Ada Lovelace_77_assignsubmission_file", with or without "_" and a file's name behind it.
 _MOODLE = re.compile(
-    r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?"
+    r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?"
 )
 # Canvas: "lovelaceada_LATE_4711_90210_my file"; the numbers are the person's and the file's.
 _CANVAS = re.compile(
@@ -24,11 +24,13 @@ class Owner(NamedTuple):
         name: of the learner, in one spelling; with the platform's number, if there is one.
         id: that number, or "".
         on_time: what Canvas says of the file: late or not; None for anything else.
+        problem: why it cannot be told, or "".
     """
 
     name: str
     id: str = ""
     on_time: bool | None = None
+    problem: str = ""
 
 
 def owner_of_folder(name: str) -> Owner:
@@ -40,9 +42,13 @@ def owner_of_folder(name: str) -> Owner:
 def owner_of_file(path: Path) -> Owner:
     """Return whose a loose file is."""
     stem = path.stem.removesuffix(".ipynb")
-    if moodle := _MOODLE.fullmatch(stem):
+    moodle, canvas = _MOODLE.fullmatch(stem), _CANVAS.fullmatch(stem)
+    if moodle and canvas:  # what stands last in it, the learner wrote
+        problem = "Its name could be one of Moodle's and one of Canvas's: whose it is cannot be told."
+        return Owner(one_spelling(stem), problem=problem)
+    if moodle:
         return _numbered(moodle["name"], moodle["id"])
-    if canvas := _CANVAS.fullmatch(stem):
+    if canvas:
         return _numbered(canvas["name"] or "", canvas["id"], not canvas["late"])
     before = _BEFORE_LESSON.match(stem)
     return Owner(one_spelling(before[1] if before else stem.partition("_")[0] or stem))
@@ -50,6 +56,11 @@ def owner_of_file(path: Path) -> Owner:
 
 def _numbered(name: str, id: str, on_time: bool | None = None) -> Owner:
     return Owner(one_spelling(f"{name}_{id}" if name else id), id, on_time)
+
+
+def as_written(name: str) -> str:
+    """Return a name in which whatever is no plain letter or cannot be seen is spelled out."""
+    return shown(name).encode("ascii", "backslashreplace").decode()
 
 
 def one_spelling(name: str) -> str:

@@ -14,6 +14,7 @@ import torch
 
 from attn_lib.grading import workers
 from attn_lib.grading.batch import NO_LESSON, _read_again, grade_class, handed_in
+from attn_lib.grading.class_page import attempts
 from attn_lib.grading.find import find, passed_over, read
 from attn_lib.grading.workers import (
     Done,
@@ -52,6 +53,10 @@ def told(folder, count, **orders):
         ("Ada L_77_assignsubmission_file_/x.ipynb", "Ada L_77"),
         ("Ada L_77_assignsubmission_file/x.ipynb", "Ada L_77"),
         ("Ada L_77_assignsubmission_file_01_single_head.ipynb", "Ada L_77"),
+        (
+            "Ada L_77_assignsubmission_file_x_4711_assignsubmission_file_01.ipynb",
+            "Ada L_77",
+        ),
         ("李明/x.ipynb", "李明"),
         ("Zoe\u0308.ipynb", "Zo\u00eb"),
         ("Ada\u00a0 Lovelace.ipynb", "Ada Lovelace"),
@@ -163,6 +168,37 @@ def test_two_people_with_one_short_name_are_told_apart(tmp_path, names, learners
     assert [file.learner for file in found] == learners
 
 
+def test_a_name_of_two_platforms_takes_nobodys_place(tmp_path):
+    theirs = "mallorym_666_90211_x_4711_assignsubmission_file_01.ipynb"
+    [file] = find(class_of(tmp_path, {theirs: SOLUTION}))
+    assert (file.id, file.learner) == ("", theirs.removesuffix(".ipynb"))
+    assert "one of Moodle's and one of Canvas's" in file.problem
+
+
+def test_who_only_looks_like_another_learner_is_not_merged_with_them(tmp_path):
+    names = ("ada/x.ipynb", "a\u200bda/x.ipynb", "ada_01_single_head.ipynb", "bob/x.ipynb")
+    found = find(class_of(tmp_path, dict.fromkeys(names, SOLUTION)))
+    learners = {file.path.as_posix(): file.learner for file in found}
+    expected = ("ada", "a\\u200bda", "ada_01_single_head.ipynb", "bob")
+    assert learners == dict(zip(names, expected, strict=True))
+
+
+def test_more_folders_in_each_other_than_python_calls_are_no_error(tmp_path):
+    class_of(tmp_path, {"ada/x.ipynb": SOLUTION})
+    deep = str(tmp_path / "ada")
+    for _ in range(1500):
+        deep += "/d"
+        os.mkdir(deep)
+    with open(f"{deep}/y.ipynb", "wb") as file:
+        file.write(SOLUTION)
+    try:
+        assert [len(file.path.parts) for file in find(tmp_path)] == [1502, 2]
+        assert attempts(tmp_path) == {}
+    finally:  # pytest cannot remove them
+        os.remove(f"{deep}/y.ipynb")
+        os.removedirs(deep)
+
+
 def test_the_latest_notebook_that_can_be_read_counts(tmp_path):
     names = ("ada/x.ipynb", "ada/x (2).ipynb", "ada/x (10).ipynb", "ada/old.ipynb")
     class_of(tmp_path, dict.fromkeys(names, notebook(SOFTMAX)) | {"ada/z.ipynb": b""})
@@ -192,6 +228,7 @@ def test_what_one_learner_handed_in_for_one_lesson_stays_together(tmp_path):
         ("eve", "2026-10-01 18:30:00+02:00", "2026-10-01T16:30:00"),
         ("fay", "2026-10-01 18:30:00", "2026-10-01T18:30:00"),
         ("bob", "yesterday", "2001-09-09T01:46:40"),
+        ("gus", "0001-01-01 00:00:00+23:59", "2001-09-09T01:46:40"),
         # Moodle's folder holds what is the learner's.
         ("Ada L_77_assignsubmission_file_", "2026-10-01 18:30:00", "2001-09-09T01:46:40"),
     ],

@@ -96,7 +96,8 @@ def test_a_short_answer_or_an_untouched_one_is_like_nobodys():
     stubs = [f"def {name}(x):\n    raise NotImplementedError" for name in names]
     short = "def attention_scores(q, k): return q @ k.mT"
     deep = "def attention_scores(q, k): return " + "-" * 90_000 + "q"
-    for cells in (stubs, [short], [deep]):
+    large = MINE.replace("0.5", "0x" + "f" * 4000)
+    for cells in (stubs, [short], [deep], [large]):
         assert fingerprint(cells, 1) == ""
 
 
@@ -121,6 +122,7 @@ def test_attempts_come_from_the_progress_that_was_handed_in(tmp_path):
         "eva/progress.json": progress(attention=0),
         "fay/progress.json": progress(attention=True),
         "gus/progress.json": b"[" * 100_000,
+        "guy/progress.json": b'{"tasks": {"\\ud800": {"attempts": 3}, "x": {"attempts": 3}}}',
         "hal/progress.json": b'{"tasks": 3}',
         "ida/other.json": progress(attention=99),
     }
