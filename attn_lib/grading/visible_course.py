@@ -6,7 +6,8 @@ decide what is in it, not tables:
 - a module of the library, if neither it nor what it imports answers a task of this or of a later lesson;
 - data and figures; no program;
 - of the checks, what `authoring` imports, and what observes an answer;
-- of the tasks, those of earlier lessons; of this lesson only `runs.py`, which calls an answer.
+- of the tasks, those of earlier lessons, apart from what is to be repaired in this one; of this lesson only
+  `runs.py`, which calls an answer.
 """
 
 import ast
@@ -111,11 +112,13 @@ def course_for(lesson: int) -> Path:
         *(f"tasks/lesson_{earlier:02}" for earlier in range(lesson)),
         f"tasks/lesson_{lesson:02}/runs",
     ]
+    repaired = [f"{task.repairs}.py" for task in tasks() if task.lesson == lesson]
+    left_out = shutil.ignore_patterns("__pycache__", *repaired)
     for name in shown:
         source, copy = PACKAGE / name, inside / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, copy, ignore=left_out)
         elif source.with_suffix(".py").exists():  # not every lesson has a runs.py
             shutil.copy(source.with_suffix(".py"), copy.parent)
     (inside / "__init__.py").write_bytes(exports(visible(lesson)).encode())

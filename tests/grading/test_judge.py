@@ -235,3 +235,11 @@ def test_answers_of_earlier_lessons_are_there_and_later_ones_are_not():
     )
     assert "torch.Size" in verdicts["masked_softmax"].message
     assert 'There is no task named "attention"' in verdicts["masked_attention"].message
+    verdicts = judged(
+        "from attn_lib.checks import mine\nmerge = mine('merge_heads')",
+        "def fix_1(x, num_heads):\n    return mine('split_heads')(x, num_heads)",
+        "def fix_3(q, k, v, mask=None):\n    raise ValueError(str(merge))",
+        lesson=12,
+    )
+    assert 'There is no task named "split_heads"' in verdicts["fix_1"].message
+    assert "function merge_heads" in verdicts["fix_3"].message
