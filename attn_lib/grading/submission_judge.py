@@ -134,8 +134,11 @@ class Judge:
         return end
 
     def failed_cells(self) -> str:
-        """Say which cells were left out, and which stopped at an error that is more than an open task."""
-        return (self._fatal_cells() + self._broken_cells(but="NotImplementedError")).strip()
+        """Say which cells were left out, and which stopped at an error that is more than an open task.
+
+        Cells after the last definition decide nothing; some show what cannot be imported here.
+        """
+        return (self._fatal_cells() + self._broken_cells(of_answers=True)).strip()
 
     def _failed(self, task: Task, text: str) -> Verdict:
         text += self._fatal_cells()
@@ -146,12 +149,17 @@ class Judge:
             f" Code cell {n + 1} was left out: {how}." for n, how in self.fatal.items()
         )
 
-    def _broken_cells(self, but: str = "") -> str:
-        said = [
-            f" Code cell {n + 1} raised {kind}."
-            for n, kind in self.broken.items()
-            if kind != but
-        ]
+    def _broken_cells(self, of_answers: bool = False) -> str:
+        broken = self.broken
+        if of_answers:
+            wanted = {task.name for task in tasks() if task.lesson == self.lesson}
+            defining = [n for n, c in enumerate(self.cells) if wanted & defined_at_top(c)]
+            broken = {
+                n: kind
+                for n, kind in broken.items()
+                if kind != "NotImplementedError" and n <= max(defining, default=n)
+            }
+        said = [f" Code cell {n + 1} raised {kind}." for n, kind in broken.items()]
         more = f" So did {len(said) - MOST} more." if len(said) > MOST else ""
         return "".join(said[:MOST]) + more
 

@@ -296,6 +296,12 @@ def test_more_messages_than_cells_can_send_are_too_many(started):
     assert len(first.said) == 9 - 3  # it begins, it is done, all are done
 
 
+def test_broken_cells_after_the_last_answer_are_not_named():
+    judge = Judge([SOFTMAX, "1 / 0", "def attention(q): 1", "import nothing"], 1, seed=0)
+    judge.broken = {1: "ZeroDivisionError", 3: "ModuleNotFoundError"}
+    assert judge.failed_cells() == "Code cell 2 raised ZeroDivisionError."
+
+
 def test_the_first_three_broken_cells_are_named():
     judge = Judge([], 1, seed=0)
     judge.broken = dict(enumerate("ABC"))
