@@ -177,7 +177,10 @@ class Judge:
                     if "defined" in message:
                         self.defined = {str(name) for name in message["defined"]}
                         return sandbox
-                    running = int(message.get("cell", running))
+                    number = int(message.get("cell", running))
+                    if not 0 <= number < len(self.cells):
+                        raise ValueError(f"there is no cell {number:.0e}")
+                    running = number
                     if message.get("problem"):
                         self.broken[running] = str(message["problem"])[:100]
                 raise Died("it sent too many messages")

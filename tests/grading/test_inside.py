@@ -272,7 +272,14 @@ def test_a_cell_that_ends_the_process_is_left_out_of_the_next(started):
     assert {*first.ends, *second.ends} == {judge.end}
 
 
-@pytest.mark.parametrize("nonsense", [{"cell": math.inf}, {"cell": "one"}, [1, 2], None])
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        *({"cell": number} for number in (math.inf, "one", 10**9, -1, 10**4299)),
+        [1, 2],
+        None,
+    ],
+)
 def test_a_worker_that_sends_nonsense_while_cells_run_is_ended(started, nonsense):
     first, second = Played({"cell": 0}, nonsense), Played({"defined": []})
     judge, _ = started(1, first, second)
