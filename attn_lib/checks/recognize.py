@@ -353,10 +353,11 @@ def _recast(got: Outcome, want: Outcome) -> Outcome:
         return w if same_value(w.to(v.dtype), v, None) else v.to(w.dtype)
 
     def may(v: Any, w: Any) -> bool:
+        if not _are_ordinary(v, w):
+            return False
         if _are_floats(v, w):
             return bool(v.dtype != w.dtype)
-        is_number = isinstance(v, Tensor) and not _is_boolean(v)
-        return is_number and _is_boolean(w) and bool(((v == 0) | (v == 1)).all())
+        return not _is_boolean(v) and _is_boolean(w) and bool(((v == 0) | (v == 1)).all())
 
     values = [
         recast(v, w) if may(v, w) else v
@@ -367,12 +368,17 @@ def _recast(got: Outcome, want: Outcome) -> Outcome:
 
 
 def _are_ordinary(*values: Any) -> bool:
-    """Say whether these are tensors whose numbers can be looked at, one by one."""
+    """Say whether these are tensors whose numbers can be looked at, one by one.
+
+    Those of quantized tensors, and of floats of 8 bits or less, cannot.
+    """
     return all(
         isinstance(v, Tensor)
         and not v.is_nested
         and v.layout == torch.strided
         and not v.is_meta
+        and not v.is_quantized
+        and not (v.is_floating_point() and v.itemsize < 2)
         for v in values
     )
 
@@ -432,7 +438,7 @@ def same_value(x: Any, y: Any, tolerance: float | None) -> bool:
         return x.is_nested and y.is_nested
     if (x.shape, x.dtype, x.device, x.layout) != (y.shape, y.dtype, y.device, y.layout):
         return False
-    if x.layout != torch.strided or x.device.type == "meta":
+    if not _are_ordinary(x, y):
         return True
     if not x.isfinite().all() and not y.isfinite().all():
         return True  # nan and inf travel differently through equivalent code

@@ -103,6 +103,8 @@ STRANGE = {
     "numpy": changed(lambda t: t.detach().numpy()),
     "meta device": changed(lambda t: t.to("meta")),
     "sparse": changed(torch.Tensor.to_sparse),
+    "float8": changed(lambda t: t.to(torch.float8_e4m3fn)),
+    "quantized": changed(lambda t: torch.quantize_per_tensor(t.float(), 1, 0, torch.qint8)),
     "nested": changed(lambda t: torch.nested.nested_tensor([t])),
     "wrong shape": changed(lambda t: t[0]),
     "a class without a name": NAMELESS,
