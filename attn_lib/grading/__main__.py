@@ -111,7 +111,7 @@ def _written(
 ) -> list[str]:
     """Write everything that comes of a class; return the names of the files."""
     pages = write_reports(rows, options.out, seed)
-    about = class_page(rows, attempts(options.folder), alike(rows, options.folder))
+    about = class_page(rows, attempts(options.folder), alike(rows))
     write_whole(options.out / "class.html", about)
     files = ["grades.csv", "grades.json", "feedback/", "class.html"]
     return files + (write_import(rows, roster, options.out, pages) if roster else [])

@@ -10,6 +10,7 @@ from attn_lib.checks import Task, Verdict, tasks
 from attn_lib.checks.task import find_task
 from attn_lib.checks.verdict import inline
 from attn_lib.grading.carried import called_by, with_ours
+from attn_lib.grading.definitions import fingerprint
 from attn_lib.grading.names import clean
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 from attn_lib.grading.submission import Unreadable, read_cells
@@ -54,6 +55,7 @@ class Report:
         problem: why nothing could be graded, to the instructor; or "".
         tasks: one result for each task of the lesson that is worth points.
         cells: which cells failed or were left out, if points are missing; or "".
+        code: a hash of the answers without names and comments, to find equal ones; or "".
     """
 
     lesson: int
@@ -61,6 +63,7 @@ class Report:
     problem: str
     tasks: tuple[TaskResult, ...]
     cells: str = ""
+    code: str = ""
 
     @property
     def points(self) -> float:
@@ -127,13 +130,14 @@ def grade_submission(
                 said = clean(f"{type(error).__name__}: {error}")[:300]
                 problem = f"The judge failed on it ({said}). Please grade it by hand, and report this."
                 results.append(_not_graded(task, problem))
+    code = fingerprint(judge.defined, [task.name for task in worth_points(lesson)])
     if all(result.points == result.max_points for result in results):
-        return Report(lesson, seed, problem, tuple(results))
+        return Report(lesson, seed, problem, tuple(results), code=code)
     failed = clean(judge.failed_cells())
     results = [_with_cells(result, failed) for result in results]
     if not strict:
         results = list(_carried_forward(judge, results))
-    return Report(lesson, seed, problem, tuple(results), failed)
+    return Report(lesson, seed, problem, tuple(results), failed, code)
 
 
 _OURS = NoSandbox, OSError, MemoryError  # this machine's trouble, not the learner's
@@ -154,14 +158,15 @@ def _carried_forward(judge: Judge, results: list[TaskResult]) -> Iterator[TaskRe
     submission has in all.
     """
     cells = ["" if n in judge.fatal else cell for n, cell in enumerate(judge.cells)]
+    defined = [{} if n in judge.fatal else cell for n, cell in enumerate(judge.defined)]
     wrong: list[str] = []
     carried: list[str] = []
     for result in results:
-        replaced = [name for name in wrong if name in called_by(result.name, cells)]
+        replaced = [name for name in wrong if name in called_by(result.name, defined)]
         if result.points < result.max_points:
             wrong.append(result.name)
             if replaced and result.status in ("wrong", "error"):
-                changed = with_ours(cells, replaced)
+                changed = with_ours(cells, defined, replaced)
                 again = Judge(changed, judge.lesson, seed=judge.seed, unsafe=judge.unsafe)
                 again.end = judge.end
                 if _passes(again, result.name):

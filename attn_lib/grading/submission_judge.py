@@ -23,6 +23,7 @@ from attn_lib.checks.observe import (
 from attn_lib.checks.served import begun
 from attn_lib.checks.task import Task
 from attn_lib.checks.trial import trial_of
+from attn_lib.grading.definitions import Cell
 from attn_lib.grading.sandbox import Died, Sandbox, start
 from attn_lib.grading.submission import defined_at_top
 from attn_lib.grading.visible_course import course_for
@@ -55,7 +56,8 @@ class Judge:
         self.broken: dict[int, str] = {}  # cells that raise an error, and which
         self.end = self.task_end = time.monotonic() + SUBMISSION_SECONDS
         self.sandbox: Sandbox | None = None
-        self.defined: set[str] = set()
+        self.there: set[str] = set()  # answers that the cells left behind
+        self.defined: list[Cell] = []  # what each cell defines; [] until it was read
 
     def verdict(self, task: Task) -> Verdict:
         """Judge one task; `with` ends the process afterwards."""
@@ -64,7 +66,7 @@ class Judge:
             sandbox = self.sandbox = self.sandbox or self._start()
         except Died as death:
             return self._failed(task, f"The notebook cannot be run: {death}.")
-        if task.name not in self.defined:
+        if task.name not in self.there:
             text = f"Nothing in the notebook is named `{task.name}`."
             text += self._fatal_cells() + self._broken_cells()
             stopped = (self.cells[n] for n in (*self.fatal, *self.broken))
@@ -167,15 +169,21 @@ class Judge:
         """Start a process and run the cells; leave out those that end it."""
         for _ in range(RESTARTS):
             sandbox = start(course_for(self.lesson), unsafe=self.unsafe)
-            running = -1
+            running, reads = -1, not self.defined
             try:
                 wanted = [task.name for task in tasks() if task.lesson == self.lesson]
+                if reads:  # before anything runs in there
+                    self.defined = [{} for _ in self.cells]
+                    parts = {"read": self.cells, "wanted": wanted}
+                    sandbox.ask(parts, [], self._end(CELL_SECONDS))
+                    self.defined = sandbox.hear(self._end(CELL_SECONDS))[0]["read"]
+                    reads = False
                 request = {"cells": self.cells, "skip": list(self.fatal), "wanted": wanted}
                 sandbox.ask(request, [], self._end(CELL_SECONDS))
                 for _ in range(2 * len(self.cells) + 1):
                     message, _ = sandbox.hear(self._end(CELL_SECONDS))
                     if "defined" in message:
-                        self.defined = {str(name) for name in message["defined"]}
+                        self.there = {str(name) for name in message["defined"]}
                         return sandbox
                     number = int(message.get("cell", running))
                     if not 0 <= number < len(self.cells):
@@ -186,6 +194,8 @@ class Judge:
                 raise Died("it sent too many messages")
             except (Died, *NONSENSE) as death:
                 sandbox.close()
+                if reads:
+                    continue
                 if not 0 <= running < len(self.cells) or running in self.fatal:
                     raise Died(str(death)) from death
                 self.fatal[running] = str(death)

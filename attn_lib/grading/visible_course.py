@@ -20,7 +20,14 @@ from pathlib import Path
 from attn_lib.checks import tasks
 
 PACKAGE = Path(__file__).resolve().parents[1]
-CONFINED = "__init__", "confine", "fork_server", "wire", "worker"  # of the grader
+CONFINED = (
+    "__init__",
+    "confine",
+    "definitions",
+    "fork_server",
+    "wire",
+    "worker",
+)  # of the grader
 OBSERVERS = ("attn_lib.checks.authoring", "attn_lib.checks.observe")
 
 

@@ -25,6 +25,7 @@ import torch
 
 from attn_lib.checks.case import Case
 from attn_lib.checks.observe import observe
+from attn_lib.grading.definitions import definitions
 from attn_lib.grading.wire import find, pack_call, pack_outcome, receive, send, unpack
 
 # Cell magics whose body is ordinary Python.
@@ -140,7 +141,10 @@ def main(channel: int) -> None:
             header, data = receive(requests)
         except EOFError:
             return
-        if "cells" in header:
+        if "read" in header:
+            read = [definitions(cell, header["wanted"]) for cell in header["read"]]
+            send(replies, {"read": read}, [])
+        elif "cells" in header:
             run_cells(header, notebook, replies)
         else:
             blobs: list[bytes] = []

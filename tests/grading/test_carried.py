@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import subprocess
 import sys
 from itertools import pairwise
@@ -10,6 +11,7 @@ import pytest
 
 from attn_lib.checks import tasks
 from attn_lib.grading.carried import called_by, our_answer, with_ours
+from attn_lib.grading.definitions import definitions
 from attn_lib.grading.grade import CARRIED, grade_submission
 from attn_lib.grading.visible_course import exports, visible
 from tests.grading.judging import answered, notebook
@@ -25,21 +27,22 @@ CELLS = [
 
 
 def test_what_an_answer_calls_is_found_through_helpers():
-    assert called_by("a", CELLS) == {"b", "helper", "c", "d", "x", "base", "e"}
-    assert called_by("f", CELLS) == {"c", "d"}
-    assert called_by("nothing", CELLS) == set()
+    defined = [definitions(cell) for cell in CELLS]
+    assert called_by("a", defined) == {"b", "helper", "c", "d", "x", "base", "e"}
+    assert called_by("f", defined) == {"c", "d"}
+    assert called_by("nothing", defined) == set()
 
 
 @pytest.mark.parametrize("deep", ["(" * 99_999, "-" * 99_999 + "1", "x" + ".a" * 99_999])
 def test_code_too_deep_to_be_read_calls_nothing(deep):
-    assert called_by("a", [deep, "a = b"]) == {"b"}
+    assert called_by("a", [definitions(deep), definitions("a = b")]) == {"b"}
 
 
 def test_ours_stands_where_theirs_was_defined_or_at_the_beginning():
     cells = ["x = 1", "def attention(q, k, v): ...", "y = attention"]
-    ours = our_answer("attention")
-    assert with_ours(cells, ["attention"]) == [*cells[:2], ours, cells[2]]
-    assert with_ours(cells[:1], ["attention"]) == [ours, cells[0]]
+    ours, defined = our_answer("attention"), [definitions(cell) for cell in cells]
+    assert with_ours(cells, defined, ["attention"]) == [*cells[:2], ours, cells[2]]
+    assert with_ours(cells[:1], defined[:1], ["attention"]) == [ours, cells[0]]
 
 
 def test_our_answers_need_nothing_that_is_not_there_inside(tmp_path):
@@ -113,3 +116,14 @@ def test_a_cell_that_failed_is_named_where_its_names_are_missed():
     assert "no_such_module" in softmax.html
     assert "no_such_module" in scores.message
     assert json.loads(json.dumps(report.to_json()))["cells"] == report.cells
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandbox_works")
+def test_code_that_takes_gigabytes_to_parse_takes_none_of_ours():
+    bomb = "%%bash\nimport " + "a." * 75_000 + "a"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    report = grade_submission(notebook(bomb, *answered(1)), 1, seed=5)
+    assert report.points == 10
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 300_000  # KB; one parse outside took 2 GB

@@ -4,10 +4,11 @@ import json
 import re
 from dataclasses import replace
 
-from attn_lib.grading.alike import NO_PROOF, alike, fingerprint
+from attn_lib.grading.alike import NO_PROOF, alike
 from attn_lib.grading.class_page import COLORS, attempts, class_page
+from attn_lib.grading.definitions import definitions, fingerprint
 from attn_lib.grading.find import passed_over
-from tests.grading.judging import answered, class_of, notebook
+from tests.grading.judging import answered, class_of
 from tests.grading.test_reports import HOSTILE, ROWS, report, row, structure
 
 
@@ -84,30 +85,35 @@ def attention_scores(a, b): return a @ b.mT / a.shape[-1]**.5
 '''
 
 
+ANSWERS = ["stable_softmax", "attention_scores", "attention"]
+
+
+def code(*cells: str) -> str:
+    return fingerprint([definitions(cell, ANSWERS) for cell in cells], ANSWERS)
+
+
 def test_comments_names_and_spaces_make_no_difference():
-    mine = fingerprint([MINE], 1)
-    assert fingerprint(["x = 1", *YOURS.split("print(1)")], 1) == mine != ""
+    mine = code(MINE)
+    assert code("x = 1", *YOURS.split("print(1)")) == mine != ""
     for old, new in (("amax", "max"), ("q @ k", "k @ q"), ("keepdim=", "other=")):
-        assert fingerprint([MINE.replace(old, new)], 1) != mine
+        assert code(MINE.replace(old, new)) != mine
 
 
 def test_a_short_answer_or_an_untouched_one_is_like_nobodys():
-    names = "stable_softmax", "attention_scores", "attention"
-    stubs = [f"def {name}(x):\n    raise NotImplementedError" for name in names]
+    stubs = [f"def {name}(x):\n    raise NotImplementedError" for name in ANSWERS]
     short = "def attention_scores(q, k): return q @ k.mT"
     deep = "def attention_scores(q, k): return " + "-" * 90_000 + "q"
     large = MINE.replace("0.5", "0x" + "f" * 4000)
     for cells in (stubs, [short], [deep], [large]):
-        assert fingerprint(cells, 1) == ""
+        assert code(*cells) == ""
 
 
-def test_learners_with_the_same_code_are_listed_together(tmp_path):
-    codes = {"a": MINE, "b": YOURS, "d": "\n".join(answered(1))}
-    files = {f"{name}.ipynb": notebook(code) for name, code in codes.items()}
-    folder = class_of(tmp_path, files | {"c.ipynb": b""})
-    rows = [row(name, path=f"{name}.ipynb") for name in "abcd"]
-    rows += [ROWS[3], replace(row("e"), files=()), row("f", problem="why", path="a.ipynb")]
-    assert alike(rows, folder) == [(1, ["a", "b"])]
+def test_learners_with_the_same_code_are_listed_together():
+    codes = {"a": code(MINE), "b": code(YOURS), "c": "", "d": code("\n".join(answered(1)))}
+    rows = [
+        replace(row(name), report=replace(report(), code=codes[name])) for name in codes
+    ]
+    assert alike([*rows, row("e"), row("f", problem="why")]) == [(1, ["a", "b"])]
 
 
 def test_attempts_come_from_the_progress_that_was_handed_in(tmp_path):

@@ -22,6 +22,7 @@ from attn_lib.checks.task import find_task
 from attn_lib.grading import doctor, fork_server, grade, inside_checks, sandbox
 from attn_lib.grading import submission_judge as judging
 from attn_lib.grading.batch import grade_class
+from attn_lib.grading.definitions import definitions
 from attn_lib.grading.sandbox import Died, ForkServer, NoSandbox, Sandbox, start
 from attn_lib.grading.submission_judge import Judge
 from attn_lib.grading.visible_course import course_for
@@ -75,7 +76,7 @@ def test_the_course_inside_holds_what_was_taught_and_no_more():
     shown = {"masks.py", "multi_head.py", "plotting/__init__.py", "data/__init__.py"}
     assert shown | {"tasks/lesson_03/merge_heads.py"} <= there
     assert not there & {"grouped_query.py", "kv_cache.py", "models", "checks/judge.py"}
-    own = {"__init__", "confine", "fork_server", "wire", "worker"}
+    own = {"__init__", "confine", "definitions", "fork_server", "wire", "worker"}
     for folder, names in (("tasks/lesson_04/", {"__init__", "runs"}), ("grading/", own)):
         of_folder = {name for name in there if name.startswith(folder)}
         assert of_folder == {f"{folder}{name}.py" for name in names}
@@ -249,10 +250,11 @@ class Played:
 def started(monkeypatch):
     """Let a judge of cells be started with played workers; return it, and why it did not start."""
 
-    def judge(cells, *players):
+    def judge(cells, *players, read=True):
         waiting = list(players)
         monkeypatch.setattr(judging, "start", lambda course, *, unsafe: waiting.pop(0))
         judge = Judge(["x"] * cells, 1, seed=0)
+        judge.defined = [{}] * cells if read else []
         judge.end = judge.task_end = time.monotonic() + 20
         try:
             return judge, judge._start()
@@ -266,10 +268,19 @@ def test_a_cell_that_ends_the_process_is_left_out_of_the_next(started):
     first, second = Played({"cell": 0}), Played({"cell": 1}, {"defined": ["x"]})
     judge, sandbox = started(2, first, second)
     assert sandbox is second
-    assert (judge.defined, judge.fatal) == ({"x"}, {0: "it ended"})
+    assert (judge.there, judge.fatal) == ({"x"}, {0: "it ended"})
     assert [asked["skip"] for asked in first.asked + second.asked] == [[], [0]]
     assert (first.closed, second.closed) == (True, False)
     assert {*first.ends, *second.ends} == {judge.end}
+
+
+def test_cells_that_end_the_process_which_reads_them_are_run_nevertheless(started):
+    read = Played({"read": [{"x": {}}]}, {"cell": 0}, {"defined": ["x"]})
+    for players in ([read], [Played(), Played({"defined": ["x"]})]):
+        judge, sandbox = started(1, *players, read=False)
+        assert (sandbox, judge.there, judge.fatal) == (players[-1], {"x"}, {})
+        assert [*players[0].asked[0]] == ["read", "wanted"]
+        assert judge.defined == ([{"x": {}}] if len(players) == 1 else [{}])
 
 
 @pytest.mark.parametrize(
@@ -393,6 +404,7 @@ def test_what_is_judged_again_is_judged_alike_and_in_the_same_time(failing):
     code = "def attention(q, k, v): return stable_softmax(attention_scores(q, k)) @ v"
     first = failing(["import os", "attention_scores = 3", code], 1, seed=3, unsafe=True)
     first.end, first.fatal = 12345.0, {1: "it ended the process"}
+    first.defined = [definitions(cell) for cell in first.cells]
     names = "stable_softmax", "attention"
     wrong = [grade.TaskResult(name, "wrong", 0, 3, message="Not yet") for name in names]
     _, again = grade._carried_forward(first, wrong)
