@@ -22,6 +22,7 @@ from traitlets import Bool, Integer
 
 from attn_lib.checks.task import Task, tasks
 from attn_lib.grading.arguments import SEED
+from attn_lib.grading.find import below, read
 from attn_lib.grading.grade import Report, TaskResult, grade_submission
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 from attn_lib.grading.submission import Unreadable, read_cells
@@ -210,7 +211,14 @@ class SubmissionExporter(NotebookExporter):
         if not getattr(self.parent, "_sanitizing", False):  # then the file is our own
             return super().from_filename(filename, resources, **kwargs)
         try:
-            cells = read_cells(Path(filename).read_bytes())
+            if course := getattr(self.parent, "coursedir", None):
+                place = (
+                    resources["nbgrader"]["student"],
+                    resources["nbgrader"]["assignment"],
+                )
+                copied = course.format_path(course.autograded_directory, *place)
+                take_back_links(Path(filename).parent, Path(copied))
+            cells = read_cells(read(Path(filename)))
         except (Unreadable, OSError) as error:
             self.log.warning("%s cannot be read: %s", filename, error)
             return self.from_notebook_node(_unreadable(str(error)), resources, **kwargs)
@@ -223,6 +231,13 @@ class SubmissionExporter(NotebookExporter):
         except Exception as error:
             self.log.warning("%s: only its code is used: %s", filename, error)
             return self.from_notebook_node(_code_only(cells), resources, **kwargs)
+
+
+def take_back_links(submitted: Path, copied: Path) -> None:
+    """Delete what nbgrader copied because a learner's link led there: an answer, or a file of the teacher."""
+    for path in below(submitted):
+        if path.is_symlink():
+            (copied / path.relative_to(submitted)).unlink(missing_ok=True)
 
 
 def _is_unfinished(notebook: Path) -> bool:

@@ -231,6 +231,13 @@ def graded(tmp_path_factory, sandbox_works) -> Path:
         text = notebook if isinstance(notebook, str) else json.dumps(notebook)
         (folder / place).mkdir(parents=True)
         (folder / place / f"{LESSON}.ipynb").write_text(text, encoding="utf-8")
+    linking = folder / submitted.format("linking")
+    (linking / "more").mkdir(parents=True)
+    (folder / "secret.txt").write_text("of the teacher")
+    (linking / f"{LESSON}.ipynb").symlink_to(
+        ROOT / "solutions" / LESSON / f"{LESSON}.ipynb"
+    )
+    (linking / "more" / "notes.txt").symlink_to(folder / "secret.txt")
     environment: dict[str, str] = {}
     first, second, *_ = documented.blocks("With nbgrader")
     documented.run_all(first, folder, environment)
@@ -251,7 +258,8 @@ def test_each_learner_has_the_right_marks_in_the_exported_csv(graded):
         rows = {row["student_id"]: row for row in csv.DictReader(file)}
     scores = {learner: float(row["score"]) for learner, row in rows.items()}
     full = dict.fromkeys(("no_checks", "vandal"), 10)
-    assert scores == full | {"half": 3, "raider": 2, "damaged": 0, "untouched": 0}
+    none = dict.fromkeys(("damaged", "linking", "untouched"), 0)
+    assert scores == full | none | {"half": 3, "raider": 2}
     assert {float(row["max_score"]) for row in rows.values()} == {10}
 
 
@@ -261,7 +269,7 @@ def test_the_gradebook_is_whole_and_nothing_waits_for_a_person(graded):
         assert book.execute("pragma integrity_check").fetchall() == [("ok",)]
         query = "select auto_score, manual_score, needs_manual_grade from grade"
         grades = book.execute(query).fetchall()
-    assert len(grades) == 6 * 4
+    assert len(grades) == 7 * 4
     assert all(score is not None for score, _, _ in grades)
     assert {(by_hand, waits) for _, by_hand, waits in grades} == {(None, 0)}
 
@@ -270,12 +278,16 @@ def test_the_gradebook_is_whole_and_nothing_waits_for_a_person(graded):
 def test_the_feedback_shows_the_verdicts_and_why_a_file_could_not_be_read(graded):
     found = (graded / "grading" / "feedback").glob(f"*/{LESSON}/*.html")
     pages = {page.parts[-3]: page.read_text(encoding="utf-8") for page in found}
-    assert len(pages) == 6
+    assert len(pages) == 7
     assert pages["no_checks"].count('data-status="passed"') == 4
     assert pages["half"].count('data-status="passed"') == 2
     assert pages["untouched"].count('data-status="not attempted"') == 4
     assert pages["damaged"].count("This notebook could not be read") == 1 + 4
     assert "Nothing in the notebook" not in pages["damaged"]
+    assert "it is a link" in pages["linking"]
+    made = [*(graded / "grading").glob("[af]*/linking/**/*")]
+    assert len(made) == 5  # folders, a notebook and its page
+    assert not [path for path in made if path.name == "notes.txt"]
     assert not any("NoSuchKernel" in page for page in pages.values())
     assert not any("says the teacher" in page for page in pages.values())
 
