@@ -106,7 +106,7 @@ def remembered_seed(given: int | None, out: Path) -> int:
         with contextlib.suppress(OSError, UnicodeError, argparse.ArgumentTypeError):
             seed = _seed(file.read_bytes().decode())
     if seed is None:
-        seed = secrets.randbelow(2**31)
+        seed = secrets.randbits(128)
     write_whole(file, f"{seed}\n")
     return seed
 
@@ -124,7 +124,7 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
     return read
 
 
-_seed = _whole(0, 2**63 - 1)
+_seed = _whole(0, 2**128 - 1)
 
 
 def _time(text: str) -> datetime:

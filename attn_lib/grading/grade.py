@@ -168,7 +168,7 @@ def _carried_forward(judge: Judge, results: list[TaskResult]) -> Iterator[TaskRe
             if replaced and result.status in ("wrong", "error"):
                 changed = with_ours(cells, defined, replaced)
                 again = Judge(changed, judge.lesson, seed=judge.seed, unsafe=judge.unsafe)
-                again.end = judge.end
+                again.end, again.key = judge.end, judge.key
                 if _passes(again, result.name):
                     carried.append(result.name)
                     to_mend = [name for name in replaced if name not in carried]

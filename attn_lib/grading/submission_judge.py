@@ -1,5 +1,7 @@
 """Judge one submission: its cells and answers run in the sandbox, the verdicts are made out here."""
 
+import hmac
+import json
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -46,12 +48,13 @@ class Judge:
     Args:
         cells: the Python cells of the notebook.
         lesson: whose tasks are judged.
-        seed: of the inputs.
+        seed: private; the inputs of each task are drawn with it, the task's name and the cells.
         unsafe: without the sandbox.
     """
 
     def __init__(self, cells: list[str], lesson: int, *, seed: int, unsafe: bool = False):
         self.cells, self.lesson, self.seed, self.unsafe = cells, lesson, seed, unsafe
+        self.key = keyed(str(seed).encode(), json.dumps(cells))
         self.fatal: dict[int, str] = {}  # cells that end the process, and how
         self.broken: dict[int, str] = {}  # cells that raise an error, and which
         self.end = self.task_end = time.monotonic() + SUBMISSION_SECONDS
@@ -74,7 +77,7 @@ class Judge:
             status = "error" if written else "not attempted"
             return Verdict(task.name, status, evidence=text, max_points=task.points)
         self.task_end = min(self.end, time.monotonic() + TASK_SECONDS)
-        tried = trial_of(task.name, self.seed)
+        tried = trial_of(task.name, self._seed(task))
         current = ""
 
         def observed(case: int, gradients: bool) -> Outcome:
@@ -113,7 +116,7 @@ class Judge:
         or the process takes too much memory, which nothing inside can hide.
         """
         assert task.make_large
-        case = task.make_large(torch.Generator().manual_seed(self.seed))
+        case = task.make_large(torch.Generator().manual_seed(self._seed(task)))
         with sandbox.measured() as held:
             got = _observe(sandbox, task, case, self._end(CASE_SECONDS))
         found = wording.difference(task, case, observe(task.library, case), got)
@@ -126,6 +129,10 @@ class Judge:
         return (
             wording.failed(task, wording.Failure(case, got, found), None) if found else None
         )
+
+    def _seed(self, task: Task) -> int:
+        """Return the seed of a task's inputs. Whoever finds it out learns nothing of other tasks and learners."""
+        return int.from_bytes(keyed(self.key, task.name)[:4])
 
     def _end(self, seconds: float) -> float:
         """Return the deadline of the next step, which has `seconds` at most."""
@@ -200,6 +207,11 @@ class Judge:
                     raise Died(str(death)) from death
                 self.fatal[running] = str(death)
         raise Died("too many of its cells end the process")
+
+
+def keyed(key: bytes, text: str) -> bytes:
+    """Return a hash of a text that tells nothing of its key."""
+    return hmac.digest(key, text.encode(), "sha256")
 
 
 def _observe(

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import pytest
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.task import find_task
+from attn_lib.checks.task import find_task, tasks
 from attn_lib.grading import doctor, fork_server, grade, inside_checks, sandbox
 from attn_lib.grading import submission_judge as judging
 from attn_lib.grading.batch import grade_class
@@ -226,6 +226,14 @@ def test_a_step_has_the_time_that_the_task_and_the_whole_have_left(monkeypatch):
             judge._end(20)
 
 
+def test_each_task_of_each_submission_has_a_seed_that_depends_on_all_of_the_private_one():
+    made = [(SOFTMAX, 1), ("x = 1", 1), (SOFTMAX, 2), (SOFTMAX, 1 + 2**100)]
+    seeds = [Judge([cell], 1, seed=s)._seed(t) for cell, s in made for t in tasks()[:9]]
+    assert len({*seeds}) == 4 * 9
+    assert seeds[:9] == [Judge([SOFTMAX], 1, seed=1)._seed(task) for task in tasks()[:9]]
+    assert 2**30 < max(seeds) < 2**32  # of 32 bits: PyTorch uses no more
+
+
 class Played:
     """Stands in for a worker: says what is written down, then dies."""
 
@@ -410,5 +418,5 @@ def test_what_is_judged_again_is_judged_alike_and_in_the_same_time(failing):
     _, again = grade._carried_forward(first, wrong)
     assert (again.status, again.points) == (grade.CARRIED, 3)
     second = failing.made[1]
-    assert (second.seed, second.unsafe, second.end) == (3, True, 12345.0)
+    assert (second.key, second.unsafe, second.end) == (first.key, True, 12345.0)
     assert "attention_scores = 3" not in second.cells

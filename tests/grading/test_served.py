@@ -7,7 +7,9 @@ from textwrap import indent
 import pytest
 
 from attn_lib.checks import judge
+from attn_lib.checks.task import find_task
 from attn_lib.grading import submission_judge
+from attn_lib.grading.submission_judge import Judge
 from tests.checks.attacks_12 import HEAD, LOOK, REMEMBER
 from tests.grading.judging import verdict_on
 
@@ -126,7 +128,9 @@ def generate(model, ids, max_new_tokens):
 def in_a_notebook(name, cell):
     names = {"__name__": "cell"}
     exec(cell, names)
-    return judge(name, names[name], seed=7)
+    task = find_task(name)
+    drawn = Judge([cell], task.lesson, seed=7)._seed(task)  # as `verdict_on` draws it
+    return judge(name, names[name], seed=drawn)
 
 
 @pytest.mark.parametrize(
