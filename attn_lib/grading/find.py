@@ -17,7 +17,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ from attn_lib.grading.submission import (
 )
 
 PROGRESS = "*progress*.json"  # also as a platform calls it
+OLDER = ", which is older than the notebook"
+SLACK = timedelta(minutes=5)  # of clocks
 IGNORED = {"__MACOSX", "__pycache__", "node_modules"}
 _LESSON_IN_NAME = re.compile(
     r"(?:lesson|exercise|ex)[ _-]?0?(\d{1,2})(?!\d)|(?:^|[ _-])(0\d|1\d(?=[ _-][A-Za-z]))(?![^ _-])",
@@ -244,7 +246,7 @@ def _handed_in(path: Path, owner: Owner) -> tuple[datetime, str, str]:
             "2026-10-01 18:30:00 UTC. The date of the file counts instead."
         )
         return *changed, note
-    return stamp, "timestamp.txt", ""
+    return stamp, "timestamp.txt" + OLDER * (stamp < date - SLACK), ""
 
 
 def _nothing(top: Path, folder: Path, owner: Owner) -> File:
