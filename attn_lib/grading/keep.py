@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+import re
+import sys
 from dataclasses import dataclass
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import torch
@@ -42,19 +45,31 @@ class Kept:
         return self.folder / f"{name}.json"
 
     def load(self, sha256: str, lesson: int) -> Report | None:
-        """Return a result, or None if there is none, or a damaged one."""
+        """Return a result, or None if there is none, a damaged one, or one that lacks a module which is there now."""
         try:
             data = self._path(sha256, lesson).read_bytes()
             report = Report.from_json(json.loads(data))
         except (OSError, ValueError, RecursionError):
             return None
-        return report if (report.lesson, report.seed) == (lesson, self.seed) else None
+        if (report.lesson, report.seed) != (lesson, self.seed):
+            return None
+        missed = _MISSED.findall(report.cells)
+        return None if any(map(_is_installed, missed)) else report
 
     def save(self, sha256: str, report: Report) -> None:
-        """Keep a result; not one that lacks a module, which may be installed before the next run.
+        """Keep a result.
 
         Raises:
             OSError: it could not be written.
         """
-        if "ModuleNotFoundError" not in report.cells:
-            write_whole(self._path(sha256, report.lesson), json.dumps(report.to_json()))
+        write_whole(self._path(sha256, report.lesson), json.dumps(report.to_json()))
+
+
+_MISSED = re.compile(r"ModuleNotFoundError: there is no module `(\w+)")
+
+
+def _is_installed(module: str) -> bool:
+    """Return whether a package is where the sandbox sees it, without importing anything."""
+    prefixes = sys.prefix, sys.base_prefix
+    seen = [path for path in sys.path if path.startswith(prefixes)]
+    return PathFinder.find_spec(module, seen) is not None

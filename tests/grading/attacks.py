@@ -156,6 +156,12 @@ STORMS = {
         "Errno 24]", gets("held = [open('/dev/null') for _ in range(2000)]")
     ),
     "memory that no limit counts": Attack("Errno 1]", gets("os.memfd_create('x')")),
+    "what the user has 128 of": Attack(
+        "Errno 1]",
+        gets(
+            "if ctypes.CDLL(None, use_errno=True).inotify_init1(0) < 0:\n    raise OSError(ctypes.get_errno(), '')"
+        ),
+    ),
     "print storm": Attack(
         "raised Overflow: 2020000",
         answer(

@@ -194,10 +194,22 @@ def test_a_damaged_kept_result_counts_as_none(tmp_path, damage):
     assert kept.load("ab", 1) is None
 
 
-def test_a_result_that_lacks_a_module_is_not_kept(tmp_path):
-    cells = "Code cell 1 raised ModuleNotFoundError: there is no module `x` where it was graded."
-    Kept(tmp_path, seed=3).save("ab", replace(report("error"), cells=cells))
-    assert list(tmp_path.iterdir()) == []
+def test_a_result_that_lacks_a_module_counts_until_it_is_installed(tmp_path, monkeypatch):
+    kept = Kept(tmp_path / "kept", seed=3)
+    kept.folder.mkdir()
+
+    def lacking(module):
+        told = f"ModuleNotFoundError: there is no module `{module}` where it was graded."
+        kept.save("ab", replace(report("error"), cells=f"Code cell 1 raised {told}"))
+        return kept.load("ab", 1)
+
+    assert lacking("no_such")
+    assert lacking("tests")  # of the course's folder, which is not there inside
+    assert not lacking("numpy.not_there")
+    (tmp_path / "no_such.py").touch()
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert not lacking("no_such")
 
 
 def test_a_change_of_the_courses_code_is_another_version(tmp_path, monkeypatch):
