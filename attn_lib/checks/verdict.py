@@ -125,14 +125,7 @@ class Verdict:
             body += [_paragraph(self.note)] if self.note else []
             body.append(_fold("To try it by hand", self.by_hand))
         body.append(_fold("Your code printed", "\n".join(self.printed.splitlines()[:40])))
-        mistake = f' data-mistake="{self.mistake}"' if self.mistake else ""
-        return (
-            f'<div class="attn-verdict" data-status="{self.status}"{mistake} '
-            f'style="border:1px solid {color};border-left:6px solid {color};border-radius:4px;'
-            "padding:0.5em 0.9em;margin:0.4em 0;color:var(--jp-ui-font-color1, inherit);"
-            "word-break:normal;overflow-wrap:break-word;"  # never inside a name, if it has room
-            f'max-width:48em;overflow-x:auto">{"".join(body)}</div>'
-        )
+        return framed("".join(body), color, self.status, self.mistake)
 
     def show(self) -> None:
         """Show the verdict, once in a cell: `check` shows it, and it is the cell's value too."""
@@ -147,6 +140,18 @@ class Verdict:
     def with_note(self, note: str) -> "Verdict":
         """Return the same verdict with something to add about keeping the answer."""
         return replace(self, note=note)
+
+
+def framed(body: str, color: str, status: str, mistake: str | None = None) -> str:
+    """Return HTML in the frame of a verdict, with what programs look for."""
+    named = f' data-mistake="{mistake}"' if mistake else ""
+    return (
+        f'<div class="attn-verdict" data-status="{status}"{named} '
+        f'style="border:1px solid {color};border-left:6px solid {color};border-radius:4px;'
+        "padding:0.5em 0.9em;margin:0.4em 0;color:var(--jp-ui-font-color1, inherit);"
+        "word-break:normal;overflow-wrap:break-word;"  # never inside a name, if it has room
+        f'max-width:48em;overflow-x:auto">{body}</div>'
+    )
 
 
 def show(text: str, markup: str) -> None:

@@ -13,9 +13,10 @@ from attn_lib.grading.batch import alone, grade_class
 from attn_lib.grading.class_page import attempts, class_page
 from attn_lib.grading.doctor import examine
 from attn_lib.grading.find import passed_over
-from attn_lib.grading.lateness import Deadline, worksheet_times
+from attn_lib.grading.lateness import Deadline, read_extensions, worksheet_times
 from attn_lib.grading.lms import write_import
 from attn_lib.grading.overrides import read_overrides, with_overrides
+from attn_lib.grading.prose import prose_page
 from attn_lib.grading.refused import Refused
 from attn_lib.grading.release import IN_IT, release
 from attn_lib.grading.reports import problems, table, write_reports
@@ -29,7 +30,7 @@ UNSAFE = (
     "can read and delete your files, use the network, and read the solutions. Only for code that you "
     "trust."
 )
-GRADING = "lesson", "jobs", "dask", "unsafe", "strict"  # options that reach the judge
+GRADING = "lessons", "jobs", "dask", "unsafe", "strict"  # options that reach the judge
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,8 +65,10 @@ def _grade(options: argparse.Namespace) -> int:
         raise Refused("--late-penalty needs a --deadline.")
     start = time.monotonic()
     roster = read_roster(options.roster) if options.roster else None
-    if roster and roster.kind == "Moodle" and options.lesson is None:
-        raise Refused("Moodle's worksheet is for one assignment: add --lesson.")
+    if roster and roster.kind == "Moodle" and len(options.lessons) != 1:
+        raise Refused(
+            "Moodle's worksheet is for one assignment: add --lesson with one number."
+        )
     with alone(options.out):
         seed = remembered_seed(options.seed, options.out)
         rows = _graded(options, roster, seed)
@@ -92,16 +95,13 @@ def _grade(options: argparse.Namespace) -> int:
 def _graded(options: argparse.Namespace, roster: Roster | None, seed: int) -> list[Row]:
     """Grade a class, then count lateness and what was changed by hand."""
     # What the teacher wrote is read first: an error in it is said at once.
-    overrides = [
-        line
-        for line in read_overrides(options.out)
-        if options.lesson in (None, line.lesson)
-    ]
+    overrides = read_overrides(options.out, options.lessons)
     times = worksheet_times(roster) if roster and options.deadline else {}
+    later = read_extensions(options.out, options.lessons) if options.deadline else {}
     asked = {name: getattr(options, name) for name in GRADING}
     rows = grade_class(options.folder, options.out, seed=seed, roster=roster, **asked)
     if options.deadline:
-        due = Deadline(options.deadline, options.late_penalty / 100, times)
+        due = Deadline(options.deadline, options.late_penalty / 100, times, later)
         rows = list(due.applied(rows))
     return list(with_overrides(rows, overrides))
 
@@ -113,7 +113,18 @@ def _written(
     pages = write_reports(rows, options.out, seed)
     about = class_page(rows, attempts(options.folder), alike(rows))
     write_whole(options.out / "class.html", about)
-    files = ["grades.csv", "grades.json", "feedback/", "class.html"]
+    prose = options.out / "prose.html"
+    prose.unlink(missing_ok=True)
+    if words := prose_page(rows, options.folder):
+        write_whole(prose, words)
+    files = [
+        "grades.csv",
+        "totals.csv",
+        "grades.json",
+        "feedback/",
+        "class.html",
+        *["prose.html"] * bool(words),
+    ]
     return files + (write_import(rows, roster, options.out, pages) if roster else [])
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from attn_lib.checks import tasks
 from attn_lib.files import write_whole
+from attn_lib.grading.lateness import moment
 from attn_lib.grading.refused import Refused
 from attn_lib.grading.release import IN_IT
 
@@ -31,13 +32,13 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     lessons = sorted({task.lesson for task in tasks() if task.points})
     without = "run submissions WITHOUT a sandbox, with your rights"
-    _add_grade(commands, lessons, without)
+    several: Any = {"type": int, "nargs": "+", "action": "extend", "metavar": "N"}
+    _add_grade(commands, lessons, several, without)
 
     about = f"Make a zip for a class. In it: {IN_IT}."
     short = "make a zip for a class, without solutions"
     zipped = commands.add_parser("release", help=short, description=about)
     zipped.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
-    several: Any = {"type": int, "nargs": "+", "action": "extend", "metavar": "N"}
     only = "only these, and lesson 00 (else all)"
     zipped.add_argument("--lesson", help=only, **several)
 
@@ -53,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_grade(
-    commands: argparse._SubParsersAction, lessons: list[int], without: str
+    commands: argparse._SubParsersAction, lessons: list[int], several: Any, without: str
 ) -> None:
     grade = commands.add_parser(
         "grade",
@@ -70,8 +71,8 @@ def _add_grade(
     add = grade.add_argument
     add("folder", type=Path, metavar="FOLDER")
     add("--out", type=Path, required=True, metavar="DIR", help="for the results")
-    only = "only this one; also where it cannot be told"
-    add("--lesson", type=int, choices=lessons, metavar="N", help=only)
+    only = "only these; a single one also where it cannot be told"
+    add("--lesson", dest="lessons", choices=lessons, default=[], help=only, **several)
     kinds = "columns id and name, Canvas's gradebook, or Moodle's grading worksheet"
     add("--roster", type=Path, metavar="CSV", help=f"the class: {kinds}")
     note = "note who was late: '2026-10-01 18:00', in your time zone"
@@ -129,8 +130,6 @@ _seed = _whole(0, 2**128 - 1)
 
 def _time(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(text.replace(" UTC", "+00:00")).astimezone()
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            "write a time as '2026-10-01 18:00', in your time zone, or with ' UTC' behind it"
-        ) from None
+        return moment(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -4,7 +4,7 @@ import contextlib
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import groupby
@@ -49,7 +49,7 @@ def grade_class(
     out: Path,
     *,
     seed: int,
-    lesson: int | None = None,
+    lessons: Sequence[int] = (),
     roster: Roster | None = None,
     jobs: int = 0,
     dask: str = "",
@@ -63,7 +63,7 @@ def grade_class(
         folder: with the submissions, laid out as `find` knows it.
         out: for the results; `alone` keeps other runs out of it.
         seed: of the inputs.
-        lesson: only this one.
+        lessons: only these, if there are any.
         roster: who is in the class; each of them gets a row.
         jobs: processes at a time; 0 for one on each core.
         dask: the address of a dask cluster to use instead.
@@ -80,7 +80,7 @@ def grade_class(
     """
     judge = task(grade, seed=seed, unsafe=unsafe, strict=strict)
     with _work_folder(out) as work:
-        files = find(folder, lesson=lesson, leave_out=out)
+        files = find(folder, lessons=lessons, leave_out=out)
         if roster:
             files = roster.claimed(files)
 
@@ -98,7 +98,7 @@ def grade_class(
         done = _graded(wanted, Kept(out / "results", seed, unsafe, strict), outcomes)
     rows = list(_rows(files, done, seed))
     if roster:
-        rows = sorted(_whole_class(rows, roster, lesson, seed), key=by_name)
+        rows = sorted(_whole_class(rows, roster, lessons, seed), key=by_name)
     return rows
 
 
@@ -187,16 +187,16 @@ def _rows(files: list[File], done: dict[Job, Done], seed: int) -> Iterator[Row]:
 
 
 def _whole_class(
-    rows: list[Row], roster: Roster, lesson: int | None, seed: int
+    rows: list[Row], roster: Roster, lessons: Sequence[int], seed: int
 ) -> Iterator[Row]:
     """Yield the rows with the ids of a roster, and one of no points for whoever handed in nothing."""
     ids = {person.name: person.id for person in roster.people}
     for row in rows:
         yield replace(row, id=ids.get(row.learner, ""))
-    lessons = {number for number in (lesson, *(row.lesson for row in rows)) if number}
+    wanted = {number for number in (*lessons, *(row.lesson for row in rows)) if number}
     there = {(row.learner, row.lesson) for row in rows}
     for person in roster.people:
-        for number in sorted(lessons):
+        for number in sorted(wanted):
             if (person.name, number) not in there:
                 report = ungraded(number, seed, NOTHING)
                 yield Row(person.name, number, report, NOTHING, "", (), id=person.id)

@@ -15,7 +15,7 @@ code defines; else from the names of the file and its folders.
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -84,13 +84,13 @@ class File:
 
 
 def find(
-    folder: Path, *, lesson: int | None = None, leave_out: Path | None = None
+    folder: Path, *, lessons: Sequence[int] = (), leave_out: Path | None = None
 ) -> list[File]:
     """Return everything that was handed in, in alphabetical order.
 
     Args:
         folder: of the class.
-        lesson: only this lesson's; it is also assumed where the lesson cannot be told.
+        lessons: only theirs, if there are any; a single one is also assumed where the lesson cannot be told.
         leave_out: a folder inside of it that holds no submissions: that of the results.
 
     Raises:
@@ -106,7 +106,7 @@ def find(
             found += files or [_nothing(top, folder, owner)]
         elif top.suffix.lower() == ".ipynb":
             found.append(_look(top, folder, owner_of_file(top)))
-    return _tell_apart(found if lesson is None else _only(found, lesson))
+    return _tell_apart(_only(found, lessons) if lessons else found)
 
 
 def passed_over(folder: Path) -> str:
@@ -257,17 +257,23 @@ def _nothing(top: Path, folder: Path, owner: Owner) -> File:
     return File(top.relative_to(folder), owner.name, owner.id, problem=problem)
 
 
-def _only(found: list[File], lesson: int) -> list[File]:
-    """Keep one lesson's files, and say of a learner who has none what there is instead."""
-    kept = [replace(file, lesson=lesson) for file in found if file.lesson in (lesson, None)]
+def _only(found: list[File], lessons: Sequence[int]) -> list[File]:
+    """Keep the files of some lessons, and say of a learner who has none what there is instead."""
+    assumed = lessons[0] if len(lessons) == 1 else None
+    kept = [
+        replace(file, lesson=file.lesson or assumed)
+        for file in found
+        if file.lesson in (*lessons, None)
+    ]
+    wanted = " or ".join(map(str, lessons))
     has_some = {file.learner for file in kept}
     others = [file for file in found if file.learner not in has_some]
     for learner in {file.learner for file in others}:
         files = [file for file in others if file.learner == learner]
         there = listed([f"{file.name} (lesson {file.lesson})" for file in files])
-        problem = f"No notebook of lesson {lesson} was found; there is {there}."
+        problem = f"No notebook of lesson {wanted} was found; there is {there}."
         top = files[0].path.parent
-        kept.append(File(top, learner, files[0].id, lesson, problem=problem))
+        kept.append(File(top, learner, files[0].id, assumed, problem=problem))
     return kept
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from attn_lib.checks import Task, Verdict, tasks
 from attn_lib.checks.task import find_task
-from attn_lib.checks.verdict import inline
+from attn_lib.checks.verdict import framed, inline
 from attn_lib.grading.carried import called_by, with_ours
 from attn_lib.grading.definitions import fingerprint
 from attn_lib.grading.names import clean
@@ -193,7 +193,8 @@ def _forgiven(result: TaskResult, replaced: list[str]) -> TaskResult:
         f"`{result.name}` has all points: it is right with our {names} in place of yours. "
         "Mend that first."
     )
-    points, markup = result.max_points, f"<p>{inline(said)}</p>"
+    body = f"<strong>↷ Carried forward: {result.name}</strong><p>{inline(said)}</p>"
+    points, markup = result.max_points, framed(body, "#1565c0", CARRIED)
     return TaskResult(result.name, CARRIED, points, points, message=said, html=markup)
 
 

@@ -1,12 +1,13 @@
 """Late work: the days that have begun since the deadline, and what they cost."""
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from attn_lib.grading.refused import Refused
-from attn_lib.grading.roster import Roster
+from attn_lib.grading.roster import Roster, table_by_hand
 from attn_lib.grading.row import Row
 
 # How Moodle writes a time in its worksheet, "Thursday, 1 October 2026, 6:30 PM", and in American English.
@@ -18,6 +19,10 @@ _MOODLE = (
 _MOODLE_COLUMN = "Last modified (submission)"
 
 
+EXTENSIONS = "extensions.csv"
+_COLUMNS = "learner", "lesson", "deadline"
+
+
 @dataclass(frozen=True)
 class Deadline:
     """The time when work is due, and the cost of each day after it.
@@ -26,18 +31,34 @@ class Deadline:
         time: with its time zone.
         penalty: the share of the points that each day costs, 0 to 1.
         worksheet: when each person handed in, by id, as Moodle's worksheet says.
+        extensions: later times, by name or id, and lesson.
     """
 
     time: datetime
     penalty: float
     worksheet: dict[str, datetime]
+    extensions: dict[tuple[str, int | None], datetime] = field(default_factory=dict)
 
     def applied(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield rows with the days they are late, what says so, and what these cost."""
+        """Yield rows with the days they are late, what says so, and what these cost.
+
+        Raises:
+            Refused: an extension fits no row.
+        """
+        unused = set(self.extensions)
         for row in rows:
-            days, said_by = self._late(row) if row.files else (0, "")
+            own = {(row.learner, row.lesson), (row.id, row.lesson)} & self.extensions.keys()
+            unused -= own
+            here = replace(
+                self, time=max((self.extensions[key] for key in own), default=self.time)
+            )
+            days, said_by = here._late(row) if row.files else (0, "")
             penalty = min(1.0, days * self.penalty)
             yield replace(row, days_late=days, late_by=said_by, penalty=penalty)
+        for learner, lesson in sorted(unused):
+            raise Refused(
+                f"{EXTENSIONS}: nobody called {learner} has a line for lesson {lesson}."
+            )
 
     def _late(self, row: Row) -> tuple[int, str]:
         """Return the days begun since the deadline, and what says so.
@@ -55,6 +76,38 @@ class Deadline:
 
     def _days(self, handed_in: datetime) -> int:
         return max(0, math.ceil((handed_in - self.time) / timedelta(days=1)))
+
+
+def read_extensions(
+    folder: Path, lessons: Sequence[int] = ()
+) -> dict[tuple[str, int | None], datetime]:
+    """Read a folder's extensions, of some lessons or of all; make the file, if it is not there.
+
+    Raises:
+        OSError: it can be neither read nor written.
+        Refused: a line is not as it must be.
+    """
+    found: dict[tuple[str, int | None], datetime] = {}
+    for where, (learner, lesson, time) in table_by_hand(folder / EXTENSIONS, _COLUMNS):
+        try:
+            found[learner, int(lesson)] = moment(time)
+        except ValueError as error:
+            raise Refused(f"{where}: {error}.") from None
+    return {key: time for key, time in found.items() if key[1] in lessons or not lessons}
+
+
+def moment(text: str) -> datetime:
+    """Read a time: '2026-10-01 18:00', in the teacher's own time zone, or with ' UTC' behind it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return datetime.fromisoformat(text.replace(" UTC", "+00:00")).astimezone()
+    except (ValueError, OverflowError):
+        raise ValueError(
+            "write a time as '2026-10-01 18:00', in your time zone, or with ' UTC' behind it"
+        ) from None
 
 
 def worksheet_times(roster: Roster) -> dict[str, datetime]:

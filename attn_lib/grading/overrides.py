@@ -1,12 +1,11 @@
-"""Points that the teacher sets by hand, in a small file that every run reads again."""
+"""Points that the teacher sets by hand, and comments, in a small file that every run reads again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from attn_lib.files import write_whole
 from attn_lib.grading.refused import Refused
-from attn_lib.grading.roster import read_table
+from attn_lib.grading.roster import table_by_hand
 from attn_lib.grading.row import Row
 
 NAME = "overrides.csv"
@@ -16,7 +15,7 @@ BY_HAND = "by hand"
 
 @dataclass(frozen=True)
 class Override:
-    """One line: points for a task, or for the whole lesson if no task is named.
+    """One line: points for a task, or for the whole lesson if no task is named; without points, a comment.
 
     Attributes:
         where: the file's name and the line, for messages.
@@ -27,33 +26,26 @@ class Override:
     learner: str
     lesson: int
     task: str
-    points: float
+    points: float | None
     reason: str
 
 
-def read_overrides(folder: Path) -> list[Override]:
-    """Read a folder's overrides; make the file, without any, if it is not there.
+def read_overrides(folder: Path, lessons: Sequence[int] = ()) -> list[Override]:
+    """Read a folder's overrides, of some lessons or of all; make the file, if it is not there.
 
     Raises:
         OSError: it can be neither read nor written.
         Refused: a line is not as it must be.
     """
-    path = folder / NAME
-    if not path.exists():
-        write_whole(path, ",".join(COLUMNS) + "\n")
-    columns, lines = read_table(path)
-    if missing := [name for name in COLUMNS if name not in columns]:
-        raise Refused(f"{NAME} has no column {missing[0]}: it needs {', '.join(COLUMNS)}.")
     found = []
-    for number, line in enumerate(lines, 2):
-        learner, lesson, task, points, reason = (line[name].strip() for name in COLUMNS)
-        where = f"{NAME}, line {number}"
+    for where, cells in table_by_hand(folder / NAME, COLUMNS):
+        learner, lesson, task, points, reason = cells
         try:
-            value = float(points)
+            value = float(points) if points else None
             found.append(Override(where, learner, int(lesson), task, value, reason))
         except ValueError:
             raise Refused(f"{where}: lesson and points must be numbers.") from None
-    return found
+    return [line for line in found if line.lesson in lessons or not lessons]
 
 
 def with_overrides(rows: list[Row], overrides: list[Override]) -> Iterator[Row]:
@@ -82,13 +74,14 @@ def _changed(row: Row, override: Override) -> Row:
     tasks = {task.name: task for task in report.tasks}
     if override.task and override.task not in tasks:
         raise Refused(f"{override.where}: lesson {row.lesson} has no task {override.task}.")
+    about = override.task or "all"
+    if override.points is None:
+        return replace(row, by_hand=(*row.by_hand, f"{about}: {override.reason}"))
     before = tasks[override.task] if override.task else row
     assert before.max_points is not None
     if not 0 <= override.points <= before.max_points:
         raise Refused(f"{override.where}: 0 to {before.max_points:g} points are possible.")
-    said = (
-        f"{override.task or 'all'}: {override.points:g} instead of {before.points:g} points"
-    )
+    said = f"Set by hand: {about}: {override.points:g} instead of {before.points:g} points"
     said += f" ({override.reason})" if override.reason else ""
     row = replace(row, by_hand=(*row.by_hand, said))
     if not override.task:

@@ -23,7 +23,7 @@ STATUSES = ("passed", CARRIED, "wrong", "error", "not attempted", "not graded", 
 
 
 def write_reports(rows: list[Row], out: Path, seed: int) -> dict[str, Path]:
-    """Write grades.csv, grades.json and the pages in feedback/, each whole.
+    """Write grades.csv, totals.csv, grades.json and the pages in feedback/, each whole.
 
     Returns:
         The pages by the names of the learners.
@@ -45,6 +45,7 @@ def write_reports(rows: list[Row], out: Path, seed: int) -> dict[str, Path]:
     }
     write_whole(out / "grades.json", json.dumps(plain, indent=1, ensure_ascii=False))
     write_whole(out / "grades.csv", grades_csv(rows))
+    write_whole(out / "totals.csv", totals_csv(rows))
     return pages
 
 
@@ -121,6 +122,24 @@ def grades_csv(rows: list[Row]) -> str:
     return csv_text(lines)
 
 
+def totals_csv(rows: list[Row]) -> str:
+    """Return a CSV file: a line for each learner, a column for each lesson, and their sum."""
+    most = {row.lesson: row.max_points for row in rows if row.lesson and row.max_points}
+    lessons = sorted(most)
+    lines = [
+        ["learner", "id", *(f"lesson {lesson:02}" for lesson in lessons), "total", "max"]
+    ]
+    for learner, group in groupby(rows, lambda row: row.learner):
+        own = list(group)
+        points = {row.lesson: f"{row.points:g}" for row in own}
+        sums = sum(row.points for row in own), sum(most.values())
+        there = [points.get(lesson, "") for lesson in lessons]
+        lines.append(
+            [defused(learner), defused(own[0].id), *there, *(f"{x:g}" for x in sums)]
+        )
+    return csv_text(lines)
+
+
 def csv_text(lines: list[list[str]]) -> str:
     """Return lines of cells as a CSV file."""
     file = io.StringIO()
@@ -140,7 +159,7 @@ def _notes(row: Row) -> Iterator[str]:
         lost = f"; {row.penalty:.0%} of the points are lost" if row.penalty else ""
         days = "1 day" if row.days_late == 1 else f"{row.days_late} days"
         yield f"Handed in late: {days}, by {row.late_by}{lost}."
-    yield from (f"Set by hand: {said}." for said in row.by_hand)
+    yield from row.by_hand
 
 
 _UNSEEN = r"\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
@@ -192,6 +211,7 @@ td:last-child, th:last-child { text-align: right; padding-right: 0; }
 .problem { border-left: 6px solid #b26a00; padding: 0.3rem 0.9rem; }
 .mistakes tr > :last-child { text-align: left; } .mistakes tr > :first-child { text-align: right; }
 .mistakes td { vertical-align: top; }
+.prose { white-space: pre-wrap; border-left: 3px solid; padding-left: 0.9rem; }
 .wide { width: 100%; } .wide td:nth-child(2) { width: 60%; }
 .bar, .columns { display: flex; print-color-adjust: exact; } .bar span { padding: 0 0.4rem; }
 div.bar span { overflow: hidden; text-align: center; }

@@ -4,11 +4,12 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
+from attn_lib.files import write_whole
 from attn_lib.grading.find import File, by_name
 from attn_lib.grading.names import one_spelling
 from attn_lib.grading.refused import Refused
@@ -131,6 +132,26 @@ def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     return columns, [
         dict(zip_longest(columns, row[:width], fillvalue="")) for row in rows[1:]
     ]
+
+
+def table_by_hand(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the lines of a small table that the teacher fills in: where each is, and its cells.
+
+    It is made, without any, if it is not there.
+
+    Raises:
+        OSError: it can be neither read nor written.
+        Refused: a column is missing.
+    """
+    if not path.exists():
+        write_whole(path, ",".join(columns) + "\n")
+    there, lines = read_table(path)
+    if missing := [name for name in columns if name not in there]:
+        raise Refused(
+            f"{path.name} has no column {missing[0]}: it needs {', '.join(columns)}."
+        )
+    for number, line in enumerate(lines, 2):
+        yield f"{path.name}, line {number}", [line[name].strip() for name in columns]
 
 
 def _spellings(person: Person) -> set[frozenset[str]]:

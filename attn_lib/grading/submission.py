@@ -1,4 +1,4 @@
-"""Read a submitted notebook: find its code, or a reason why there is none. Runs nothing.
+"""Read a submitted notebook: find its code and text, or a reason why there is none. Runs nothing.
 
 A notebook is JSON, and this reads it as such, of every format since the first: there is nothing to
 upgrade, and nothing else to install. Sizes are looked at before anything is built from them.
@@ -6,7 +6,7 @@ upgrade, and nothing else to install. Sizes are looked at before anything is bui
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 FILE_LIMIT = 50 << 20  # bytes of the file
@@ -48,10 +48,12 @@ class Notebook:
     Attributes:
         cells: the Python source of each code cell, in order.
         grade_ids: the names that nbgrader gave to cells, as far as they are there.
+        texts: the source of each text cell.
     """
 
     cells: list[str]
     grade_ids: list[str]
+    texts: list[str] = field(default_factory=list)
 
 
 def read_cells(data: bytes) -> list[str]:
@@ -160,7 +162,9 @@ def _from_json(content: Any) -> Notebook:
         for cell in cells
         if _at(cell, "cell_type") == "code" and (source := _source(cell)) is not None
     ]
-    return _checked([source for source, _ in code], [name for _, name in code if name])
+    texts = [_source(cell) for cell in cells if _at(cell, "cell_type") == "markdown"]
+    made = _checked([source for source, _ in code], [name for _, name in code if name])
+    return replace(made, texts=[text for text in texts if text])
 
 
 def _at(value: Any, *keys: str, kind: type = str) -> Any:

@@ -150,10 +150,20 @@ def test_the_lesson_is_found(tmp_path, name, data, lesson):
 def test_one_lesson_can_be_asked_for(tmp_path):
     empty = dict.fromkeys(("ada/02_x.ipynb", "bob/02_x.ipynb", "eve.ipynb"), b"")
     class_of(tmp_path, {"ada/01_x.ipynb": SOLUTION} | empty)
-    ada, bob, eve = find(tmp_path, lesson=1)
+    ada, bob, eve = find(tmp_path, lessons=[1])
     assert ada.name == "ada/01_x.ipynb"
     assert bob.problem.endswith(" lesson 1 was found; there is bob/02_x.ipynb (lesson 2).")
     assert (eve.learner, eve.lesson) == ("eve", 1)
+    found = find(tmp_path, lessons=[1, 2])
+    assert [(f.learner, f.lesson) for f in found] == [
+        ("ada", 1),
+        ("ada", 2),
+        ("bob", 2),
+        ("eve", None),
+    ]
+    [ada, *_, eve] = find(tmp_path, lessons=[3, 4])
+    assert ada.problem.startswith("No notebook of lesson 3 or 4 was found; there is ada/")
+    assert (ada.lesson, eve.lesson) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +214,7 @@ def test_the_latest_notebook_that_can_be_read_counts(tmp_path):
     class_of(tmp_path, dict.fromkeys(names, notebook(SOFTMAX)) | {"ada/z.ipynb": b""})
     for name in (*names, "ada/z.ipynb"):
         os.utime(tmp_path / name, (1e9, 1e9 - ("old" in name)))
-    [(_, _, files)] = handed_in(find(tmp_path, lesson=1))
+    [(_, _, files)] = handed_in(find(tmp_path, lessons=[1]))
     order = [file.path.stem for file in files]
     assert order == ["x (10)", "x (2)", "x", "old", "z"]
 

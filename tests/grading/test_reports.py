@@ -145,6 +145,10 @@ def test_all_files_are_written_and_agree(tmp_path):
     assert [line["total"] for line in lines] == ["10", "0", "0", "0"]
     assert [line["attention"] for line in lines] == ["3", "0", "0", ""]
     assert lines[2]["problem"] == kept[2]["problem"] == "The file is empty (0 bytes)."
+    totals = [*csv.reader(io.StringIO((out / "totals.csv").read_text(encoding="utf-8")))]
+    assert totals[0] == ["learner", "id", "lesson 01", "total", "max"]
+    assert totals[1] == ["ada", "", "10", "10", "10"]
+    assert totals[4][2:] == ["", "0", "10"]
     assert kept[0]["files"][0]["modified"] == "2026-11-21T08:00:00+00:00"
     assert "李明" in (out / "grades.json").read_text(encoding="utf-8")
 

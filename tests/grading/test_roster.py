@@ -11,7 +11,7 @@ import pytest
 
 from attn_lib.grading.batch import grade_class
 from attn_lib.grading.find import find
-from attn_lib.grading.lateness import Deadline, worksheet_times
+from attn_lib.grading.lateness import Deadline, read_extensions, worksheet_times
 from attn_lib.grading.lms import canvas_csv, moodle_csv, moodle_feedback, write_import
 from attn_lib.grading.overrides import read_overrides, with_overrides
 from attn_lib.grading.refused import Refused
@@ -46,9 +46,9 @@ def roster(tmp_path):
 
 @pytest.fixture
 def graded(tmp_path, in_this_process):
-    def grade(roster, *names, lesson=1):
+    def grade(roster, *names, lessons=(1,)):
         folder = class_of(tmp_path / "class", dict.fromkeys(names, SOLUTION))
-        options = {"seed": 3, "lesson": lesson, "roster": roster, "grade": full_marks}
+        options = {"seed": 3, "lessons": lessons, "roster": roster, "grade": full_marks}
         return grade_class(folder, tmp_path / "out", **options)
 
     return grade
@@ -90,7 +90,7 @@ def test_the_first_line_says_what_separates_cells_and_what_is_missing_is_empty(r
 
 def test_everybody_has_a_line_and_strangers_are_named(tmp_path, roster, graded):
     (tmp_path / "class").mkdir()
-    assert graded(roster(PLAIN), lesson=None) == []
+    assert graded(roster(PLAIN), lessons=()) == []
     rows = graded(roster(PLAIN), "7/a.ipynb", "eve/a.ipynb")
     assert [(r.learner, r.id, r.points, r.problem or r.note) for r in rows] == [
         ("Ada Lovelace (8)", "8", 0, "Nothing was handed in."),
@@ -221,6 +221,28 @@ def test_each_day_that_has_begun_costs_its_share(modified, days, points):
     assert replace(row("ada"), penalty=1 / 3).points == 6.67  # rounded to hundredths
 
 
+def test_an_extension_moves_the_deadline_of_one_learner_and_lesson(tmp_path):
+    assert read_extensions(tmp_path) == {}
+    table = tmp_path / "extensions.csv"
+    head = table.read_text()
+    assert head == "learner,lesson,deadline\n"  # to be filled in
+    late = replace(row("ada").files[0], modified="2026-10-03T18:00:00+00:00")
+    rows = [replace(row("ada"), files=(late,), id="8"), replace(row("bob"), files=(late,))]
+    for who, days in (("8", [1, 2]), ("ada", [1, 2]), ("bob", [2, 1])):
+        table.write_text(f"{head}{who},1,2026-10-02 18:00 UTC\neve,2,2026-10-09\n")
+        due = Deadline(DUE, 0.1, {}, read_extensions(tmp_path, [1]))
+        assert [done.days_late for done in due.applied(rows)] == days
+    with pytest.raises(Refused, match="nobody called eve has a line for lesson 2"):
+        list(Deadline(DUE, 0, {}, read_extensions(tmp_path)).applied(rows))
+    for line, said in (
+        ("ada,1,soon", "line 2: write a time"),
+        ("ada,one,2026-10-02", "line 2: "),
+    ):
+        table.write_text(head + line)
+        with pytest.raises(Refused, match=said):
+            read_extensions(tmp_path)
+
+
 def test_what_has_no_date_and_who_handed_in_nothing_is_not_late():
     assert late("").days_late == 0
     [done] = Deadline(DUE, 1, {}).applied([replace(row("ada"), files=())])
@@ -259,7 +281,7 @@ COLUMNS = "learner,lesson,task,points,reason"
 def overridden(folder: Path, *lines: str):
     (folder / "overrides.csv").write_text("\n".join(lines), encoding="utf-8")
     rows = [replace(row("ada"), id="8"), row("bob")]
-    return list(with_overrides(rows, read_overrides(folder)))
+    return list(with_overrides(rows, read_overrides(folder, [1])))
 
 
 def test_points_set_by_hand_count_and_are_marked_everywhere(tmp_path):
@@ -275,14 +297,19 @@ def test_points_set_by_hand_count_and_are_marked_everywhere(tmp_path):
     )
     assert (ada.points, bob.points) == (8.5, 4)
     assert ada.by_hand == (
-        "attention: 1.5 instead of 3 points (half, for the idea)",
-        "stable_softmax: 2 instead of 2 points",
+        "Set by hand: attention: 1.5 instead of 3 points (half, for the idea)",
+        "Set by hand: stable_softmax: 2 instead of 2 points",
     )
     assert {t.name: t.status for t in ada.report.tasks}["attention"] == "by hand"
     assert "half, for the idea" in grades_csv([ada])
     assert "Set by hand: all: 0 instead of 10 points" in feedback_page("bob", [bob])
     assert "Set by hand: all: 4 instead of 0 points" in feedback_page("bob", [bob])
     assert replace(bob, penalty=0.5).points == 4
+    ada, _ = overridden(tmp_path, COLUMNS, "8,1,attention,,see page 3", "ada,2,,1,")
+    assert (ada.points, ada.by_hand) == (10, ("attention: see page 3",))
+    assert "<p>attention: see page 3</p>" in feedback_page("ada", [ada]).replace(
+        ' class="problem"', ""
+    )
 
 
 @pytest.mark.parametrize(
