@@ -2,8 +2,10 @@
 
 import html
 import re
+from functools import cache
 from itertools import groupby
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from attn_lib.checks.kinds import came_back
@@ -21,7 +23,7 @@ def progress_table(kept: Kept, lesson: int | None = None) -> tuple[str, str]:
         kept: from task name to what is kept on it, as `store.load` returns it.
         lesson: show the tasks of this lesson; one row for each lesson if None.
     """
-    among = [t for t in tasks() if lesson in (None, t.lesson)]
+    among = [t for t in handed_out() if lesson in (None, t.lesson)]
     if not among:
         text = f"Lesson {lesson} has no tasks."
         return text, f"<p>{html.escape(text)}</p>"
@@ -46,6 +48,14 @@ def progress_table(kept: Kept, lesson: int | None = None) -> tuple[str, str]:
     return _as_text(header, rows, last), _as_html(header, rows, last)
 
 
+@cache
+def handed_out(course: Path = Path(__file__).parents[2]) -> list[Task]:
+    """Return the tasks of the exercises that are here: a class may have a few of them. All, if there are none."""
+    names = course.glob("exercises/[0-9][0-9]_*")
+    lessons = {0, *(int(path.name[:2]) for path in names)}
+    return [task for task in tasks() if task.lesson in lessons or lessons == {0}]
+
+
 def next_task(kept: Kept, lesson: int | None = None) -> Task | None:
     """Return the first task not passed: of this lesson, then of the lessons after it, then of all.
 
@@ -53,7 +63,7 @@ def next_task(kept: Kept, lesson: int | None = None) -> Task | None:
         kept: from task name to what is kept on it, in the order in which tasks were first tried.
         lesson: where to begin; that of the task tried last if None.
     """
-    every = tasks()
+    every = handed_out()
     if lesson is None:
         lessons = {task.name: task.lesson for task in every}
         lesson = next((lessons[name] for name in reversed(kept) if name in lessons), 0)

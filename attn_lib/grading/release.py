@@ -3,6 +3,8 @@
 import hashlib
 import io
 import json
+import posixpath
+import re
 import zipfile
 from pathlib import Path
 
@@ -58,9 +60,34 @@ def release(path: Path, lessons: list[int] | None = None, root: Path = ROOT) -> 
             entry.create_system = 3  # Unix, wherever this runs
             entry.external_attr = 0o100644 << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, (root / name).read_bytes(), compresslevel=9)
+            data = _without_dead_links(name, (root / name).read_bytes(), names)
+            archive.writestr(entry, data, compresslevel=9)
     write_whole(path, buffer.getvalue())
     return names
+
+
+_LINK = re.compile(r"\[([^\[\]]+)\]\((?!\w+:)([^()#\s]+)(?:#[^()\s]*)?\)")
+
+
+def _without_dead_links(name: str, data: bytes, names: list[str]) -> bytes:
+    """Return a file in whose text links to files that are not handed out are plain words."""
+
+    def unlinked(text: str) -> str:
+        def kept(link: re.Match) -> str:
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), link[2]))
+            return link[0] if target in names else link[1]
+
+        return _LINK.sub(kept, text)
+
+    if name.endswith(".md"):
+        return unlinked(data.decode()).encode()
+    if not name.endswith(".ipynb"):
+        return data
+    notebook = json.loads(data)
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = unlinked("".join(cell["source"])).splitlines(keepends=True)
+    return (json.dumps(notebook, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def _notebooks(root: Path, lessons: list[int] | None) -> list[str]:

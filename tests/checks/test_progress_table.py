@@ -5,7 +5,7 @@ import re
 import pytest
 
 from attn_lib.checks import check, progress, tasks
-from attn_lib.checks.progress_table import bar, next_task, progress_table
+from attn_lib.checks.progress_table import bar, handed_out, next_task, progress_table
 
 PASSED, TRIED = {"attempts": 1, "passed": True}, {"attempts": 2, "passed": False}
 
@@ -80,6 +80,13 @@ def test_next_is_the_first_open_task_from_the_lesson_worked_in_last(kept, name):
 
 def test_next_goes_on_from_the_lesson_that_is_shown():
     assert next_task(all_of(1), 1).name == "causal_mask"
+
+
+def test_a_class_sees_the_tasks_that_were_handed_out(tmp_path):
+    assert handed_out(tmp_path) == handed_out() == tasks()
+    (tmp_path / "exercises" / "01_single_head").mkdir(parents=True)
+    handed_out.cache_clear()
+    assert {task.lesson for task in handed_out(tmp_path)} == {0, 1}
 
 
 def test_when_everything_is_passed_it_says_so():

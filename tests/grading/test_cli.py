@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -295,15 +296,32 @@ def test_a_release_holds_what_a_learner_needs_and_no_answers(tmp_path, capsys):
     assert {"README.md", "Makefile", "requirements.txt", "scripts/set_up.py"} <= {*names}
     for part in ("solutions", "tests", ".git", "attn_lib/grading", "nbgrader_config"):
         assert not [n for n in names if n.startswith(part) or "__pycache__" in n]
+    there = tmp_path / "there" / "attention-from-scratch"
+    readme = (there / "README.md").read_text(encoding="utf-8")
+    assert "(notebooks/01_single_head.ipynb)" in readme
+    assert "(https://" in readme
+    assert "Masks" in readme
+    for place in (there / "README.md", *there.glob("**/*.ipynb")):
+        for link in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", _text(place)):
+            assert (place.parent / link).exists(), (place, link)
     code = "from attn_lib.checks import check; import attn_lib.plotting; check('attention')"
     ran = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=tmp_path / "there" / "attention-from-scratch",
+        cwd=there,
         env=os.environ | {"PYTHONPATH": "."},
         capture_output=True,
         text=True,
     )
     assert "Not attempted: attention" in ran.stdout, ran.stderr
+
+
+def _text(path: Path) -> str:
+    """Return the prose of a README or a notebook."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return text
+    cells = json.loads(text)["cells"]
+    return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
 
 
 def test_the_same_course_gives_the_same_bytes(tmp_path):
