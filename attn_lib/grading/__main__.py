@@ -1,6 +1,7 @@
 """The command for instructors: python -m attn_lib.grading."""
 
 import argparse
+import secrets
 import sys
 import time
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from importlib.util import find_spec
 from attn_lib.files import write_whole
 from attn_lib.grading.alike import alike
 from attn_lib.grading.arguments import parser, remembered_seed
+from attn_lib.grading.autograder import autograder
 from attn_lib.grading.batch import alone, grade_class
 from attn_lib.grading.class_page import attempts, class_page
 from attn_lib.grading.doctor import examine
@@ -36,7 +38,12 @@ GRADING = "lessons", "jobs", "dask", "unsafe", "strict"  # options that reach th
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for; return the exit status."""
     options = parser().parse_args(arguments)
-    commands = {"grade": _grade, "release": _release, "doctor": _doctor}
+    commands = {
+        "grade": _grade,
+        "release": _release,
+        "autograder": _autograder,
+        "doctor": _doctor,
+    }
     try:
         return commands[options.command](options)
     except KeyboardInterrupt:
@@ -136,6 +143,17 @@ def _release(options: argparse.Namespace) -> int:
             print(name)
     size = options.out.stat().st_size / 1e6
     print(f"{options.out}: {len(names)} files, {size:.1f} MB. In it: {IN_IT}.")
+    return 0
+
+
+def _autograder(options: argparse.Namespace) -> int:
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    seed = secrets.randbits(128) if options.seed is None else options.seed
+    names = autograder(options.out, options.lesson, seed)
+    size = options.out.stat().st_size / 1e6
+    print(
+        f"{options.out}: {len(names)} files, {size:.1f} MB, for lesson {options.lesson}, seed {seed}."
+    )
     return 0
 
 

@@ -43,6 +43,21 @@ def parser() -> argparse.ArgumentParser:
     zipped.add_argument("--lesson", help=only, **several)
 
     about = (
+        "Make the zip that Gradescope takes as an autograder, for one lesson. In it: the course with its grader, and "
+        "the seed. Do not give it to learners."
+    )
+    short = "make an autograder for Gradescope"
+    made = commands.add_parser("autograder", help=short, description=about)
+    made.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
+    made.add_argument("--lesson", type=int, choices=lessons, required=True, metavar="N")
+    made.add_argument(
+        "--seed",
+        type=_seed,
+        metavar="S",
+        help="of the inputs: a private number (else one is drawn)",
+    )
+
+    about = (
         "Check Python, torch and bubblewrap; then grade the course's own solutions, which "
         "must get every point, and its untouched exercises, which must get none."
     )

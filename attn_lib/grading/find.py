@@ -101,12 +101,22 @@ def find(
         if _is_ignored(top) or (leave_out and top.resolve() == leave_out.resolve()):
             continue
         if top.is_dir() and not top.is_symlink():
-            owner = owner_of_folder(top.name)
-            files = [_look(path, folder, owner) for path in _notebooks(top, leave_out)]
-            found += files or [_nothing(top, folder, owner)]
+            found += of_one(top, leave_out)
         elif top.suffix.lower() == ".ipynb":
             found.append(_look(top, folder, owner_of_file(top)))
     return _tell_apart(_only(found, lessons) if lessons else found)
+
+
+def of_one(top: Path, leave_out: Path | None = None) -> list[File]:
+    """Return what is in the folder of one learner; there is always something, if only a problem.
+
+    Args:
+        top: the folder.
+        leave_out: as in `find`.
+    """
+    owner = owner_of_folder(top.name)
+    files = [_look(path, top.parent, owner) for path in _notebooks(top, leave_out)]
+    return files or [_nothing(top, top.parent, owner)]
 
 
 def passed_over(folder: Path) -> str:

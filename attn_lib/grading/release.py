@@ -6,6 +6,7 @@ import json
 import posixpath
 import re
 import zipfile
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from attn_lib.files import write_whole
@@ -44,26 +45,52 @@ def release(path: Path, lessons: list[int] | None = None, root: Path = ROOT) -> 
     for name in chosen:
         if name.startswith("exercises/"):
             _check_exercise(root / name)
-    code = (
-        file.relative_to(root).as_posix()
-        for file in (root / "attn_lib").rglob("*")
-        if file.is_file() and not _left_out(file.relative_to(root))
-    )
+    code = (name for name in code_of(root) if not name.startswith("attn_lib/grading/"))
     missing = [name for name in ALWAYS if not (root / name).is_file()]
     if missing:
         raise Refused(f"{root} is not a whole copy of the course: {missing[0]} is missing.")
     names = sorted({*ALWAYS, *chosen, *code})
+    write_zip(
+        path,
+        {
+            f"{TOP}/{name}": _without_dead_links(name, (root / name).read_bytes(), names)
+            for name in names
+        },
+    )
+    return names
+
+
+def code_of(root: Path) -> Iterator[str]:
+    """Yield the names of the files of the package in a clone of the course."""
+    for file in (root / "attn_lib").rglob("*"):
+        name = file.relative_to(root)
+        hidden = any(part.startswith((".", "__pycache__")) for part in name.parts)
+        if file.is_file() and not hidden and file.suffix not in (".pyc", ".tmp", ".ipynb"):
+            yield name.as_posix()
+
+
+def write_zip(
+    path: Path, files: Mapping[str, bytes], programs: Collection[str] = ()
+) -> None:
+    """Write a zip, whole; the same files give the same bytes.
+
+    Args:
+        path: of the zip.
+        files: what is in it, by name.
+        programs: the names of those that can be run.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name in names:
-            entry = zipfile.ZipInfo(f"{TOP}/{name}")  # of 1980, always
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(name)  # of 1980, always
             entry.create_system = 3  # Unix, wherever this runs
-            entry.external_attr = 0o100644 << 16
+            entry.external_attr = (0o100755 if name in programs else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
-            data = _without_dead_links(name, (root / name).read_bytes(), names)
             archive.writestr(entry, data, compresslevel=9)
     write_whole(path, buffer.getvalue())
-    return names
 
 
 _LINK = re.compile(r"\[([^\[\]]+)\]\((?!\w+:)([^()#\s]+)(?:#[^()\s]*)?\)")
@@ -133,11 +160,3 @@ def _checksum(cell: dict) -> str:
     parts = ("".join(cell["source"]), cell["cell_type"], "False", "True", "False")
     text = "".join(parts) + cell["metadata"]["nbgrader"]["grade_id"]
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-
-
-def _left_out(path: Path) -> bool:
-    return (
-        path.is_relative_to("attn_lib/grading")
-        or any(part.startswith((".", "__pycache__")) for part in path.parts)
-        or path.suffix in (".pyc", ".tmp", ".ipynb")
-    )

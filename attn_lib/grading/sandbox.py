@@ -40,6 +40,9 @@ INSIDE = {
     "LANG": "C.UTF-8",
 }
 APART = True  # each worker in namespaces of its own, where the kernel allows it
+nobody: int | None = (
+    None  # the user that runs submissions without a sandbox, if it is another
+)
 START_SECONDS = 120  # for importing torch on a busy machine
 KILL_SECONDS = 10
 MISSING = (
@@ -154,6 +157,7 @@ class ForkServer:
             )
         else:
             program = [*_bubblewrap(course), *program]
+        user = nobody if unsafe else None
         self._process = subprocess.Popen(
             program,
             stdin=theirs.fileno(),
@@ -162,6 +166,9 @@ class ForkServer:
             start_new_session=True,
             env=environment,
             cwd=course if unsafe else None,
+            user=user,
+            group=user,
+            extra_groups=None if user is None else [],
         )
         theirs.close()
         self._control.settimeout(START_SECONDS)

@@ -109,6 +109,7 @@ def _path(module: str) -> Path | None:
 def course_for(lesson: int) -> Path:
     """Return a folder to be `PYTHONPATH` inside the sandbox; made once in a process, then kept."""
     folder = Path(tempfile.mkdtemp(prefix=f"attn-course-{lesson:02}-"))
+    folder.chmod(0o755)  # without a sandbox, submissions may run as another user
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     inside = folder / "attn_lib"
     shown = [
