@@ -2,6 +2,7 @@
 
 import inspect
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 from attn_lib.checks import wording
+from attn_lib.checks.afresh import afresh
 from attn_lib.checks.case import Case
 from attn_lib.checks.gradients import Observed, judge_inputs_and_gradients
 from attn_lib.checks.observe import Outcome, observe, walled_off
@@ -44,19 +46,23 @@ def judge(name: str, answer: Any, *, seed: int = 0) -> Verdict:
     is_instance = isinstance(answer, nn.Module) and inspect.isclass(task.reference)
     if not callable(answer) or is_instance:
         return wording.not_callable(task, answer)
-    tried = trial_of(task.name, seed)
+    tried, copy = trial_of(task.name, seed), afresh(answer)
     return judge_observed(
         tried,
         lambda case, gradients: observe(answer, tried.cases[case], gradients=gradients),
+        lambda case: observe(copy, tried.cases[case]) if copy else None,
     )
 
 
-def judge_observed(tried: Trial, observed: Observed) -> Verdict:
+def judge_observed(
+    tried: Trial, observed: Observed, alone: Callable[[int], Outcome | None]
+) -> Verdict:
     """Judge an answer by what it does on each case, wherever it runs.
 
     Args:
         tried: the task's inputs for a seed.
         observed: `observed(case, gradients)` runs the answer on the case of that number.
+        alone: runs it on a case as if no other had come before; None if that cannot be done.
     """
     task = tried.task
     if task.score is not None:
@@ -82,6 +88,9 @@ def judge_observed(tried: Trial, observed: Observed) -> Verdict:
         verdict = judge_inputs_and_gradients(tried, observed, outcomes)
         if verdict.status != "passed":
             return verdict
+    earliest = failures[min(failures)]
+    if _is_right_alone(tried, alone, min(failures), earliest):
+        return wording.failed(task, earliest, wording.KEEPS)
     shown = sorted(failures, key=lambda i: wording.is_harder(failures[i]))
     found = recognize(tried, outcomes, shown)
     changed = next((name for outcome in outcomes for name in outcome.changed), None)
@@ -98,6 +107,19 @@ def judge_observed(tried: Trial, observed: Observed) -> Verdict:
     if mistake is None and "should have shape" in first.difference.text:
         mistake = wording.another_shape(tried.expected(shown[0]), first.outcome)
     return wording.failed(task, first, mistake)
+
+
+def _is_right_alone(
+    tried: Trial, alone: Callable[[int], Outcome | None], i: int, failure: wording.Failure
+) -> bool:
+    """Say whether an answer fails on a case only because of what was asked before."""
+    case = failure.case
+    if i == 0 or failure.outcome.drew or case.in_turns or case.serves:
+        return False
+    got = alone(i)
+    return got is not None and not wording.difference(
+        tried.task, case, tried.expected(i), got
+    )
 
 
 def _scored(tried: Trial, observed: Observed) -> Verdict:

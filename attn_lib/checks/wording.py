@@ -23,6 +23,12 @@ NO_GRADIENT = (
     "`torch.no_grad()`.",
 )
 
+KEEPS = (
+    "keeps-something",
+    "Asked for this input alone, your answer is right; after the inputs before it, it is not. What does it keep from "
+    "one call to the next?",
+)
+
 DRAWS = (
     "random-numbers",
     "Your answer draws random numbers: called twice with the same input, it gives two results. Which line draws "

@@ -28,7 +28,11 @@ CONFINED = (
     "wire",
     "worker",
 )  # of the grader
-OBSERVERS = ("attn_lib.checks.authoring", "attn_lib.checks.observe")
+OBSERVERS = (
+    "attn_lib.checks.afresh",
+    "attn_lib.checks.authoring",
+    "attn_lib.checks.observe",
+)
 
 
 @cache

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from attn_lib.checks.afresh import afresh
 from attn_lib.checks.case import Case
 from attn_lib.checks.observe import observe
 from attn_lib.grading.definitions import definitions
@@ -149,6 +150,8 @@ def main(channel: int) -> None:
         else:
             blobs: list[bytes] = []
             answer: Any = names.get(header["task"])
+            if header["alone"]:
+                answer = _afresh.get(header["task"])
             serves = partial(serve, requests, replies) if header["serves"] else None
             args, run = unpack(header["args"], data), find(header["run"])
             case = Case("", args, run, serves=serves)
@@ -163,6 +166,7 @@ def serve(requests: Any, replies: Any, given: list[Any], gradient: Any) -> Any:
     return unpack(*receive(requests))
 
 
+_afresh: dict[str, Any] = {}  # the answers, as they were before the first call
 _kept: list[Any] = []  # what calls returned second, to be given to the next ones
 
 
@@ -195,6 +199,7 @@ def run_cells(header: Any, notebook: Notebook, replies: Any) -> None:
         send(replies, {"done": number, "problem": problem}, [])
     gc.collect()
     defined = [name for name in header["wanted"] if callable(notebook.names.get(name))]
+    _afresh.update({name: afresh(notebook.names[name]) for name in defined})
     send(replies, {"defined": defined}, [])
 
 

@@ -9,6 +9,8 @@ from attn_lib.checks import tasks
 from attn_lib.checks.task import find_task
 from attn_lib.grading.submission import read_cells
 from attn_lib.grading.visible_course import course_for, engine, library, taught, visible
+from tests.checks.test_afresh import KEEPS
+from tests.checks.test_afresh import answer as stateful
 from tests.grading.attacks import HONEST
 from tests.grading.judging import ROOT, SOFTMAX, judged, verdict_on
 
@@ -243,3 +245,9 @@ def test_answers_of_earlier_lessons_are_there_and_later_ones_are_not():
     )
     assert 'There is no task named "split_heads"' in verdicts["fix_1"].message
     assert "function merge_heads" in verdicts["fix_3"].message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", ["a global dict", "a default"])
+def test_what_is_kept_between_calls_is_named_here_too(kept):
+    assert verdict_on("alibi_bias", stateful(KEEPS[kept])).mistake == "keeps-something"
