@@ -100,7 +100,11 @@ def judge_observed(
         return wording.recognized(task, failures[found.case], found)
     first = failures[shown[0]]
     mistake = question_about(first.outcome.error) if first.outcome.error else None
-    if mistake is None and first.outcome.drew:
+    if (
+        mistake is None
+        and first.outcome.drew
+        and not observe(task.reference, first.case).drew
+    ):
         mistake = wording.DRAWS
     if mistake is None and changed is not None:
         mistake = wording.changes_input(task, changed)

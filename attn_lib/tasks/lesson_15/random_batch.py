@@ -109,8 +109,9 @@ def _shares(starts, N, places):
 
 @random_batch.cases
 def _(rng):
-    def case(about, N, batch_size, length, calls, *, step=1):
-        ids = torch.randperm(3 * N * step, generator=rng)[: N * step][::step]
+    def case(about, N, batch_size, length, calls, *, step=1, least=0, dtype=torch.int64):
+        ids = torch.randperm(3 * N * step, generator=rng)[: N * step]
+        ids = (ids + least).to(dtype)[::step]
         seed = int(torch.randint(1 << 31, (), generator=rng))
         args = (ids, batch_size, length, Batches(calls, seed))
         return Case(about, args, batches, grad=False, finish=fair, tolerance=0.15)
@@ -127,6 +128,8 @@ def _(rng):
     yield case("twelve places, many rows", 17, 1500, 5, 1)
     yield case("a long text", 46, 200, 6, 8)
     yield case("not contiguous", 8, 3, 4, 20, step=2)
+    yield case("int32", 7, 3, 3, 20, dtype=torch.int32)
+    yield case("ids beyond 2^24", 7, 3, 3, 20, least=2**24)
 
 
 random_batch.rows("""
@@ -235,10 +238,11 @@ What do you return: the tokens, or the places where they stand?
     places-instead-of-tokens  inputs = read
     places-instead-of-tokens  targets = following
 An embedding and a loss need whole numbers: which dtype have the ids, and which have yours?
-    dtype-changed  inputs = _.float() || _.int()
-    dtype-changed  targets = _.float() || _.int()
+    dtype-changed  inputs = _.float() || _.int() || _.long()
+    dtype-changed  targets = _.float() || _.int() || _.long()
     dtype-changed  inputs = _.float() ; targets = _.float()
     dtype-changed  inputs = _.int() ; targets = _.int()
+    dtype-changed  inputs = _.long() ; targets = _.long()
 Which of your two tensors is one token further? The inputs come first, then the targets.
     inputs-further-than-targets  return = targets, inputs
 Two tensors are asked for, (B, L) each: the inputs, then the targets. What do you return?

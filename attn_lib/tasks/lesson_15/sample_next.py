@@ -81,7 +81,8 @@ def _exact(row, temperature, top_p):
         if total < top_p or total == 0:
             kept[token] = chances[token]
         total += chances[token].item()
-        assert abs(total - top_p) > 0.02 or top_p == 1, "rounding would decide"
+        decided = abs(total - top_p) > 0.02 or top_p == 1 or {*chances.tolist()} == {0.25}
+        assert decided, "rounding would decide"
         if total > max(top_p, 0.99999):
             break
     return kept / kept.sum()
@@ -168,8 +169,20 @@ def _(rng):
     yield of("rows of three kinds, chances", rows, 1.0, 0.68)
     yield of("rows of three kinds, all tokens, chances", rows, 1.0, 1.0)
     yield of("equal chances", [[0.25, 0.25, 0.25, 0.25]], 1.0, 0.6)
+    yield of("top_p reached exactly, chances", [[0.25] * 4], 1.0, 0.5)
+    yield case("60 equal logits", torch.full((1, 60), 2.0), 1.0, 1.0, rows=2000)
+    near = 0.05 * torch.tensor(mixed).log()
+    yield case(
+        f"a temperature of 0.05, at which the chances are {mixed[0]}", near, 0.05, 1.0
+    )
     yield of("two of equal chances", [[0.1, 0.4, 0.1, 0.4]], 1.0, 0.7)
-    yield of("tokens that cannot come, chances", [[0.0, 0.6, 0.0, 0.3, 0.1]], 1.5, 0.95)
+    yield of(
+        "tokens that cannot come, chances",
+        [[0.0, 0.6, 0.0, 0.3, 0.1]],
+        1.5,
+        0.95,
+        rows=2500,
+    )
     yield of("B = V, chances", [*rows, *four], 1.0, 0.68, rows=1, calls=100)
     single = torch.tensor([[-torch.inf, -torch.inf, 1.5]])
     yield case("only one token can come", single, 1.0, 0.9)

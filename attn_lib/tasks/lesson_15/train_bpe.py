@@ -73,6 +73,7 @@ def _(rng):
     yield case("equally frequent pairs", {"ba": 2, "ab": 2}, 2)
     yield case("equally frequent pairs, one left token", {"ac": 1, "ab": 1, "bb": 1}, 3)
     yield case("capital letters", {"ab": 2, "Ab": 2, "aB": 2}, 3)
+    yield case("a capital letter among equals", {"ax": 1, "Bx": 1}, 1)
     yield case("a pair twice in a word", {"abab": 2, "cd": 3}, 3)
     yield case("three equal characters", {"aaa": 2, "bc": 3}, 3)
     yield case("four equal characters", {"aaaa": 1, "bc": 2}, 3)

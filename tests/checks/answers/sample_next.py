@@ -71,7 +71,7 @@ def one_after_another(logits, temperature, top_p, generator):
     ids = []
     for row in (logits.double() / temperature).softmax(1):
         total, among = 0.0, []
-        for token in row.argsort(descending=True).tolist()[:12]:
+        for token in row.argsort(descending=True).tolist():
             among.append(token)
             total += row[token].item()
             if total >= top_p:
