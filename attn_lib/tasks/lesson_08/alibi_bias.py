@@ -54,6 +54,8 @@ def _(rng):
     a, b = torch.randint(9, 20, (2,), generator=rng).tolist()
     yield case("sizes drawn at random", 32, a, a + b)
     yield case("a square drawn at random", 2, b, b)
+    yield case("three hundred queries", 2, 300, 300)
+    yield case("fewer keys than before", 2, 1, 3)
     # Beyond 256, bfloat16 no longer holds every whole number; beyond 2048, float16.
     yield case("one new query, two thousand keys", 1, 1, 2051)
 

@@ -64,6 +64,7 @@ def _(rng):
     yield case("all sizes different, from 0", (2, 3, 5, 8), range(5))
     yield case("positions 7 to 11", (2, 3, 5, 8), range(7, 12))
     yield case("base 500", (2, 3, 5, 8), range(7, 12), 500.0)
+    yield case("base 2.5", (2, 3, 5, 8), range(7, 12), 2.5)
     yield case("D = 6, positions with gaps", (2, 3, 4, 6), [2, 3, 7, 20])
     yield case("positions in another order", (2, 4, 5, 6), [3, 0, 7, 7, 2])
     yield case("every other position", (1, 3, 5, 4), torch.arange(4, 14)[::2])

@@ -136,6 +136,7 @@ def _(rng):
     yield case("L = S = d_model = d_ff", 2, 4, 4, 2, 2, 4)
     yield case("one word each, one head", 3, 1, 2, 1, 5, 6)
     yield case("the context is one word", 2, 4, 1, 2, 3, 1)
+    yield case("two hundred words, a context of as many", 1, 200, 201, 2, 2, 5)
 
     yield case("tokens of very different lengths", 2, 4, 3, 2, 3, 7, change=uneven)
     yield case("tokens that are nearly constant", 2, 3, 4, 2, 3, 7, change=nearly_constant)

@@ -98,6 +98,7 @@ def _(rng):
     yield case("B = L, a mask (L, L)", 4, 4, 2, 3, 5, some(rng, 4, 4))
     yield case("B = L = H = D", 3, 3, 3, 3, 9, some(rng, 3, 1, 1, 3))
     yield case("L = d_model", 2, 6, 3, 2, 8)
+    yield case("two hundred words", 1, 200, 2, 2, 5)
     yield case("B = L = d_model = d_ff", 4, 4, 2, 2, 4)
     yield case("one word each, one head", 3, 1, 1, 5, 6)
     yield case("one sentence, d_ff = 1", 1, 4, 2, 3, 1)

@@ -67,6 +67,11 @@ def _(rng):
     yield case("a hundred numbers", 100, 24, 12)
     yield case("not contiguous", 12, 5, 2, step=2)
     yield case("float64, to its last digits", 12, 5, 2, dtype=torch.float64)
+    exact = torch.randn(12, generator=rng, dtype=torch.float64)
+    yield Case("float64, with all its digits", (exact, 5, 2), grad=False, tolerance=1e-15)
+    large = 2**24 + torch.arange(9) ** 2
+    yield Case("whole numbers beyond 2^24", (large, 3, 2), grad=False)
+    yield case("two thousand numbers", 2000, 4, 1)
     turned = torch.randn(12, generator=rng)[1::2]
     yield Case("from another place of a longer series", (turned, 3, 1), grad=False)
     yield Case("whole numbers", (torch.arange(9) ** 2, 3, 2), grad=False)

@@ -67,7 +67,12 @@ def _(rng):
     yield drawn("not contiguous", 3, "xxx. x.x.", change=strided, grad=False)
     about, text = "float64, to its last digits", "xxx. x... ...."
     yield drawn(about, 3, text, dtype=torch.float64, grad=False, tolerance=1e-6)
+    yield drawn("three hundred tokens", 2, f"{'x' * 300} {'x.' * 150}", grad=False)
     for dtype in (torch.float16, torch.bfloat16):
+        long = f"{dtype}, nine hundred tokens".removeprefix("torch.")
+        yield drawn(
+            long, 1, "x" * 900, dtype=dtype, change=lambda h, _: h.abs(), grad=False
+        )
         about = str(dtype).removeprefix("torch.")
         yield drawn(about, 3, text, dtype=dtype, grad=False)
 

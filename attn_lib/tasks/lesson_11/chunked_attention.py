@@ -125,6 +125,7 @@ def _(rng):
     about = "the memory of a long text"
     measured = dict(grad=False, is_slow=True)
     yield case(about, random(1, 1, 512, 1), 16, run=metered, **measured)
+    yield case("the memory of four heads", random(2, 2, 256, 1), 8, run=metered, **measured)
     long = random(1, 1, 1024, 8)
     yield case(f"{about}, causal", long, 32, True, run=metered_twice, **measured)
 

@@ -1,6 +1,7 @@
 """The task `chunked_attention_backward`: gradients from what the forward pass kept, and no matrix either."""
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -126,15 +127,20 @@ def _(rng):
         name = f"{dtype}".removeprefix("torch.")
         yield case(name, (2, 3, 6, 6), 4, dtype=dtype, scale=0.8)
     # Every lse is one of more keys: these are made without a matrix.
+    measured: dict[str, Any] = dict(run=metered, grad=False, is_slow=True)
+    yield Case("the memory of four heads", (*_long(rng, 256, 1, B=2, H=2), 8), **measured)
+    q, k, v, *others = _long(rng, 512, 1)
+    some = k[..., :384, :], v[..., :384, :]
+    yield Case("the memory of a long text, fewer keys", (q, *some, *others, 16), **measured)
     about = "the memory of a long text"
     for L, D, size, run in ((512, 1, 16, metered), (1024, 8, 32, metered_twice)):
         args = (*_long(rng, L, D), size)
         yield Case(f"{about}, D = {D}", args, run=run, grad=False, is_slow=True)
 
 
-def _long(rng, L, D):
-    q, k, v, out, grad_out = torch.randn(5, 1, 1, L, D, generator=rng)
-    return q, k, v, out, torch.full((1, 1, L), math.log(L) + 3), grad_out
+def _long(rng, L, D, B=1, H=1):
+    q, k, v, out, grad_out = torch.randn(5, B, H, L, D, generator=rng)
+    return q, k, v, out, torch.full((B, H, L), math.log(L) + 3), grad_out
 
 
 @chunked_attention_backward.measured

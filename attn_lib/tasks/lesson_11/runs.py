@@ -3,6 +3,7 @@
 Nothing here is an answer: this file goes into the sandbox with a learner's code.
 """
 
+import math
 import tracemalloc
 
 import torch
@@ -19,9 +20,9 @@ class NumberMeter(MemoryMeter):
 
 
 def metered(answer, *args):
-    """Run a case of one head under a meter of its numbers.
+    """Run a case under a meter of its numbers.
 
-    No tensor may have L · S of them, and all that are alive at one time must have less than half as many.
+    No tensor may have one for each pair of all heads, and all that are alive at one time must have less than half as many.
     """
     return _within_limits(answer, *args)[0]
 
@@ -67,16 +68,19 @@ def _within_limits(answer, q, k, *others):
     result, meter = _measured(answer, q, k, *others)
     if not _tensors(result):
         return result, meter.peak
-    L, S = q.shape[-2], k.shape[-2]
+    heads, L, S = math.prod(q.shape[:-2]), q.shape[-2], k.shape[-2]
+    most = heads * L * S
     limit = f"L · S = {L} · {S} = {L * S:,}"
-    if meter.largest >= L * S:
+    if heads > 1:
+        limit = f"B · H · {limit[: limit.index('=')]}= {most:,}"
+    if meter.largest >= most:
         kind = "full mask" if meter.where.endswith("bool") else "full matrix"
         raise Wrong(
             kind,
             "A tensor, or an array, is too large.\n"
             f"It has {meter.largest:,} numbers: {meter.where}. Here none may have {limit} or more.",
         )
-    if 2 * meter.peak >= L * S:
+    if 2 * meter.peak >= most:
         raise Wrong(
             "kept blocks",
             "Each tensor is small enough, but too many are alive at one time.\n"
@@ -91,7 +95,7 @@ def _within_limits(answer, q, k, *others):
             "The memory of your answer cannot be measured.\n"
             f"{floats:,} floats came from where the meter does not see how they were made.",
         )
-    if meter.unseen.total() >= L and (held := _held(answer, q, k, *others)) >= L * S:
+    if meter.unseen.total() >= L and (held := _held(answer, q, k, *others)) >= most:
         raise Wrong(
             "full mask",
             "A tensor, or an array, is too large.\n"

@@ -4,13 +4,14 @@ The last case is long, and runs under the memory meter.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.lesson_11.runs import metered_twice
+from attn_lib.tasks.lesson_11.runs import metered, metered_twice
 
 
 @task(
@@ -113,6 +114,9 @@ def _(rng):
     yield case("a window that does not divide the length", random(2, 3, 10, 6), 3)
     yield case("a long text, a small window", random(1, 2, 25, 5), 2)
     yield case("a hundred tokens, a window of 40", random(1, 1, 100, 2), 40, grad=False)
+    for window in (80, 120):
+        about = f"two hundred tokens, a window of {window}"
+        yield case(about, random(1, 1, 200, 2), window, grad=False)
     yield case("a window of all but one", random(2, 2, 7, 3), 6)
     yield case("the window is the length", random(1, 3, 6, 10), 6)
     yield case("the window is longer than the text", random(2, 1, 4, 6), 9)
@@ -121,12 +125,17 @@ def _(rng):
     yield case("one number in each token", random(2, 1, 9, 1), 4)
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 7, 6))
     yield case("not contiguous, fresh from the split", (q, k, v), 3)
+    yield case("not contiguous, every token sees itself only", (q, k, v), 1)
     q, k, v = random(1, 2, 8, 6, scale=120.0)
     q[:, 0], k[:, 0] = -q[:, 0].abs(), k[:, 0].abs()  # all far below 0 in this head
     yield case("scores up to thousands apart", (q, k, v), 3, tolerance=1e-2)
+    exact = random(2, 3, 7, 4, dtype=torch.float64)  # the root of 4 is the same in float32
+    yield case("float64, to nine digits", exact, 3, grad=False, tolerance=1e-9)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
         yield case(about, random(2, 3, 7, 6, dtype=dtype), 3, grad=False)
+    heads: dict[str, Any] = dict(run=metered, grad=False, is_slow=True)
+    yield case("the memory of four heads", random(2, 2, 512, 1), 8, **heads)
     yield case(
         "the memory of a long text",
         random(1, 1, 512, 2),

@@ -117,6 +117,10 @@ def _(rng):
     yield case("tiny numbers", "mixed", draw(5) * 1e-5, 1e-3)
     # A number that was moved there and back is no longer what it was.
     yield case("a step of 1e13", "products", draw(3, 5), 1e13)
+    # Float32 has no number between 1 and 1 + 1e-7, and none between 1e9 and 1e9 + 60.
+    fine = 1 + 1e-9 * draw(4)
+    yield case("a step of 1e-8 near 1", "cubes", fine, 1e-8, tolerance=1e-5)
+    yield case("numbers near 1e9", "line", 1e9 + 10 * draw(4), 1.0, tolerance=1e-5)
     yield case("fn takes away x itself", "line", draw(2, 5), 0.2, knows_x=True)
 
 

@@ -49,6 +49,7 @@ def _(rng):
     )
     yield case("large steps", 3, 4, change=lambda q, s: (q, 1000 * s))
     yield case("small steps", 3, 4, change=lambda q, s: (q, s / 1e5))
+    yield case("tiny steps", 3, 4, change=lambda q, s: (q, s / 1e32))
     yield case("steps of whole numbers", 3, 4, change=lambda q, s: (q, 2 + s.round()))
     yield case("not contiguous", 4, 6, change=lambda q, s: (q.mT.contiguous().mT, s))
 

@@ -120,6 +120,12 @@ def _(rng):
     }  # fmt: skip
     yield case("a whole file, with tensors of every kind", _written(kinds, nested))
 
+    yield case("a whole file, without tensors", _written({}, nested))
+    wrapped = {f"module.{name}": tensor for name, tensor in drawn.items()}
+    yield case(
+        "a whole file, each name with `module.` before it", _written(wrapped, nested)
+    )
+
     # Damaged ones, which the reference refuses.
     yield case("one bit of the last number is flipped", _flipped(data, -4))
     start = 8 + int.from_bytes(data[:8], "little")
@@ -139,11 +145,14 @@ def _(rng):
         _replaced(_written({"w": randn(3)}, nested), b"F32", b"I32"),
     )
     digest = fingerprint(drawn, json.dumps(nested))
-    for place, what in ((0, "first"), (-1, "last")):
+    for place, what in ((0, "first"), (31, "32nd"), (-1, "last")):
         digits = list(digest)
         digits[place] = "0" if digits[place] != "0" else "1"
         about = f"the {what} digit of the hash is another"
         yield case(about, _written(drawn, nested, sha256="".join(digits)))
+    damaged = _flipped(_written(kinds, nested), -1)
+    yield case("one bit is flipped, beside an empty tensor", damaged)
+    yield case("an empty text for the config", _written(drawn, text=""))
     yield case("an empty hash", _written(drawn, nested, sha256=""))
     yield case("half of the hash", _written(drawn, nested, sha256=digest[:32]))
     yield case("a digit behind the hash", _written(drawn, nested, sha256=digest + "0"))

@@ -11,6 +11,7 @@ import json
 import math
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -161,6 +162,12 @@ def _with_a_passing_buffer() -> nn.Module:
     return module
 
 
+def _of_nothing() -> nn.Module:
+    with warnings.catch_warnings():  # there is nothing to initialize, it says
+        warnings.simplefilter("ignore")
+        return nn.Linear(0, 2)
+
+
 def _sliced() -> nn.Module:
     """Three matrices, each a part of one memory."""
     module = nn.ModuleDict({f"{x}_proj": nn.Linear(3, 2, False) for x in "qkv"})
@@ -186,6 +193,10 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
         nn.Linear(2, 3), nn.BatchNorm1d(3)
     ),
     "an `attn_lib.MultiHeadAttention(4, 2)`": lambda: MultiHeadAttention(4, 2),
+    "an `nn.Linear(3, 2)` in a wrapper, under the name `module`": lambda: nn.ModuleDict(
+        {"module": nn.Linear(3, 2)}
+    ),
+    "an `nn.Linear(0, 2)`": _of_nothing,
     "an embedding and an output layer with one weight": _tied,
     "three matrices that are slices of one": _sliced,
     "two overlapping slices of one matrix": _overlapping,

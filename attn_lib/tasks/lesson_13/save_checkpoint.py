@@ -77,6 +77,10 @@ def _(rng):
     yield case(
         "an `attn_lib.MultiHeadAttention(4, 2)`", heads, {"d_model": 4, "num_heads": 2}
     )
+    wrapped = {f"module.{name}": tensor for name, tensor in drawn.items()}
+    yield case("an `nn.Linear(3, 2)` in a wrapper, under the name `module`", wrapped, sizes)
+    empty = {"weight": torch.zeros(2, 0), "bias": randn(2)}
+    yield case("an `nn.Linear(0, 2)`", empty, {"in_features": 0, "out_features": 2})
     turned = drawn | {"weight": randn(3, 2).T}
     yield case(f"{linear} whose weight is a transposed matrix", turned, sizes)
     tied = {"read.weight": randn(4, 3)}

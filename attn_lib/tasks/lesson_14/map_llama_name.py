@@ -84,6 +84,7 @@ def _(rng):
     for part, about in PARTS.items():
         number = 10 * upto(1, 2) + upto(3, 9)
         yield case(f"{about} of block {number}", f"blk.{number}.{part}.weight")
+    yield case("a number of four digits", f"blk.{upto(1000, 9999)}.attn_q.weight")
     yield case("block 10", f"blk.10.attn_{'qkv'[upto(0, 2)]}.weight")
     for number in (31, 99, 125):
         yield case(f"block {number} of a larger model", f"blk.{number}.ffn_down.weight")

@@ -61,6 +61,8 @@ def _(rng):
     }
     x = torch.tensor([[[1.0]]])
     yield Case("one number, two channels inside", ((1, 2), wide, x), run_module)
+    wider = wide | {"gate_proj.weight": torch.tensor([[200.0], [-200.0]])}
+    yield Case("gates of 200 and -200", ((1, 2), wider, x), run_module)
     narrow = {
         "gate_proj.weight": torch.tensor([[1.0, 0.0]]),
         "up_proj.weight": torch.tensor([[0.0, 1.0]]),
@@ -84,7 +86,8 @@ def _(rng):
     yield Case(
         "not contiguous", (init, parameters, x.mT.contiguous().mT), run_module, grad=False
     )
-    yield case("float64", 2, 4, 3, d_ff=5, dtype=torch.float64)
+    about = "float64, to nine digits"
+    yield case(about, 2, 4, 3, d_ff=5, dtype=torch.float64, tolerance=1e-9)
     yield case("float16", 2, 4, 3, d_ff=5, dtype=torch.float16, grad=False)
     yield case(
         "bfloat16", 2, 4, 3, d_ff=5, dtype=torch.bfloat16, grad=False, tolerance=5e-2
@@ -113,7 +116,7 @@ Print your function for -3 to 3, beside `F.silu`. Is it z times sigmoid(z)?
 What does your forward do that is not a product of two linear maps? Is there an activation?
     no-activation  opened = gates
 Let a gate be 200. What is exp(200), and what is inf / inf?
-    exp-overflows  opened = gates * gates.exp() / (1 + gates.exp())
+    exp-overflows  opened = gates * gates.exp() / (1 + gates.exp()) || gates / (1 + (-gates).exp())
 What happens where the branches meet: are they added, or does one open and shut the other?
     added-instead-of-multiplied  inside = opened + ups || (opened + ups) / 2
     added-instead-of-multiplied  output = self.down_proj(opened) + self.down_proj(ups)
