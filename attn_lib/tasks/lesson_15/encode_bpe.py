@@ -90,9 +90,9 @@ def _(rng):
     yield case("other letters", "théâtre 🙂🙂", learned("été", "thé", "🙂🙂", "🙂🙂🙂"))
     merges = learned("banana", "bandana", "ananas", "cabana", "nab", n=14)
     yield case("words that overlap", "bananabandanananas", merges)
-    letters = [chr(0x4E00 + i) for i in range(130)]
-    grown = [("".join(letters[:i]), letters[i]) for i in range(1, 130)]
-    yield case("130 characters, merged one after the other", "".join(letters), grown)
+    signs = [chr(0x4E00 + i) for i in range(130)]
+    grown = [("".join(signs[:i]), signs[i]) for i in range(1, 130)]
+    yield case("130 characters, merged one after the other", "".join(signs), grown)
     for letters, longest in (("ab", 9), ("abc", 8), ("abcd", 7)):
 
         def drawn(length, letters=letters):

@@ -22,7 +22,7 @@ answers = Answers(
 
 TABLE = {"token_embd.weight": "embed.weight", "output_norm.weight": "norm.weight"} | {
     f"blk.{n}.{theirs}.weight": f"blocks.{n}.{ours}.weight"
-    for n in range(130)
+    for n in range(10_000)
     for theirs, ours in OUR_NAMES.items()
 }
 
