@@ -14,6 +14,7 @@ from attn_lib.checks.afresh import afresh
 from attn_lib.checks.case import Case
 from attn_lib.checks.gradients import Observed, judge_inputs_and_gradients
 from attn_lib.checks.observe import Outcome, observe, walled_off
+from attn_lib.checks.pattern import pattern
 from attn_lib.checks.raised import question_about
 from attn_lib.checks.recognize import (
     NOT_BOOLEAN,
@@ -110,6 +111,9 @@ def judge_observed(
         mistake = wording.changes_input(task, changed)
     if mistake is None and "should have shape" in first.difference.text:
         mistake = wording.another_shape(tried.expected(shown[0]), first.outcome)
+    if mistake is None:
+        pairs = {i: (tried.expected(i), f.outcome) for i, f in failures.items()}
+        mistake = pattern(tried.cases, pairs)
     return wording.failed(task, first, mistake)
 
 

@@ -85,11 +85,11 @@ def run_module(
     seed = torch.default_generator.manual_seed
     with torch.no_grad():
         seed(0)  # a dropout does the same as in a known mistake
-        first = None if options else deepcopy(module)(*inputs)
+        first = None if options else deepcopy(module)(*(x.clone() for x in inputs))
         # Nothing may stay behind from an earlier call, in its mask neither: that is reported.
         module(*(x.flip(1) for x in inputs), **deepcopy(options))
         if not options:
-            _call_with_masks(module, inputs)
+            _call_with_masks(module, [x.clone() for x in inputs])
     seed(0)
     value = module(*inputs, **options)
     if isinstance(first, Tensor) and isinstance(value, Tensor):

@@ -55,7 +55,8 @@ def _(rng):
     yield case("sizes drawn at random", 32, a, a + b)
     yield case("a square drawn at random", 2, b, b)
     yield case("three hundred queries", 2, 300, 300)
-    yield case("fewer keys than before", 2, 1, 3)
+    yield case("one new query, more keys than before", 2, 1, 5)
+    yield case("and fewer again", 2, 1, 3)
     # Beyond 256, bfloat16 no longer holds every whole number; beyond 2048, float16.
     yield case("one new query, two thousand keys", 1, 1, 2051)
 
@@ -77,6 +78,7 @@ In `2 ** -8 * i / H`, what does Python take first: the power or the product? Pri
 Print your slopes: are they all different? Which of your numbers depends on the head?
     one-slope-for-all  exponents = 8 / num_heads * torch.ones(num_heads)
     one-slope-for-all  exponents = 8 * torch.ones(num_heads)
+    one-slope-for-all  exponents = 4 * torch.ones(num_heads) || torch.ones(num_heads)
 Print your exponents for 2 heads and for 16. What does `//` make of 2/8, and of 8/16?
     exponents-floored  exponents = i / (num_heads // 8) || 8 * i // num_heads
     exponents-floored  exponents = -(-8 * i // num_heads) || 8 // num_heads * i
@@ -86,6 +88,8 @@ A slope of 2^(-8i/H) is smaller than 1. What are yours?
     slopes-above-one  slopes = 2.0 ** exponents
 Do the slopes fall by the same factor from head to head, or by the same amount?
     slopes-on-a-line  slopes = 1.0 / i || 2.0 ** (-8 / num_heads) * i || i / num_heads
+    slopes-on-a-line  slopes = torch.linspace(2.0 ** (-8 / num_heads), 2.0**-8, num_heads) || 1 - i / (num_heads + 1)
+    slopes-on-a-line  slopes = torch.linspace(0.5, 2.0**-8, num_heads) || torch.linspace(1, 2.0**-8, num_heads)
 Where does the slope of a head stand in your code?
     slopes-ignored  slopes = torch.ones(num_heads)
 A key after the query is as far away as one before it, here. What does a later key get from you: a

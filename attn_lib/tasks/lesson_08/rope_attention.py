@@ -138,6 +138,11 @@ Print your mask for three tokens. Which keys may each query see, its own include
 sees none?
     a-query-sees-nothing  later = triu(1) => triu(0) || ~_
     a-query-sees-nothing  later = ~_ ; weights = _.nan_to_num(0.0)
+May a query see its own key? Where does your triangle begin, and which weight has the first word for itself?
+    own-key-hidden  later = triu(1) => triu(0) ; weights = _.nan_to_num(0.0)
+    own-key-hidden  later = triu(1) => triu(0) ; masked = scores.masked_fill(later, -1e9)
+    own-key-hidden  later = triu(1) => triu(0) ; masked = scores.masked_fill(later & (torch.arange(L)[:, None] > 0), -torch.inf)
+    own-key-hidden  later = torch.ones(L, L, dtype=torch.bool).triu(0) & (torch.arange(L) + torch.arange(L)[:, None] > 0)
 May query 0 see key 1? Where does your triangle begin?
     one-key-ahead  later = triu(1) => triu(2)
 Which keys may query 0 see: the first, or all but the first? What does True mean in your mask?

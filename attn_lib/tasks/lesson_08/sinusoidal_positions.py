@@ -120,6 +120,11 @@ divide?
     faster-and-faster  frequencies = base ** exponents.float() ; angles = positions.float()[:, None] * frequencies
 The first pair turns fastest, the last slowest. In which order are your speeds?
     speeds-reversed  frequencies = _.flip(0)
+Each pair turns slower than the one before, always by the same factor. From pair to pair, do your speeds fall by a
+factor, or by an amount?
+    speeds-on-a-line  frequencies = 1 / (1 + i) || 1 - exponents || torch.linspace(1, 1e-4, len(i))
+    speeds-on-a-line  frequencies = 1 / (1 + base * exponents) || (1 - i / len(i)) || 1 + i
+    speeds-on-a-line  frequencies = torch.linspace(1, 1 / base, len(i)) || 1 - (1 - 1 / base) * exponents
 The speeds go from 1 down towards 1/10000. Which number do you raise to a power?
     another-base  base = 1000.0 || 100000.0
 exp(x · log a) is a to the power x. Of which base must that logarithm be?

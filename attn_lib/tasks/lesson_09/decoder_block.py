@@ -176,6 +176,7 @@ Every part has a norm with numbers of its own. Which parameters of yours get no 
 The context is read as it comes. Which of your norms does it meet, and whose numbers are in that norm?
     context-normalized  read = self.cross_attn(normed2, self.norm2(context), context_mask=context_mask)
     context-normalized  read = self.cross_attn(normed2, self.norm1(context), context_mask=context_mask)
+    context-normalized  read = self.cross_attn(normed2, self.norm3(context), context_mask=context_mask)
     context-normalized  read = self.cross_attn(middle, self.norm2(context), context_mask=context_mask)
     context-normalized  read = self.cross_attn(normed2, F.layer_norm(context, context.shape[-1:]), context_mask=context_mask)
 Who asks, and who is read? The block has one vector for each word of x, as many as come in.
@@ -223,6 +224,8 @@ Whose words does each of the two masks describe? Which attention reads those wor
     masks-in-the-wrong-place  seen = self.self_attn(normed1, mask=mask if context_mask is None else context_mask[:, None, None] if mask is None else mask & context_mask[:, None, None])
     masks-in-the-wrong-place  cross_attn = attn_lib.MultiHeadAttention(d_model, num_heads) ; read = self.cross_attn(normed2, context, mask=mask)
     masks-in-the-wrong-place  read = self.cross_attn(normed2, context, context_mask=mask)
+    masks-in-the-wrong-place  seen = self.self_attn(normed1, mask=context_mask)
+    masks-in-the-wrong-place  seen = self.self_attn(normed1, mask=context_mask) ; read = self.cross_attn(normed2, context)
     masks-in-the-wrong-place  cross_attn = attn_lib.tasks.lesson_03.multi_head_attention.MultiHeadAttention(d_model, num_heads) ; read = self.cross_attn(normed2, context, mask=mask)
     masks-in-the-wrong-place  seen = self.self_attn(normed1, mask=context_mask) ; read = self.cross_attn(normed2, context, context_mask=mask)
     masks-in-the-wrong-place  self_attn = attn_lib.tasks.lesson_03.multi_head_attention.MultiHeadAttention(d_model, num_heads) ; cross_attn = attn_lib.tasks.lesson_05.cross_attention.CrossAttention(d_model, d_model, num_heads) ; seen = self.self_attn(normed1, mask=context_mask) ; read = self.cross_attn(normed2, context, context_mask=mask)
@@ -253,4 +256,10 @@ Second comes the context in `MultiHeadAttention(...)(x, context, mask)`. By whic
     mask-as-context  seen = _ if mask is None else self.self_attn.k_proj(mask)
 One tensor is asked for. What do you return beside it?
     two-returned  return = _, context
+The block to be diagnosed is still here. With a context of one word, (2, 3): which number of the table is the first that
+is another in yours?
+    the-block-to-be-diagnosed  middle = normed1 + seen ; read = self.cross_attn(normed2, self.norm3(context), context_mask=context_mask) ; normed3 = self.norm2(later)
+    the-block-to-be-diagnosed  read = self.cross_attn(normed2, self.norm3(context), context_mask=context_mask) ; normed3 = self.norm2(later)
+    the-block-to-be-diagnosed  middle = normed1 + seen ; read = self.cross_attn(normed2, self.norm3(context), context_mask=context_mask)
+    the-block-to-be-diagnosed  middle = normed1 + seen ; normed3 = self.norm2(later)
 """)

@@ -201,6 +201,10 @@ moves the others on?
 Which width goes into the feed-forward network, which is inside, which comes out?
     widths-of-ff  ff = nn.Sequential(nn.Linear(d_model, d_model), nn.GELU(), nn.Linear(d_model, d_model))
     widths-of-ff  ff = nn.Sequential(nn.Linear(d_model, 4 * d_model), nn.GELU(), nn.Linear(4 * d_model, d_model))
+A linear layer has a weight and a bias. Which of your layers have no bias, and whose parameters have no place then?
+    layers-without-bias  ff = nn.Linear(d_model, d_ff) => nn.Linear(d_model, d_ff, bias=False)
+    layers-without-bias  ff = nn.Linear(d_ff, d_model) => nn.Linear(d_ff, d_model, bias=False)
+    layers-without-bias  ff = nn.Sequential(nn.Linear(d_model, d_ff, bias=False), nn.GELU(), nn.Linear(d_ff, d_model, bias=False))
 Call it twice, in `eval()`: is the answer the same? `F.dropout` does not ask the module for its mode.
     dropout-in-eval  fed = F.dropout(_)
 How many heads has your attention? Which argument says so, and who must be told?

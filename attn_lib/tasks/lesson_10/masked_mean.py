@@ -90,6 +90,8 @@ Whose length is `mask.sum()`? Which texts should share a count?
     one-count-for-all  count = mask.sum() || mask.sum(1).max() || mask.sum(1).float().mean()
 Each text has a vector of its own. Over the tokens of how many texts is your mean?
     one-mean-for-all  mean = h[mask].mean(0) || h[mask].mean(0).expand(len(h), -1)
+    one-mean-for-all  mean = (cleared.sum((0, 1)) / mask.sum().clamp(min=1)).expand(len(h), -1)
+    one-mean-for-all  mean = _.mean(0, keepdim=True).expand(len(h), -1)
 Write every token of a text twice: should its vector double? What is missing after the sum?
     sum-not-mean  mean = total
 What grows with the length of a text in yours? Divide the sum of n equal tokens, and see what is left.

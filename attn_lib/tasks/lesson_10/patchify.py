@@ -80,6 +80,11 @@ behind it?
     channels-before-the-grid  ordered = grid.permute(0, 1, 2, 4, 3, 5)
 Which patch is the second one: the one on the right, or the one below?
     column-by-column  ordered = grid.permute(0, 4, 2, 1, 3, 5)
+The first patch is the one at the top, on the left. In which order do your rows run, and your columns?
+    from-the-other-end  grid = images.flip(2).reshape(B, C, rows, patch, columns, patch)
+    from-the-other-end  grid = images.flip(3).reshape(B, C, rows, patch, columns, patch)
+    from-the-other-end  grid = _.flip(2) || _.flip(4) || _.flip(3) || _.flip(5)
+    from-the-other-end  patches = _.flip(1)
 Inside a patch, which number follows the first one: that of the next pixel, or that of the next channel?
     channels-last  ordered = _.movedim(3, -1) || _.transpose(3, 4)
 Inside a patch, which pixel follows the first one: the one on the right, or the one below?

@@ -160,6 +160,12 @@ next ones are made: scores, a mask, an output? In a list, perhaps?
     kept-blocks  hidden = (held := [*locals().get("held", []), _])[-1]
     kept-blocks  weights = (held := [*locals().get("held", []), _.half()])[-1].to(q.dtype) ; part = _
     kept-blocks  forbidden = (held := [*locals().get("held", []), _])[-1] if is_causal else _
+No tensor is as large as the matrix, and some are far larger than the chunks that were asked for. How many keys has one
+of your chunks, and how many queries?
+    chunks-too-large  starts = range(0, S, 8 * chunk_size) ; stop = start + 8 * chunk_size
+    chunks-too-large  starts = range(0, S, max(chunk_size, -(-S // 4))) ; stop = start + max(chunk_size, -(-S // 4))
+    chunks-too-large  starts = range(0, S, max(chunk_size, 128)) ; stop = start + max(chunk_size, 128)
+    chunks-too-large  first_queries = range(0, q.shape[-2], 8 * chunk_size) ; block_q = q[..., start : start + 8 * chunk_size, :]
 Twice the text: how many chunks have you then, and how long is one? Which of the two is chunk_size?
     chunks-grow  first_queries = range(0, q.shape[-2], math.ceil(q.shape[-2] / chunk_size)) ; block_q = q[..., start : start + math.ceil(q.shape[-2] / chunk_size), :]
 Which number of what was summed so far belongs to the old maximum, and is mixed with new ones now?
@@ -237,8 +243,19 @@ Query 0 may see one key: itself. What does your mask leave to it? And to the oth
 What comes out of a row in which all is hidden?
     nothing-left-to-see  forbidden = keys >= queries || keys <= queries
     nothing-left-to-see  forbidden = torch.full_like(keys, stop) > queries
+May a query see its own key? And query 0, which has no other one?
+    own-key-hidden  forbidden = keys >= queries ; hidden = -torch.inf => -1e9
+    own-key-hidden  forbidden = (keys >= queries) & (queries > 0)
+    own-key-hidden  forbidden = keys >= queries ; output = _.nan_to_num(0.0)
+    own-key-hidden  forbidden = keys >= queries ; m = torch.full_like(q[..., :1], -1e9) ; output = acc / l.clamp(min=1e-9)
+    own-key-hidden  forbidden = keys >= block_queries ; hidden = -torch.inf => -1e9
+    own-key-hidden  forbidden = (keys >= block_queries) & (block_queries > 0)
+    own-key-hidden  forbidden = keys >= block_queries ; output = _.nan_to_num(0.0)
 On which side of the query are the keys that it may see?
     mask-inverted  forbidden = keys < queries
+    mask-inverted  forbidden = keys < block_queries
+    mask-inverted  forbidden = keys < queries ; hidden = -torch.inf => -1e9
+    mask-inverted  forbidden = S - 1 - keys > queries || keys > q.shape[-2] - 1 - queries
 A chunk begins before the query and ends after it. Which of its keys does your mask hide?
     whole-chunks-masked  forbidden = torch.full_like(keys, start) > queries
     whole-chunks-masked  forbidden = keys - keys % chunk_size + chunk_size - 1 > queries
@@ -262,6 +279,7 @@ Which keys are in your first chunk, and which in your second? Is one in both, or
     keys-twice-or-never  starts = range(chunk_size, S, chunk_size)
     keys-twice-or-never  starts = range(0, S, chunk_size + 1)
     keys-twice-or-never  stop = chunk_size
+    keys-twice-or-never  starts = [min(s, max(S - chunk_size, 0)) for s in range(0, S, chunk_size)]
     keys-twice-or-never  starts = range(-(-S // chunk_size))
 To make the last chunk as long as the others, you add keys that are not there. Which score do they get,
 and which share?

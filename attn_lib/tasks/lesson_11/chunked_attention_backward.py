@@ -158,6 +158,11 @@ No tensor is large, and yet all together are as large as the matrix. What is kep
 next ones are made? In a list, perhaps?
     kept-blocks  weights = (held := [*locals().get("held", []), _])[-1]
     kept-blocks  grad_scores = (held := [*locals().get("held", []), _])[-1]
+No tensor is as large as the matrix, and some are far larger than the chunks that were asked for. How many keys has one
+of your chunks, and how many queries?
+    chunks-too-large  starts = range(0, S, 8 * chunk_size) ; stop = start + 8 * chunk_size
+    chunks-too-large  starts = range(0, S, max(chunk_size, 128)) ; stop = start + max(chunk_size, 128)
+    chunks-too-large  first_queries = range(0, q.shape[-2], 8 * chunk_size) ; stop = start + 8 * chunk_size
 Move one score of a row up. What does the softmax do to the other weights of that row, and where does
 your gradient know it?
     mean-not-taken  grad_scores = weights * grad_weights
@@ -229,16 +234,25 @@ The gradient of a key adds up over queries. Which axis of a block are they on?
     block-not-transposed  part_k = grad_products @ q
     block-not-transposed  part_v = weights @ grad_out
     block-not-transposed  part_k = grad_products @ q ; part_v = weights @ grad_out
+    block-not-transposed  grad_k_new = grad_k + grad_products @ block_q
+    block-not-transposed  grad_v_new = grad_v + weights @ upstream
+    block-not-transposed  grad_k_new = grad_k + grad_products @ block_q ; grad_v_new = grad_v + weights @ upstream
+    block-not-transposed  grad_q_new = grad_q + grad_products.mT @ block_k
 A query asks keys of all chunks. What of the earlier ones is left in its gradient?
     old-chunks-forgotten  grad_q_new = grad_products @ block_k
-    old-chunks-forgotten  grad_k_new = grad_products.mT @ block_q
-    old-chunks-forgotten  grad_v_new = weights.mT @ upstream
-    old-chunks-forgotten  grad_k_new = grad_products.mT @ block_q ; grad_v_new = weights.mT @ upstream
     mean-of-the-chunks  grad_q = grad_q_new / len(starts)
+Every chunk of queries asks every key. What of the earlier chunks is left in the gradients of keys and values?
+    old-queries-forgotten  grad_k_new = grad_products.mT @ block_q
+    old-queries-forgotten  grad_v_new = weights.mT @ upstream
+    old-queries-forgotten  grad_k_new = grad_products.mT @ block_q ; grad_v_new = weights.mT @ upstream
 There are 8 keys, and 3 in a chunk. Which keys does your last chunk have?
     last-chunk-left-out  starts = range(0, max(S // chunk_size, 1) * chunk_size, chunk_size)
     last-chunk-left-out  starts = range(0, S - chunk_size + 1, chunk_size)
     last-chunk-left-out  first_queries = range(0, q.shape[-2] // chunk_size * chunk_size, chunk_size)
+    last-chunk-left-out  starts = range(0, S - chunk_size + 1, chunk_size) ; grad_k = torch.cat([*parts_k, torch.zeros_like(k)], -2)[..., :S, :] ; grad_v = torch.cat([*parts_v, torch.zeros_like(v)], -2)[..., :S, :]
+    last-chunk-left-out  starts = range(0, max(S - chunk_size, 1), chunk_size) ; grad_k = torch.cat([*parts_k, torch.zeros_like(k)], -2)[..., :S, :] ; grad_v = torch.cat([*parts_v, torch.zeros_like(v)], -2)[..., :S, :]
+    last-chunk-left-out  first_queries = range(0, q.shape[-2] - chunk_size + 1, chunk_size) ; grad_q = torch.cat([*parts_q, torch.zeros_like(q)], -2)[..., : q.shape[-2], :]
+    last-chunk-left-out  first_queries = range(0, q.shape[-2] - chunk_size + 1, chunk_size)
 Which keys are in your first chunk, and which in your second? Is one in both, or in none?
     keys-twice-or-never  stop = start + chunk_size + 1 || start + chunk_size - 1
     keys-twice-or-never  starts = range(S) || range(0, S, chunk_size + 1)

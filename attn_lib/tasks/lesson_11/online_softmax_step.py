@@ -149,6 +149,9 @@ old ones? When are two exp of the same kind?
 Let one score be 1000. What is exp(1000)? What was subtracted in lesson 01?
     maximum-not-subtracted  weights = torch.exp(scores) ; factor = torch.ones_like(m)
     maximum-not-subtracted  weights = torch.exp(scores)
+    maximum-not-subtracted  m_new = m ; subtracted = torch.zeros_like(m) ; factor = torch.ones_like(m)
+    maximum-not-subtracted  m_new = m ; weights = torch.exp(scores) ; factor = torch.ones_like(m)
+    maximum-not-subtracted  m_new = torch.zeros_like(m) ; factor = torch.ones_like(m)
 Which maximum belongs to the l and the acc that you return?
     old-maximum-returned  return = m, l_new, acc_new || block_max, l_new, acc_new
 How many maxima has a block of 3 queries and 5 keys: along which axis do you look?
@@ -220,6 +223,7 @@ acc?
     another-base  weights = torch.exp2(scores - subtracted)
 The maximum is that of the scores. Where does a number come in that is none of them?
     maximum-never-negative  m_new = _.clamp(min=0.0)
+    maximum-never-negative  m_new = (m + block_max) / 2
     maximum-never-negative  m_new = torch.maximum(m.nan_to_num(neginf=0.0), block_max)
     maximum-of-absolute-values  block_max = scores.abs().amax(-1, keepdim=True)
 """)

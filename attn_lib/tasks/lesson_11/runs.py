@@ -11,6 +11,8 @@ import torch
 from attn_lib.checks.authoring import Wrong, describe
 from attn_lib.memory_meter import MemoryMeter
 
+LARGE = 8  # a tensor of an eighth of the whole matrix is no block of the size that was asked for
+
 
 class NumberMeter(MemoryMeter):
     """Count numbers, whatever their dtype: the mask of a block has as many as its scores."""
@@ -79,6 +81,13 @@ def _within_limits(answer, q, k, *others):
             kind,
             "A tensor, or an array, is too large.\n"
             f"It has {meter.largest:,} numbers: {meter.where}. Here none may have {limit} or more.",
+        )
+    if 2 * meter.peak >= most and LARGE * meter.largest >= most:
+        raise Wrong(
+            "large blocks",
+            "No tensor is as large as the whole matrix, but some are larger than a block must be.\n"
+            f"The largest has {meter.largest:,} numbers: {meter.where}. Together {meter.peak:,} are alive "
+            f"at one time. Here all together may not have half of {limit}.",
         )
     if 2 * meter.peak >= most:
         raise Wrong(

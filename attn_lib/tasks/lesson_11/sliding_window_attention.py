@@ -196,6 +196,7 @@ Which number has the last row that you put in front, and which has key 0? Which 
 hide?
     added-keys-one-off  forbidden = keys < -1
     added-keys-one-off  forbidden = keys < 1 ; weights = _.nan_to_num(0.0)
+    added-keys-one-off  forbidden = keys < 1 || keys <= 0 ; hidden = scores.masked_fill(forbidden, -1e9)
 Each query hands out a total of 1 among the keys of its window. Which axis of your scores holds them?
     softmax-over-queries  weights = hidden.softmax(-2).nan_to_num(0.0)
 Query 0 has no key before its own, so yours sees the first key again. How often does that key count?
@@ -228,6 +229,9 @@ Which key comes before the first one? Is it the last?
     wrapped-around  windows_k = k[:, :, keys % L].mT ; windows_v = v[:, :, keys % L].mT ; hidden = scores
 Column c of your scores belongs to a key. To which value does column c of the weights belong?
     values-in-another-order  windows_v = _.flip(-1)
+    values-in-another-order  windows_v = padded_v.flip(-2).unfold(-2, window, 1)
+    values-in-another-order  windows_k = _.flip(-1)
+    values-in-another-order  padded_v = F.pad(v, (0, 0, window, 0))[..., :-1, :] || F.pad(v[..., 1:, :], (0, 0, before, 1))
     values-in-another-order  padded_v = F.pad(v, (0, 0, 0, before))
     values-in-another-order  output = (windows_v @ weights.flip(-1)[..., None]).squeeze(-1)
     values-in-another-order  block_v = v[..., : stop - first, :]

@@ -108,6 +108,10 @@ def _(rng):
     yield case("a step of 1e-6", "mixed", draw(2, 5), 1e-6, tolerance=1e-5)
     yield case("three axes", "products", draw(2, 3, 4), 0.01)
     yield case("four axes", "mixed", draw(2, 1, 3, 2), 0.1)
+    yield case("five axes", "products", draw(2, 1, 2, 2, 2), 0.1)
+    yield case("sixty numbers", "cubes", draw(60), 0.1)
+    near = 3e-8 * torch.tensor([1.0, -1.0, 2.0], dtype=torch.float64)
+    yield case("corners, a step of 1e-8 near 0", "corners", near, 1e-8, tolerance=1e-5)
     yield case("square", "products", draw(3, 3), 0.1)
     yield case("a single number in two axes", "cubes", draw(1, 1), 0.2)
     yield case("no axes at all", "cubes", draw(), 0.2)
@@ -138,6 +142,10 @@ By what do you divide, and is it the way between the two points?
     divided-by-something-else  width = 2
     divided-by-something-else  slope = difference * 2 * eps
     divided-by-something-else  width = 2 + eps
+    divided-by-something-else  width = eps**2 || 4 * eps**2
+Between which two points is the slope asked for, and how far is each from x? How often do you call `fn` for a number?
+    five-points  difference = (8 * _ - fn(around + 2 * moved) + fn(around - 2 * moved)) / 6
+    five-points  difference = (4 * _ - (fn(around + 2 * moved) - fn(around - 2 * moved)) / 2) / 3
 What is 6 / 2 * 3 in Python? By what should you divide, all of it?
     multiplied-by-eps  slope = difference / 2 * eps
 In which direction does the slope go if f grows?
@@ -178,6 +186,9 @@ Your result is 0 everywhere. Do you ask autograd? It cannot look into `fn`. Or d
     all-zeros  gradient = torch.zeros_like(x)
 Which shape has x, and which has your result?
     flat-result  gradient = joined || joined.reshape(1, -1)
+Entry (i, j) of the result belongs to entry (i, j) of x. In which order do you write, and in which do you read?
+    transposed  gradient = _.mT if x.ndim > 1 else _
+    transposed  gradient = joined.reshape(x.mT.shape).mT if x.ndim > 1 else _
 How much does f change with x[0] alone, and how much with x[1]? How many slopes are there?
     a-single-number  gradient = joined.sum() || joined.norm()
 `fn` knows x in its own shape. Which shape do you give it?

@@ -41,6 +41,7 @@ def _(rng):
     yield case("one column", 3, 1)
     yield case("one row of many", 1, 7)
     yield case("one number", 1, 1)
+    yield case("a hundred rows", 100, 2)
     yield case(
         "a row of zeros",
         2,
@@ -96,6 +97,7 @@ Which dtype should the weights have, and which one has your result?
 In which dtype is your product before it becomes float32, and how many digits does that keep?
     low-precision  weight = (steps.bfloat16() * scale.bfloat16()).float()
     low-precision  weight = (steps.half() * scale.half()).float()
+    low-precision  weight = steps * scale.half() || steps * scale.bfloat16()
     low-precision  weight = (steps * scale).bfloat16().float()
     low-precision  weight = (steps * scale).half().float()
 The result is (out, in), as q is. What did you do to its axes?

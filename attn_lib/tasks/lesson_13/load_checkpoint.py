@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import save
 
 from attn_lib.checkpoint import load_checkpoint as of_the_library
@@ -200,6 +201,7 @@ The hash is that of the text in the file, to the letter. Which text do you give 
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text), sort_keys=True))
 Is what you give to `fingerprint` what was written: the tensors as they are, and the text?
     another-hash  actual = fingerprint(tensors, "")
+    another-hash  actual = fingerprint({}, text)
     another-hash  actual = fingerprint(tensors, str(json.loads(text)))
     another-hash  tensors = .get_tensor(name) => .get_tensor(name).float()
     another-hash  actual = fingerprint({name: tensor.float() for name, tensor in tensors.items()}, text)
@@ -319,6 +321,15 @@ def _removes_what_is_damaged(path):
         raise
 
 
+def _whole_but_for_json(path):
+    with safe_open(path, "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        text = file.metadata()["config"]
+        if fingerprint(tensors, text) != file.metadata()["sha256"]:
+            raise ValueError("not whole")
+    return tensors, {}
+
+
 load_checkpoint.mistake(
     "pickle-opened",
     "What runs when a pickle is opened? If a file is no safetensors file, should you try what else it may be?",
@@ -336,6 +347,10 @@ load_checkpoint.mistake(
     "file-removed", "Whose file is it? Who may still want what is left of it?"
 )(_removes_what_is_damaged)
 EMPTY: list[Any] = [({}, {}), (None, None), None]
+load_checkpoint.mistake(
+    "config-made-up",
+    "The text of the config is whole, and it is no JSON. What does your function return then, and what was asked for?",
+)(_or_else(_whole_but_for_json, Exception))
 load_checkpoint.mistake(
     "errors-swallowed",
     "Somebody loads a damaged file with your function. How do they notice?",

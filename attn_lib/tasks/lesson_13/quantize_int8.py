@@ -68,6 +68,7 @@ def _(rng):
         yield case(about, 3, 5, change=lambda w, e=ends: w / w.abs().amax(1)[:, None] * e)
     yield case("the `weight` of an `nn.Linear`", 3, 5, run=with_parameter)
     yield case("a wide matrix", 5, 40)
+    yield case("a hundred rows", 100, 2)
     yield case("not contiguous", 4, 6, change=lambda w: w.mT.contiguous().mT)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         yield case(str(dtype).removeprefix("torch."), 3, 6, dtype=dtype)
@@ -107,6 +108,7 @@ The range is -127 to 127. How many steps lie between zero and its end?
     steps-miscounted  step = largest / 128
     steps-miscounted  step = largest / 128 ; kept = rounded.clamp(-128, 127)
     steps-miscounted  step = largest / 126 || largest / 127.5
+    steps-miscounted  step = torch.maximum(numbers.amax(1, keepdim=True) / 127, -numbers.amin(1, keepdim=True) / 128) ; kept = rounded.clamp(-128, 127)
     steps-miscounted  step = largest / 127.5 ; kept = rounded.clamp(-128, 127)
     steps-miscounted  step = largest / 255
     steps-miscounted  step = largest / 255 ; kept = rounded
@@ -130,8 +132,8 @@ You round before you count steps. What does that leave of 0.4?
     rounded-too-early  steps = numbers.round() / scale
 What is 0 / 0, and which row divides by zero? Its scale may be any number but that.
     a-row-of-zeros  scale = step
-What do you divide by where a step is smaller than your epsilon? A row of zeros needs a stand-in, a row of tiny
-numbers does not.
+A row of zeros needs a stand-in, a row of tiny numbers does not. By what do you divide a row whose largest number is
+1e-30?
     epsilon-too-large  scale = step + 1e-6 || step + 1e-8 || step + 1e-12
     epsilon-too-large  scale = step.clamp(min=1e-5) || step.clamp(min=1e-30)
     epsilon-too-large  scale = step + (step < 1e-5)
@@ -146,6 +148,9 @@ Does your scale know of the 127? What should `q * scale` be?
 Symmetric means that 0 stays 0. What is subtracted or added in yours, and how should the one who reads it know?
     shifted  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 255 ; steps = (numbers - numbers.amin(1, keepdim=True)) / scale - 128 ; kept = rounded.clamp(-128, 127)
     shifted  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 254 ; steps = (numbers - numbers.amin(1, keepdim=True)) / scale - 127
+    shifted  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 255 ; steps = (numbers - numbers.amin(1, keepdim=True)) / scale ; kept = rounded.clamp(0, 255) ; q = kept.to(torch.uint8)
+    shifted  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 255 ; steps = numbers / scale - (numbers.amin(1, keepdim=True) / scale).round() ; kept = rounded.clamp(0, 255) ; q = kept.to(torch.uint8)
+    shifted  kept = (rounded + 128).clamp(0, 255) ; q = kept.to(torch.uint8)
     shifted  numbers = weight.float() - weight.float().mean(1, keepdim=True)
     shifted  kept = rounded + 128 ; q = kept.to(torch.uint8)
 What becomes of a negative number in yours?

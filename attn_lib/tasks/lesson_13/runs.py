@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import math
+import os
 import shutil
 import tempfile
 import warnings
@@ -28,6 +29,7 @@ from attn_lib import MultiHeadAttention
 from attn_lib.checks.authoring import Wrong, describe
 
 TRACE = "code-ran"  # the file that code hidden in a checkpoint leaves behind, if it is run
+WRITTEN = 10**18  # when the file that is to be read was written, in nanoseconds
 
 
 def fingerprint(tensors: dict[str, Tensor], config_text: str) -> str:
@@ -393,6 +395,7 @@ def loaded(answer, file):
     with _in_an_empty_folder():
         place = Path(file.name)
         place.write_bytes(data)
+        os.utime(place, ns=(WRITTEN, WRITTEN))
         try:
             returned = answer(file.name if file.is_text else place)
         except ValueError as error:
@@ -418,6 +421,14 @@ def _raise_if_harmed(place: Path, data: bytes) -> None:
         )
     if not place.is_file() or place.read_bytes() != data:
         raise Wrong("file changed", "After the call the file is gone, or another one.")
+    if place.stat().st_mtime_ns != WRITTEN:
+        raise Wrong(
+            "file changed", "The call has written to the file, which it should only read."
+        )
+    if more := [str(file) for file in Path().rglob("*") if file != place]:
+        raise Wrong(
+            "more files", f"After the call there is {more[0]!r} beside {str(place)!r}."
+        )
 
 
 def _two(returned: Any, data: bytes) -> tuple[dict[str, Tensor], dict]:

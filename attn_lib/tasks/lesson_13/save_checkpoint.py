@@ -101,6 +101,7 @@ With the tensors alone, who knows how many heads the module has? Where in the fi
     config-forgotten  metadata = {"sha256": digest, **{name: str(value) for name, value in config.items()}}
     config-forgotten  metadata = {"sha256": digest, "configuration": text}
     config-forgotten  metadata = {"sha256": digest, "metadata": text} || {"format": "pt"}
+    config-forgotten  metadata = {"metadata": json.dumps({"config": config, "sha256": digest})}
     config-forgotten  metadata = None
 `str` writes Python, with 'quotes' and True. Who reads that without running it? Which function writes JSON?
     config-as-python  text = str(config) || str(list(config.items()))
@@ -180,6 +181,8 @@ Must a path be a text? What else can stand there, and what has it not?
     path-must-be-text  return = save_file(tensors, path + ".safetensors", metadata)
 Your file is never written. Which call writes it, and where do its bytes go?
     not-written  return = __import__("safetensors.torch").torch.save(tensors, metadata)
+Nothing is asked for but the file. What do you return?
+    something-returned  return = [_, path][1] || [_, metadata][1] || [_, True][1] || [_, digest][1] || [_, tensors][1]
 Does saving change what is saved? Look at the module, and at the config, after the call.
     input-changed  state = module.eval().state_dict()
     input-changed  state = module.requires_grad_(False).state_dict()

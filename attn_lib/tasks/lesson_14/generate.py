@@ -129,6 +129,7 @@ A token is one of V, for each row. Along which axis of the logits does your argm
     argmax-over-another-axis  chosen = last.argmax(0) || last.argmax().expand(B)
     argmax-over-another-axis  chosen = last.argmax() || logits.argmax(1)[:, -1]
     argmax-over-another-axis  column = logits.argmax(1) || logits.argmax()
+    argmax-over-another-axis  column = last.argmax().reshape(1, 1) || last.argmax().reshape(1, 1).expand(B, 1)
 Which of the V tokens does greedy mean? Call it twice: which ones do you get?
     not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0] || last.argmin(-1)
     not-the-likeliest  chosen = last.abs().argmax(-1) || last.half().argmax(-1)

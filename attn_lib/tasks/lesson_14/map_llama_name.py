@@ -198,6 +198,9 @@ There is one more norm, after the last block. What is its name in the table?
     last-norm-named-otherwise  outside = {"token_embd": "embed", "output_norm": "output_norm"}
     last-norm-named-otherwise  outside = {"token_embd": "embed", "output_norm": "final_norm"}
     last-norm-named-otherwise  outside = {"token_embd": "embed", "output_norm": "norm_f"}
+    last-norm-named-otherwise  outside = {"token_embd": "embed", "output_norm": "norm1"}
+    last-norm-named-otherwise  outside = {"token_embd": "embed", "output_norm": "norm2"}
+    last-norm-named-otherwise  outside = {"token_embd": "embed", "output_norm": "o_norm"}
     last-norm-named-otherwise  outside = {"token_embd": "embed", "output_norm": "o_proj_norm"}
 Not every tensor is in a block. What does yours do with the two that are not?
     outside-forgotten  outside = {}

@@ -89,6 +89,8 @@ The peak is where the way up ends. Is it a factor in both halves of yours?
 The way down begins at `warmup`, and ends at `total`. How many steps is it long, and how many of them are behind you?
     cosine-over-the-total  passed = step || step ; length = total
     cosine-over-the-total  length = total
+    cosine-over-the-total  length = total ; share = passed / length
+    cosine-over-the-total  passed = step ; length = total ; share = passed / length
     cosine-over-the-total  passed = step ; length = total + warmup
     cosine-over-the-total  length = total + warmup
 Where is the share of the way 0, and where is it 1? Count the steps from one end to the other.
@@ -118,6 +120,7 @@ What is the cosine at the beginning and at the end of the way down? What makes 1
     upside-down  down = peak - (peak - floor) * height
 The way down is half a wave. How much of one is yours?
     other-part-of-the-wave  cosine = math.cos(2 * math.pi * share) || math.cos(math.pi / 2 * share)
+    other-part-of-the-wave  cosine = math.cos(2 * math.pi * share) ; share = passed / length
     other-part-of-the-wave  cosine = math.cos(math.pi * share / 2) ; height = cosine
     other-part-of-the-wave  cosine = math.cos(share) || math.sin(math.pi * share)
 Does `math.cos` count in degrees or in radians?

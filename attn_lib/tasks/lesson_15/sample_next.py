@@ -279,6 +279,8 @@ Which tokens stay is a question for each row. Does another row of the batch chan
     one-set-for-all-rows  cut = (outside & ~first).all(0, keepdim=True).expand(logits.shape)
     one-set-for-all-rows  cut = (outside & ~first).any(0, keepdim=True).expand(logits.shape)
     one-set-for-all-rows  cut = (outside & ~first)[:1].expand(logits.shape)
+    one-set-for-all-rows  upto = ordered.flatten().cumsum(0).view_as(ordered)
+    one-set-for-all-rows  upto = ordered.mean(0, keepdim=True).cumsum(-1).expand(ordered.shape) ; before = upto - ordered.mean(0, keepdim=True)
 You remove tokens. Whom do you remove, and whom do you keep?
     upside-down  stay = ordered.masked_fill(~cut, 0.0)
 All in the set share what is left: do they keep their chances among each other?
