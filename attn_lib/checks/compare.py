@@ -150,7 +150,8 @@ def _sentence(
     label: str, want: Tensor, got: Tensor, wrong: Tensor, index: list[int]
 ) -> str:
     text = f"In {label}" + (f", at index {index}" if index else "")
-    text += f": expected {number(want[tuple(index)])}, got {number(got[tuple(index)])}."
+    expected, actual = _told_apart(want[tuple(index)], got[tuple(index)])
+    text += f": expected {expected}, got {actual}."
     if want.numel() > 1:
         count = int(wrong.sum())
         differ = "differs" if count == 1 else "differ"
@@ -186,6 +187,16 @@ def _clue(want: Tensor, got: Tensor) -> str:
     if close(want + shift):
         return f" Each of your numbers is the expected one plus {shift.item():.4g}."
     return ""
+
+
+def _told_apart(want: Tensor, got: Tensor) -> tuple[str, str]:
+    """Format two numbers with as many digits as they need to differ."""
+    texts = number(want), number(got)
+    digits = 6
+    while texts[0] == texts[1] and digits < 17 and want.is_floating_point():
+        digits += 2
+        texts = f"{want.item():.{digits}g}", f"{got.item():.{digits}g}"
+    return texts
 
 
 def number(value: Tensor | float) -> str:

@@ -112,8 +112,7 @@ def judge_observed(
     if mistake is None and "should have shape" in first.difference.text:
         mistake = wording.another_shape(tried.expected(shown[0]), first.outcome)
     if mistake is None:
-        pairs = {i: (tried.expected(i), f.outcome) for i, f in failures.items()}
-        mistake = pattern(tried.cases, pairs)
+        mistake = pattern(tried.cases, {i: f.difference for i, f in failures.items()})
     return wording.failed(task, first, mistake)
 
 

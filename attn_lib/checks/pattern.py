@@ -7,10 +7,14 @@ import torch
 from torch import Tensor
 
 from attn_lib.checks.case import Case
-from attn_lib.checks.observe import Outcome, named_tensors
+from attn_lib.checks.compare import Difference
+from attn_lib.checks.observe import named_tensors
 
 ENOUGH = 3  # inputs that come out right, to say what sets the others apart
-CLOSE = 3e-3  # of the largest number: nearer is rounding
+NEARLY = (
+    "rounded",
+    "Your numbers are nearly right. Which step rounds them, to a shorter dtype perhaps, or adds a small number?",
+)
 NOT_IN_ORDER = (
     "read-as-it-lies",
     "Only inputs that are not contiguous go wrong: in memory, their numbers do not stand in the order of their indices. "
@@ -23,46 +27,27 @@ LARGER = (
 
 
 def pattern(
-    cases: list[Case], failed: Mapping[int, tuple[Outcome, Outcome]]
+    cases: list[Case], differences: Mapping[int, Difference]
 ) -> tuple[str, str] | None:
     """Return what the failing inputs share, and no other one does: an id and a question; None if there is nothing.
 
     Args:
         cases: of the task.
-        failed: the right outcome and the answer's, by the number of each failing case.
+        differences: what is wrong, by the number of each failing case.
     """
-    if any(got.error for _, got in failed.values()):
+    if any(found.actual is None for found in differences.values()):  # no numbers came
         return None
-    if all(_is_close(want, got) for want, got in failed.values()):
-        return "rounded", (
-            "Your numbers are nearly right. Which step rounds them, to a shorter dtype perhaps, or adds a small number?"
-        )
-    others = [case for i, case in enumerate(cases) if i not in failed]
+    if not any(found.is_plain for found in differences.values()):
+        return NEARLY
+    failing = [cases[i] for i in differences]
+    others = [case for i, case in enumerate(cases) if i not in differences]
     if len(others) < ENOUGH:
         return None
-    if all(_is_strided(cases[i]) for i in failed) and not any(map(_is_strided, others)):
+    if all(map(_is_strided, failing)) and not any(map(_is_strided, others)):
         return NOT_IN_ORDER
-    if min(_size(cases[i].args) for i in failed) > max(_size(c.args) for c in others):
+    if min(_size(c.args) for c in failing) > max(_size(c.args) for c in others):
         return LARGER
     return None
-
-
-def _is_close(want: Outcome, got: Outcome) -> bool:
-    """Return whether all numbers differ by no more than rounding can do."""
-    if len(want.values) != len(got.values):
-        return False
-    for a, b in zip(want.values, got.values, strict=True):
-        if isinstance(a, float) and isinstance(b, float):
-            a, b = torch.tensor(a), torch.tensor(b)
-        if not isinstance(a, Tensor) or not isinstance(b, Tensor):
-            return False
-        if a.shape != b.shape or not a.is_floating_point() or not b.is_floating_point():
-            return False
-        a, b = a.detach().double(), b.detach().double()
-        atol = CLOSE * float(a.abs().amax()) if a.numel() else 0.0
-        if not torch.allclose(a, b, rtol=3 * CLOSE, atol=atol):
-            return False
-    return True
 
 
 def _is_strided(case: Case) -> bool:

@@ -541,6 +541,12 @@ def test_what_is_off_by_all_that_is_allowed_agrees():
     assert agreeing(torch.ones(2), got, tolerance=2**-10).tolist() == [True, False]
 
 
+def test_two_numbers_that_differ_look_different():
+    want = torch.tensor([0.0268], dtype=torch.float64)
+    found = compare([want], [want + 1e-7], ("result",), tolerance=1e-8)
+    assert "expected 0.0268, got 0.0268001" in found.text
+
+
 @pytest.mark.parametrize(("got", "is_plain"), [(1.0031, True), (1.0029, False)])
 def test_a_difference_of_three_in_a_thousand_can_be_seen_at_a_glance(got, is_plain):
     found = compare([torch.ones(2)], [torch.tensor([1.0, got])], ("result",))
