@@ -226,7 +226,7 @@ def _result(verdict: Verdict) -> TaskResult:
         verdict.points,
         verdict.max_points,
         verdict.mistake,
-        verdict.question if verdict.mistake else "",
+        clean(verdict.question) if verdict.mistake else "",
         clean(verdict.message),
         clean(verdict._repr_html_()),
     )

@@ -74,17 +74,25 @@ def test_nobody_inside_knows_which_file_is_to_be_refused():
 
 
 @pytest.mark.parametrize("task", ["save_checkpoint", "load_checkpoint"])
-def test_an_answer_may_leave_files_and_folders_behind(task):
+def test_an_answer_that_leaves_files_and_folders_behind_is_told_so(task):
     def litters(*args):
         Path("more", "and more").mkdir(parents=True)
         Path("more", "file").write_text("x")
-        if task == "load_checkpoint":
-            return find_task(task).reference(*args)
-        find_task(task).reference(*args)
-        return None
+        return find_task(task).reference(*args)
 
-    expected = "wrong" if task == "save_checkpoint" else "passed"
-    assert judge(task, litters).status == expected
+    verdict = judge(task, litters)
+    assert verdict.status == "wrong"
+    assert "more/file" in str(verdict)
+
+
+def test_a_file_that_is_read_is_not_written_again():
+    def rewrites(path):
+        Path(path).write_bytes(Path(path).read_bytes())
+        return find_task("load_checkpoint").reference(path)
+
+    verdict = judge("load_checkpoint", rewrites)
+    assert verdict.status == "wrong"
+    assert "should only read" in str(verdict)
 
 
 @pytest.mark.parametrize("answer", [lambda *args: None, lambda *args: ...])

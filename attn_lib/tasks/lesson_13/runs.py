@@ -425,7 +425,8 @@ def _raise_if_harmed(place: Path, data: bytes) -> None:
         raise Wrong(
             "file changed", "The call has written to the file, which it should only read."
         )
-    if more := [str(file) for file in Path().rglob("*") if file != place]:
+    others = sorted(file for file in Path().rglob("*") if file.is_file())
+    if more := [str(file) for file in others if file != place]:
         raise Wrong(
             "more files", f"After the call there is {more[0]!r} beside {str(place)!r}."
         )
