@@ -16,6 +16,9 @@ import struct
 import sys
 
 MEMORY = 4 << 30  # bytes of address space; torch alone takes 3
+JUDGE_MEMORY = (
+    16 << 30
+)  # the same, of a process that judges: what it hears is bounded, and this holds the rest
 FILE = 16 << 20  # bytes of one file
 CPU = 600  # seconds
 DISK = 64 << 20  # bytes of each folder that can be written; set by what mounts them
@@ -60,7 +63,7 @@ def confine() -> None:
     Raises:
         OSError: the kernel refused.
     """
-    for limit, most in (
+    for what, most in (
         (resource.RLIMIT_AS, MEMORY),
         (resource.RLIMIT_FSIZE, FILE),
         (resource.RLIMIT_CPU, CPU),
@@ -68,8 +71,7 @@ def confine() -> None:
         (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_NPROC, THREADS),
     ):
-        with contextlib.suppress(ValueError):  # macOS does not know every limit
-            resource.setrlimit(limit, (most, most))
+        limit(what, most)
     if not sys.platform.startswith("linux"):
         return
     call("capset", struct.pack("=Ii", CAPABILITIES_3, 0), bytes(24))
@@ -79,6 +81,12 @@ def confine() -> None:
         lines = ctypes.create_string_buffer(program)
         head = struct.pack("@HP", len(program) // 8, ctypes.addressof(lines))
         call("prctl", PR_SET_SECCOMP, FILTER, head, 0, 0)
+
+
+def limit(what: int, most: int) -> None:
+    """Set one of this process's limits for good, as far as the system knows it."""
+    with contextlib.suppress(ValueError):  # macOS does not know every limit
+        resource.setrlimit(what, (most, most))
 
 
 def call(name: str, *arguments: int | bytes) -> None:

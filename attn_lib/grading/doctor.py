@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from attn_lib.checks import tasks
+from attn_lib.grading.confine import CPU, JUDGE_MEMORY, MEMORY
 from attn_lib.grading.grade import grade_submission
 from attn_lib.grading.release import ROOT
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox, keeps_fork_server
@@ -36,6 +37,13 @@ def examine(lessons: list[int] | None = None, *, unsafe: bool = False) -> Iterat
             yield False, "the solutions were not graded, for want of a sandbox"
             return
         yield True, "bubblewrap keeps submissions in"
+        yield (
+            True,
+            (
+                f"a submission is one process, and may have {MEMORY >> 30} GB of addresses (torch takes 3) and {CPU} s of "
+                f"the processor; a judge {JUDGE_MEMORY >> 30} GB: the system's own limits, no cgroup is needed"
+            ),
+        )
     for lesson in lessons or sorted({task.lesson for task in tasks() if task.points}):
         yield _graded("solutions", lesson, unsafe)
         yield _graded("exercises", lesson, unsafe)

@@ -5,13 +5,14 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
 from attn_lib.checks import Verdict, tasks, wording
-from attn_lib.checks.case import Case
+from attn_lib.checks.case import Case, run_known
 from attn_lib.checks.compare import Difference
 from attn_lib.checks.judge import judge_observed
 from attn_lib.checks.observe import (
@@ -37,7 +38,7 @@ CASE_SECONDS = 20.0  # for one call of an answer
 TASK_SECONDS = 60.0  # for all calls of one answer
 SUBMISSION_SECONDS = 300.0  # for everything
 RESTARTS = 8  # of the process, when cells end it
-MEMORY = 256 << 20  # bytes of the process, more than at first, on a task's large input
+MEMORY = 208 << 20  # bytes of the process, more than at first, on a task's large input
 MOST = 3  # broken cells that are named
 NONSENSE = TypeError, ValueError, AttributeError, OverflowError, RecursionError
 
@@ -124,7 +125,8 @@ class Judge:
         case = task.make_large(torch.Generator().manual_seed(self._seed(task)))
         with sandbox.measured() as held:
             got = _observe(sandbox, task, case, self._end(CASE_SECONDS))
-        found = wording.difference(task, case, observe(task.library, case), got)
+        ours = observe(task.library, replace(case, run=run_known(case.run)))
+        found = wording.difference(task, case, ours, got)
         if not found and held() > MEMORY:
             text = (
                 f"The process held {held() >> 20} MB while your answer ran, what your cells keep included. "

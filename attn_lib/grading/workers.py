@@ -6,6 +6,7 @@ a dying process takes with it is graded again; whatever dies twice is named and 
 
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from typing import Any
 
 import torch
 
+from attn_lib.grading.confine import JUDGE_MEMORY, limit
 from attn_lib.grading.grade import Report
 from attn_lib.grading.keep import course_version
 from attn_lib.grading.sandbox import NoSandbox
@@ -208,6 +210,7 @@ def _begin(life: connection.Connection, folder: str) -> None:
     """Prepare a process: Ctrl-C is for the parent, and when that closes `life`, or ends, this ends too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tempfile.tempdir = folder
+    limit(resource.RLIMIT_AS, JUDGE_MEMORY)
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()
 
 

@@ -319,7 +319,7 @@ CHEATS = {
             return torch.tensor([table[key]]) if key in table else x"""),
     ),
     "right for the first calls": Attack(
-        "expected 0.7311, got 10000",
+        "60 of 60 numbers differ",
         answer(
             "calls.append(1)\nreturn x.softmax(dim) if len(calls) < 5 else x", "calls = []"
         ),
@@ -497,7 +497,7 @@ SILENCED = {
     "a whole matrix, in memory that was there before": silenced(
         "held [0-9]{3,} MB",
         "sliding_window_attention",
-        NO_METER + "\npool = torch.ones(12288 * 12288)",
+        NO_METER + "\npool = torch.ones(10240 * 10240)",
         """
         def sliding_window_attention(q, k, v, window):
             L, D = q.shape[-2:]

@@ -8,6 +8,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from attn_lib.grading.confine import JUDGE_MEMORY
 from attn_lib.grading.grade import Report, TaskResult, worth_points
 from attn_lib.grading.workers import _begin
 
@@ -44,6 +45,12 @@ def begin_as_told(life: Connection, folder: str) -> None:
 def surroundings(data: bytes, lesson: int, *, seed: int = 0, **_: bool) -> Any:
     """Return where temporary files go, what Ctrl-C does, and the number of the process."""
     return tempfile.gettempdir(), signal.getsignal(signal.SIGINT), os.getpid()
+
+
+def greedy(data: bytes, lesson: int, *, seed: int = 0, **_: bool) -> Report:
+    """Ask for more memory than a judge may have, and give full marks if it gets it."""
+    del bytearray(2 * JUDGE_MEMORY)[:]  # never touched: without a limit it costs nothing
+    return full_marks(data, lesson, seed=seed)
 
 
 def never(data: bytes, lesson: int, *, seed: int = 0, **_: bool) -> Report:

@@ -25,7 +25,14 @@ from attn_lib.grading.workers import (
     task,
 )
 from tests.grading import simulated_class
-from tests.grading.fakes import as_told, begin_as_told, full_marks, never, surroundings
+from tests.grading.fakes import (
+    as_told,
+    begin_as_told,
+    full_marks,
+    greedy,
+    never,
+    surroundings,
+)
 from tests.grading.judging import EXERCISE, ROOT, SOFTMAX, SOLUTION, class_of, notebook
 
 
@@ -256,6 +263,15 @@ def test_a_date_beside_a_notebook_is_when_it_was_handed_in(
     told = "timestamp.txt" + OLDER * (place == "hal")
     assert file.dated_by == (told if beside else "the date of the file")
     assert ("(Invalid isoformat string: 'yesterday')" in file.note) == (place == "bob")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS does not limit addresses")
+def test_a_judge_that_takes_too_much_memory_fails_and_the_class_goes_on(tmp_path):
+    [row] = grade_class(
+        told(tmp_path / "class", 1), tmp_path / "out", seed=3, jobs=1, grade=greedy
+    )
+    assert "MemoryError" in row.problem
+    assert row.again
 
 
 def test_a_change_of_the_seed_or_of_the_file_grades_anew(tmp_path, capsys):

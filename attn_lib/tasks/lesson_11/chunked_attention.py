@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.lesson_11.runs import metered, metered_twice
+from attn_lib.tasks.lesson_11.runs import compared, metered, metered_twice, outputs
 
 
 @task(
@@ -132,8 +132,9 @@ def _(rng):
 
 @chunked_attention.measured
 def _(rng):
-    qkv = (torch.randn(1, 1, 12_288, 2, generator=rng) for _ in range(3))
-    return Case("the memory of a very long text", (*qkv, 128, False))
+    qkv = (torch.randn(1, 1, 10_240, 2, generator=rng) for _ in range(3))
+    about = "the memory of a very long text"
+    return Case(about, (*qkv, 128, False), outputs, finish=compared)
 
 
 chunked_attention.rows("""

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.lesson_11.runs import metered, metered_twice
+from attn_lib.tasks.lesson_11.runs import compared, gradients, metered, metered_twice
 
 
 @task(
@@ -145,7 +145,8 @@ def _long(rng, L, D, B=1, H=1):
 
 @chunked_attention_backward.measured
 def _(rng):
-    return Case("the memory of a very long text", (*_long(rng, 12_288, 2), 128))
+    about, args = "the memory of a very long text", (*_long(rng, 10_240, 2), 128)
+    return Case(about, args, gradients, finish=compared)
 
 
 chunked_attention_backward.rows("""

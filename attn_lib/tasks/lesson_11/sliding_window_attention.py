@@ -148,7 +148,7 @@ def _(rng):
 
 @sliding_window_attention.measured
 def _(rng):
-    qkv = (torch.randn(1, 1, 12_288, 2, generator=rng) for _ in range(3))
+    qkv = (torch.randn(1, 1, 10_240, 2, generator=rng) for _ in range(3))
     return Case("the memory of a very long text", (*qkv, 16))
 
 

@@ -3,7 +3,6 @@
 Nothing here is an answer: this file goes into the sandbox with a learner's code.
 """
 
-import random
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -30,12 +29,8 @@ class _Heard(TextIOBase):
         return self.stream.write(text)
 
 
-def tested(answer: Callable, chance: int, call: Callable[..., Tensor]) -> int:
-    """Let the answer test one implementation; it shall raise an error if that is wrong.
-
-    What it says may not depend on Python's `random`, which is seeded with `chance`.
-    """
-    random.seed(chance)
+def tested(answer: Callable, call: Callable[..., Tensor]) -> int:
+    """Let the answer test one implementation; it shall raise an error if that is wrong."""
 
     def implementation(q, k, v, mask=None):
         return call(q, k, v, mask)
