@@ -68,6 +68,9 @@ def _(rng):
     yield case("40 words, head_dim 64", 1, 40, 24, 64, scale=0.4)
     far = {"tolerance": 1e-2, "grad": False}
     yield case("scores in the hundreds", 2, 5, 10, 6, scale=12.0, **far)
+    sizes, parameters, x = case("", 2, 5, 10, 6).args
+    strided = sizes, parameters, x.mT.contiguous().mT
+    yield Case("not contiguous", strided, run_module)
     yield case("float64", 2, 5, 10, 6, torch.float64)
     yield case("bfloat16", 2, 5, 10, 6, torch.bfloat16, grad=False)
 

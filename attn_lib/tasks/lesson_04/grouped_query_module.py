@@ -120,6 +120,9 @@ def _(rng):
     yield case("B = H, a mask (H, L, L)", 4, 3, 8, 4, 2, mask=three_axes)
     left = (torch.arange(5) >= torch.tensor([[0], [2]]))[:, None, None] & causal_mask(5, 5)
     yield case("words that see nothing", 2, 5, 12, 4, 2, mask=left)
+    sizes, parameters, x = case("", 2, 5, 24, 8, 2).args
+    strided = sizes, parameters, x.mT.contiguous().mT
+    yield Case("not contiguous", strided, run_module)
     yield case("float64", 2, 5, 24, 8, 2, torch.float64)
     yield case("bfloat16", 2, 4, 12, 4, 2, torch.bfloat16, grad=False)
 
