@@ -21,9 +21,10 @@ from attn_lib.checks.verdict import Verdict, inline, show
 
 EASY = 3  # drills of one line to mend in a task before the first of two lines
 STUCK = 3  # wrong repairs of a drill before its line is named
-# What is found without reading: a line of more characters, and one with what nobody writes.
-WIDEST = 100
+# What is found without reading: a line of more characters, or so many more than the right one, and what nobody writes.
+WIDEST, LONGER = 100, 30
 ODD = (":=", "~~", "[:]", "eval(", "setattr(", "__import__(")
+WRITTEN_OUT = ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare
 # The same for every drill: an import may not tell which line is wrong.
 CELL = """\
 # {asked} in this answer to {task}. Find what is wrong, mend it, and run the cell.
@@ -131,7 +132,9 @@ def drills(name: str) -> list[Drill]:
             code, right = map(_renamed, mine.sources(*mistakes))
             key = hashlib.sha256(code.encode()).hexdigest()[:6]
             wrong = [line for line in code.splitlines() if line not in right.splitlines()]
-            is_odd = any(len(w) > WIDEST or any(o in w for o in ODD) for w in wrong)
+            before = [line for line in right.splitlines() if line not in code.splitlines()]
+            longest = min(WIDEST, LONGER + max(map(len, before), default=0))
+            is_odd = any(len(w) > longest or any(o in w for o in ODD) for w in wrong)
             is_odd |= not (
                 _unused(code) <= _unused(right) and _twice(code) <= _twice(right)
             )
@@ -174,9 +177,9 @@ def _twice(code: str) -> set[str]:
     found = set()
     for line in ast.walk(ast.parse(code)):
         if isinstance(line, ast.Assign | ast.Return):
-            parts = [n for n in ast.walk(line) if isinstance(n, ast.Call | ast.BinOp)]
+            parts = [n for n in ast.walk(line) if isinstance(n, WRITTEN_OUT)]
             texts = [ast.unparse(part) for part in parts]
-            found |= {text for text in texts if texts.count(text) > 1 and len(text) > 12}
+            found |= {text for text in texts if texts.count(text) > 1 and len(text) > 7}
     return found
 
 
