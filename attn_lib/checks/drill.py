@@ -14,6 +14,7 @@ from attn_lib.checks import store
 from attn_lib.checks.judge import judge
 from attn_lib.checks.kinds import KINDS, kind_of
 from attn_lib.checks.mistakes import known
+from attn_lib.checks.seen import seen
 from attn_lib.checks.source import definition_of
 from attn_lib.checks.store import CannotKeep
 from attn_lib.checks.task import Task, find_task, tasks
@@ -308,5 +309,7 @@ def _keep(task: Task, found: Drill) -> str:
         entry["mended"] = mended
 
     message = store.update(task.name, change)
-    text = f"Mended: {found.wrong}. That makes {len(mended)} of this task."
+    mistakes = [known(task.name).mistakes[n] for n in found.mistakes]
+    told = dict.fromkeys(seen(mistake.id) or mistake.question for mistake in mistakes)
+    text = f"Mended: {found.wrong}. {' '.join(told)} That makes {len(mended)} of this task."
     return f'{text} For another one: `drill("{task.name}")` {message}'.strip()

@@ -20,6 +20,7 @@ from attn_lib.checks.drill import (
 )
 from attn_lib.checks.kinds import kind_of
 from attn_lib.checks.mistakes import known
+from attn_lib.checks.seen import SEEN
 from attn_lib.checks.task import find_task
 
 MODULE = sys.modules["attn_lib.checks.drill"]  # the package's `drill` is the function
@@ -91,9 +92,10 @@ def test_what_is_mended_is_kept_and_not_offered_again(printed, capsys):
     verdict = drill("split_heads", find_task("split_heads").reference, key=key)
     assert verdict.status == "passed"
     assert (verdict.points, verdict.max_points) == (0, 0)
-    wrong = drills("split_heads")[0].wrong
-    more = 'For another one: `drill("split_heads")`'
-    assert verdict.note == f"Mended: {wrong}. That makes 1 of this task. {more}"
+    first = drills("split_heads")[0]
+    question = known("split_heads").mistakes[first.mistakes[0]].question
+    more = 'That makes 1 of this task. For another one: `drill("split_heads")`'
+    assert verdict.note == f"Mended: {first.wrong}. {question} {more}"
     again = drill("split_heads", find_task("split_heads").reference, key=key)
     assert again.note == verdict.note
     assert store.load()[0]["split_heads"]["mended"] == [key]
@@ -271,3 +273,19 @@ def test_every_recognized_mistake_is_kept_once():
     for _ in range(2):
         check("attention_scores", lambda q, k: q @ k.mT)
     assert store.load()[0]["attention_scores"]["mistakes"] == ["scale-missing"]
+
+
+def test_what_is_mended_says_where_the_mistake_was_seen():
+    passed("masked_attention")
+    for found in drills("masked_attention"):
+        if known("masked_attention").mistakes[found.mistakes[0]].id == "full-row-nan":
+            reference = find_task("masked_attention").reference
+            note = drill("masked_attention", reference, key=found.key).note
+            assert "https://github.com/pytorch/pytorch/issues/41508" in note
+            return
+    pytest.fail("there is no such drill")
+
+
+def test_what_was_seen_elsewhere_are_mistakes_that_there_are():
+    ids = {mistake.id for task in tasks() for mistake in known(task.name).mistakes}
+    assert set(SEEN) <= ids
