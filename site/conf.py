@@ -27,13 +27,15 @@ from scripts.stated_time import stated_minutes  # noqa: E402
 SOURCES = ("site", "notebooks", "exercises", "solutions")
 
 project = "Attention from Scratch"
-copyright = "the authors of Attention from Scratch, MIT license"
+html_last_updated_fmt = "%d %B %Y"
+
 language = "en"
 # "owner/name" on GitHub, as pyproject.toml says, or empty.
-urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"].get(
-    "urls", {}
-)
+about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+urls, release = about.get("urls", {}), about["version"]
+copyright = f"the authors of Attention from Scratch, MIT license · version {release}"
 repository = urls.get("Repository", "").removeprefix("https://github.com/").strip("/")
+homepage = urls.get("Homepage", "")
 
 extensions = [
     "myst_nb",
@@ -43,6 +45,7 @@ extensions = [
     "links",
     "one_sheet",
     "live_pages",
+    "course_zip",
 ]
 root_doc = "site/index"
 include_patterns = [
@@ -279,8 +282,8 @@ def add_notebook_bar(app, doctree) -> None:
     colab = open_in_colab(app.config.repository, docname)
     bar = (
         f'<p class="notebook-bar"><a href="{up}_sources/{docname}.ipynb" download>Download this '
-        f"notebook</a> or run it: {CODE.format('make lab')}, then open "
-        f"{CODE.format(docname + '.ipynb')}{colab}</p>"
+        f'notebook</a>, or <a href="{up}site/start.html">get the course</a> and run it: '
+        f"{CODE.format('make lab')}, then open {CODE.format(docname + '.ipynb')}{colab}</p>"
     )
     if folder == "solutions":
         # Out of the search, the course's list and previous/next.

@@ -1,5 +1,7 @@
-"""Links that need the address of the repository, "owner/name": none while it is empty."""
+"""Links that need an address: of the repository, "owner/name", or of the site. None while it is empty."""
 
+import re
+from html import escape
 from urllib.parse import quote
 
 
@@ -39,6 +41,29 @@ def colab_section(repository: str) -> list[str]:
     ]
 
 
+def card(homepage: str, pagename: str, title: str, body: str) -> str:
+    """Return what a page is shown as where its link is sent: title, and the first picture in it."""
+    if not homepage:
+        return ""
+    homepage = homepage.rstrip("/")
+    first = re.search(r'<img[^>]*? src="(?:\.\./)*(_images/[^"]+\.png)"', body)
+    said = {
+        "og:title": title,
+        "og:url": f"{homepage}/{pagename}.html",
+        "og:image": f"{homepage}/{first[1] if first else '_static/hero.png'}",
+    }
+    tags = (f'<meta property="{n}" content="{escape(t)}">' for n, t in said.items())
+    return "".join([*tags, '<meta name="twitter:card" content="summary_large_image">'])
+
+
+def add_card(app, pagename, templatename, context, doctree) -> None:
+    """Put a page's card among its metatags."""
+    if doctree is not None:
+        title = re.sub("<.*?>", "", context["title"])
+        made = card(app.config.homepage, pagename, title, context["body"])
+        context["metatags"] += made
+
+
 def add_section(app, docname, source) -> None:
     """Fill in the section on Colab, or nothing."""
     section = "\n".join(colab_section(app.config.repository))
@@ -54,6 +79,8 @@ def add_report(app, pagename, templatename, context, doctree) -> None:
 
 def setup(app) -> dict[str, bool]:
     app.add_config_value("repository", "", "env")
+    app.add_config_value("homepage", "", "env")
     app.connect("source-read", add_section)
+    app.connect("html-page-context", add_card)
     app.connect("html-page-context", add_report)
     return {"parallel_read_safe": True}

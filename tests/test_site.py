@@ -214,6 +214,17 @@ def test_links_to_colab_and_for_problems_are_there_if_the_repository_is_known():
     assert links.colab_section("") == []
 
 
+def test_a_page_has_a_card_if_the_address_of_the_site_is_known():
+    card = part_of_site("links").card
+    body = '<p><img alt="a" src="../_images/map.png" width="1"><img src="../_images/b.png">'
+    made = card("https://me.org/c/", "notebooks/01", 'One "head"', body)
+    assert 'property="og:image" content="https://me.org/c/_images/map.png"' in made
+    assert 'property="og:url" content="https://me.org/c/notebooks/01.html"' in made
+    assert "One &quot;head&quot;" in made
+    assert "https://me.org/c/_static/hero.png" in card("https://me.org/c", "x", "y", "")
+    assert card("", "x", "y", body) == ""
+
+
 @pytest.fixture(scope="module")
 def darkened():
     module = part_of_site("dark_pictures")

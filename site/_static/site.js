@@ -29,18 +29,30 @@ document.querySelector(".toc-drawer")?.setAttribute("aria-label", "On this page"
 for (const caption of document.querySelectorAll(".sidebar-tree .caption"))
   caption.setAttribute("aria-level", 2);
 
-// The buttons of a narrow page are labels: let the keyboard reach and press them.
+for (const link of document.querySelectorAll(".sidebar-tree a"))
+  link.classList.toggle("exercise", link.href.includes("/exercises/")); // of its own page it is "#"
+
+// The buttons of a narrow page are labels of a hidden box: make them buttons, for the keyboard.
 for (const label of document.querySelectorAll("label.nav-overlay-icon, label.toc-overlay-icon")) {
-  label.tabIndex = 0;
-  label.setAttribute("role", "button");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = label.className;
+  button.append(...label.childNodes);
   const menu = label.classList.contains("nav-overlay-icon");
-  label.setAttribute("aria-label", menu ? "Lessons" : "On this page");
-  label.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" && event.key !== " ") return;
-    event.preventDefault();
-    label.click();
-  });
+  button.setAttribute("aria-label", menu ? "Lessons" : "On this page");
+  button.addEventListener("click", () => document.getElementById(label.htmlFor).click());
+  label.replaceWith(button);
 }
+
+// On paper, folded answers are open.
+const unfolded = [];
+addEventListener("beforeprint", () => {
+  unfolded.push(...document.querySelectorAll("details:not([open])"));
+  for (const answer of unfolded) answer.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const answer of unfolded.splice(0)) answer.open = false;
+});
 
 // What the search quotes of a page begins with the lesson, not with the line about the download.
 if (typeof Search !== "undefined") {
@@ -48,3 +60,12 @@ if (typeof Search !== "undefined") {
   Search.htmlToText = (html, anchor) =>
     whole(html.replace(/<p class="notebook-bar">.*?<\/p>/s, ""), anchor);
 }
+
+// A hit leads to the words that were looked for, not to the top of a long page.
+const hits = document.getElementById("search-results");
+if (hits)
+  new MutationObserver(() => {
+    const words = new URLSearchParams(location.search).get("q")?.trim();
+    for (const link of hits.querySelectorAll("li a[href]"))
+      if (words && !link.hash) link.hash = `:~:text=${encodeURIComponent(words)}`;
+  }).observe(hits, { childList: true, subtree: true });
