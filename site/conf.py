@@ -194,6 +194,15 @@ def encoder_scene(which: str) -> str:
         return scene("06", "Head lens")
 
 
+def a_recording() -> Iterator[str]:
+    """Yield the own model at work."""
+    from recording import (
+        recording,
+    )  # takes seconds: not for every tool that reads this file
+
+    yield raw(recording())
+
+
 def a_verdict() -> Iterator[str]:
     """Yield the first wrong answer of lesson 00, and what is said of it."""
     source, html = shown(lesson_paths()[0], "attn-verdict")
@@ -218,6 +227,7 @@ LISTS = {
     "{{ course_order }}": course_order,
     "{{ solution_list }}": solution_list,
     "{{ verdict }}": a_verdict,
+    "{{ recording }}": a_recording,
 }
 
 

@@ -67,5 +67,6 @@ if (hits)
   new MutationObserver(() => {
     const words = new URLSearchParams(location.search).get("q")?.trim();
     for (const link of hits.querySelectorAll("li a[href]"))
-      if (words && !link.hash) link.hash = `:~:text=${encodeURIComponent(words)}`;
+      if (words && !link.hash)
+        link.setAttribute("href", `${link.getAttribute("href")}#:~:text=${encodeURIComponent(words)}`);
   }).observe(hits, { childList: true, subtree: true });

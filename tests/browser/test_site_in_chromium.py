@@ -19,7 +19,7 @@ ALL_SCENES_ARE_LIVE = """theme => [...document.querySelectorAll("[data-explorer]
     .every(host => host.explorer && host.dataset.theme === theme)"""
 
 # Links inside of a sentence are as high as its line.
-SMALL_TARGETS = """() => [...document.querySelectorAll("a[href], button, label[tabindex], summary")]
+SMALL_TARGETS = """() => [...document.querySelectorAll("a[href], button, summary")]
     .filter(e => !e.closest("p, td, dd, blockquote, article li:not(#search-results li)")
         && !e.classList.contains("headerlink"))
     .filter(e => { const r = e.getBoundingClientRect();
@@ -195,7 +195,7 @@ def test_the_menu_of_a_narrow_page_opens_by_the_keyboard(page, site):
             if page.evaluate(f"document.activeElement.classList.contains('{name}')"):
                 break
         assert page.evaluate(f"document.activeElement.classList.contains('{name}')")
-    page.locator("label.nav-overlay-icon").focus()
+    page.locator("button.nav-overlay-icon").focus()
     assert not first.is_visible() or first.bounding_box()["x"] < 0
     page.keyboard.press("Enter")
     page.wait_for_function(
@@ -216,3 +216,45 @@ def test_dark_mode_is_one_click_away_and_stays(page, site):
     assert page.evaluate(background) != light
     page.goto((site / "site/start.html").as_uri())
     assert page.evaluate("document.body.dataset.theme") == "dark"
+
+
+def test_the_recording_writes_stops_at_the_button_and_for_who_wants_no_motion(page, site):
+    page.goto((site / "site/index.html").as_uri())
+    words = page.locator(".recording .words > *")
+    before = words.count()
+    page.wait_for_function(
+        "n => document.querySelectorAll('.recording .words > *').length > n", arg=before
+    )
+    page.get_by_role("button", name="Pause").click()
+    stopped = words.all_text_contents()
+    page.wait_for_timeout(1000)
+    assert words.all_text_contents() == stopped
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    assert page.get_by_role("button", name="Play").is_visible()
+    assert words.count() == 1
+    assert words.first.text_content().startswith("Raises a ValueError if the")
+    assert words.first.text_content().endswith(".")
+    assert page.troubles == []
+
+
+def test_on_paper_folded_answers_are_open_and_buttons_are_gone(page, site):
+    page.goto((site / "notebooks/01_single_head.html").as_uri())
+    answers = page.locator("article details")
+    assert answers.count()
+    closed = "() => document.querySelectorAll('article details:not([open])').length"
+    assert page.evaluate(closed)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.evaluate(closed) == 0
+    assert not page.locator(".skip-to-content").is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(closed)
+
+
+def test_a_hit_leads_to_the_words_that_were_looked_for(page, site):
+    page.goto((site / "search.html").as_uri() + "?q=rescaled")
+    page.get_by_text("Search finished").wait_for()
+    page.wait_for_timeout(200)
+    hits = page.locator("#search-results li a").all()
+    assert all("#" in hit.get_attribute("href") for hit in hits)
