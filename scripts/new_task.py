@@ -24,6 +24,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson={lesson},
     points=2,
+    insight="TODO what who passes it has understood.",
     hints=[
         "TODO a nudge.",
         "TODO the next step.",

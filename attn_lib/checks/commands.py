@@ -1,6 +1,7 @@
 """The functions that a learner calls: `check`, `hint`, `progress`, `mine`; and `grade` for the grader."""
 
 import ast
+import contextlib
 import html
 from dataclasses import replace
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from attn_lib.checks import store
 from attn_lib.checks.judge import judge
 from attn_lib.checks.observe import walled_off
-from attn_lib.checks.progress_table import progress_table
+from attn_lib.checks.progress_table import next_task, progress_table
 from attn_lib.checks.say import safe_str
 from attn_lib.checks.source import (
     load_source,
@@ -62,8 +63,23 @@ def _check(name: str, answer: Any) -> Verdict:
     verdict = judge(task.name, answer)
     if verdict.status in ("wrong", "error"):
         verdict = replace(verdict, first=_first_to_mend(task, answer))
-    notes = _look_also(answer, verdict), _keep(task, answer, verdict)
+    kept = _keep(task, answer, verdict)
+    notes = _look_also(answer, verdict), kept, _onward(task, verdict)
     return verdict.with_note("\n".join(note for note in notes if note))
+
+
+def _onward(task: Task, verdict: Verdict) -> str:
+    """Say what who has passed a task has understood, and which one is next."""
+    if verdict.status != "passed":
+        return ""
+    with contextlib.suppress(CannotKeep):
+        following = next_task(store.load()[0], task.lesson)
+        if following is not None:
+            where = f" (exercise {following.lesson:02d})" * (
+                following.lesson != task.lesson
+            )
+            return f"{task.insight} Next: `{following.name}`{where}.".strip()
+    return task.insight
 
 
 def _look_also(answer: Any, verdict: Verdict) -> str:

@@ -35,6 +35,7 @@ class Task:
     """One exercise task. Made by the decorator `task` from its reference answer.
 
     Attributes:
+        insight: what a learner has understood who passes it, in a sentence.
         reference: the right answer, with a name for every line.
         library: what stands in for a learner's answer in later lessons.
         others: right answers of another build, for mistakes that the reference has no line for.
@@ -58,6 +59,7 @@ class Task:
     make_large: Callable[[torch.Generator], Case] | None = None
     score: Callable[..., Any] | None = None
     repairs: str = ""
+    insight: str = ""
 
     @property
     def signature(self) -> str:
@@ -107,6 +109,7 @@ def task(
     returns: tuple[str, ...] = ("result",),
     library: Callable | None = None,
     without: tuple[str, ...] = (),
+    insight: str = "",
 ) -> Callable[[Callable], Task]:
     """Turn a reference function or class into a `Task` named after it.
 
@@ -117,6 +120,7 @@ def task(
         returns: a name for each value the answer returns, as the messages call it.
         library: what stands in for a learner's answer in later lessons; None = the reference.
         without: ids of shared mistakes (see shared_mistakes.py) that are none in this task.
+        insight: what a learner has understood who passes it, in a sentence.
     """
 
     def register(reference: Callable) -> Task:
@@ -126,6 +130,7 @@ def task(
         made = Task(
             name, lesson, points, reference, tuple(hints), returns, stands_in, without
         )
+        made.insight = insight
         _REGISTRY[name] = made
         return made
 
@@ -160,6 +165,7 @@ def repair(
         hints=tuple(hints),
         mistakes=first,
         repairs=of.name,
+        insight="A bug is found by an input on which it shows.",
     )
     _REGISTRY[name] = made
     return made

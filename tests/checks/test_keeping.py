@@ -11,7 +11,7 @@ import pytest
 import torch
 from filelock import FileLock
 
-from attn_lib.checks import check, commands, judge, mine, progress, store
+from attn_lib.checks import check, commands, judge, mine, progress, store, tasks
 from attn_lib.checks.source import load_source, standalone_source
 
 CELLS = '''
@@ -197,7 +197,7 @@ class SelfAttention(attn_lib.SelfAttention):
 
 def test_a_class_whose_first_member_is_from_elsewhere_is_kept():
     answer = load_source(FROM_ELSEWHERE, "SelfAttention")
-    assert check("SelfAttention", answer).note == ""
+    assert "Not kept" not in check("SelfAttention", answer).note
     assert "class SelfAttention" in store.load()[0]["SelfAttention"]["source"]
 
 
@@ -274,7 +274,7 @@ del half
 def test_what_passes_in_its_notebook_only_is_counted_and_not_kept(text, why):
     verdict = check("attention_scores", load_source(text, "attention_scores"))
     assert verdict.status == "passed"
-    assert verdict.note == f"Not kept for later lessons: {why}"
+    assert verdict.note.startswith(f"Not kept for later lessons: {why}\n")
     entry = store.load()[0]["attention_scores"]
     assert entry == {"attempts": 1, "status": "passed", "passed": True, "source": ""}
 
@@ -420,3 +420,21 @@ def test_an_answer_that_asks_for_itself_gets_the_librarys():
     store.update("mixture", lambda entry: entry.update(passed=True, source=source))
     weights, values = torch.ones(1, 2), torch.ones(2, 1)
     assert mine("mixture")(weights, values).item() == 2.0
+
+
+def test_who_passes_is_told_what_they_have_understood_and_what_is_next():
+    first, *_, last = [task for task in tasks() if task.lesson == 2]
+    judged = check(first.name, renamed(first))
+    assert first.insight in judged.note
+    assert "Next: `padding_mask`." in judged.note
+    assert "Next:" not in check(first.name, lambda q, k: q).note
+    assert all(task.insight.endswith((".", "?")) for task in tasks())
+    for task in tasks():
+        if task.lesson == 2 and task is not last:
+            store.update(task.name, lambda entry: entry.update(passed=True))
+    assert "(exercise 03)" in check(last.name, renamed(last)).note
+
+
+def renamed(task):
+    """Return a task's right answer as one that is the learner's."""
+    return lambda *args, **options: task.reference(*args, **options)

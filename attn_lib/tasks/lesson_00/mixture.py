@@ -8,6 +8,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=0,
     points=0,
+    insight="A weighted sum is all that attention ever hands on. The rest of the course is about who chooses the weights.",
     hints=[
         "Name the axes of both inputs with letters, then of the result. Which letters has the result, "
         "and in which order? Which one is missing there?",

@@ -12,6 +12,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=1,
     points=3,
+    insight="These few lines are in every layer of a transformer. All else stands around them.",
     returns=("output", "weights"),
     library=attn_lib.einsum_attention,
     without=("softmax-over-the-wrong-axis",),

@@ -10,6 +10,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=1,
     points=1,
+    insight="Divided by √D, the scores of independent channels spread alike for any D, and the softmax stays soft.",
     hints=[
         "One score says how well one query fits one key: a dot product. Which axis do q and k "
         "share, and so sum away?",

@@ -31,6 +31,7 @@ class SelfAttention(nn.Module):
 self_attention = task(
     lesson=1,
     points=4,
+    insight="Three matrices are all that this head can learn.",
     library=attn_lib.SelfAttention,
     without=("softmax-over-the-wrong-axis", "weights-times-k"),
     hints=[

@@ -9,6 +9,7 @@ from attn_lib.tasks.lesson_01.runs import exact_zero, with_dim
 @task(
     lesson=1,
     points=2,
+    insight="The largest score is taken away, no share changes, and no exp is above 1: every library does it.",
     hints=[
         "exp(1000) is too large for a float. Which number can you subtract from every entry of a "
         "row without changing its softmax?",

@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_02.mask_mistakes import ENTRIES, PLACES
 @task(
     lesson=2,
     points=2,
+    insight="One rule, and a model can be trained on all places of a text at once.",
     library=attn_lib.causal_mask,
     hints=[
         "Draw the mask for 3 queries and 3 keys on paper. Then for 1 query and 3 keys: that query "

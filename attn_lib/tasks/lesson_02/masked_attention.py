@@ -17,6 +17,7 @@ def _library(q, k, v, mask=None):
 @task(
     lesson=2,
     points=3,
+    insight="This is `F.scaled_dot_product_attention`, written out.",
     returns=("output",),
     library=_library,
     hints=[

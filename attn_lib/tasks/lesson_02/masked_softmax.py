@@ -11,6 +11,7 @@ from attn_lib.tasks.lesson_02.runs import with_finite_gradients as finite
 @task(
     lesson=2,
     points=3,
+    insight="A score of -inf has a share of exactly 0. Only a query that may see nothing needs a rule of its own.",
     library=attn_lib.masked_softmax,
     without=("none-not-handled", "one-mask-for-all-heads", "weights-returned-too"),
     hints=[

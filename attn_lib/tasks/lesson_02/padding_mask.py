@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_02.mask_mistakes import ENTRIES
 @task(
     lesson=2,
     points=2,
+    insight="Texts of different lengths can share a batch, because nobody looks at the pads.",
     library=attn_lib.padding_mask,
     hints=[
         "Take one sentence of length 2, padded to 4. Which of the positions 0, 1, 2, 3 are real "

@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_02.mask_mistakes import ENTRIES, PLACES
 @task(
     lesson=2,
     points=2,
+    insight="With W keys a query, the pairs grow with the length, and no more with its square.",
     library=attn_lib.sliding_window_mask,
     hints=[
         "A window of W holds W keys, the query's own included. With W = 1, what does each query see? "

@@ -14,6 +14,7 @@ from attn_lib.tasks.lesson_03.runs import Weights, carry_over, unless_changed
 @task(
     lesson=3,
     points=3,
+    insight="Weights are numbers under names: who knows the layout can carry them anywhere.",
     returns=(
         "output for x",
         "output for x and a context",

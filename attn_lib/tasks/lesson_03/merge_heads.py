@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=3,
     points=2,
+    insight="Split and merge undo each other. Only between the two do heads live apart.",
     library=attn_lib.merge_heads,
     hints=[
         "It undoes `split_heads`. Which two steps did that take, and in which order are they undone?",

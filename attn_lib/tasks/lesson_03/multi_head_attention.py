@@ -45,6 +45,7 @@ class MultiHeadAttention(nn.Module):
 multi_head_attention = task(
     lesson=3,
     points=5,
+    insight="Your module and `nn.MultiheadAttention` compute the same from the same numbers.",
     library=attn_lib.MultiHeadAttention,
     without=("weights-times-k", "keys-and-values-swapped", "epsilon-in-denominator"),
     hints=[

@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=3,
     points=2,
+    insight="No number has changed: heads are a way to read the same memory.",
     library=attn_lib.split_heads,
     hints=[
         "Nothing is computed here: the same numbers get a new address. A token's channels are cut "

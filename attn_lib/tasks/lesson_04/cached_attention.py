@@ -16,6 +16,7 @@ from attn_lib.tasks.lesson_04.runs import in_turns, one_session, two_beginnings
 @task(
     lesson=4,
     points=4,
+    insight="Old keys and values never change, so a new token costs a row of scores, not a matrix.",
     without=("maximum-not-subtracted",),  # it is "exp-overflows"
     hints=[
         "A new token asks with its own query, but listens to all tokens so far. Of which tokens do "

@@ -13,6 +13,7 @@ from attn_lib.tasks.lesson_04.runs import with_mask
 @task(
     lesson=4,
     points=3,
+    insight="MQA, GQA and MHA are one function: only the number of K/V heads differs.",
     without=("epsilon-in-denominator",),
     hints=[
         "Only one thing is new: k and v have fewer heads than q. What have you just written for that?",

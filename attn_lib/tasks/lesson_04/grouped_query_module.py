@@ -52,6 +52,7 @@ class GroupedQueryAttention(nn.Module):
 grouped_query_module = task(
     lesson=4,
     points=3,
+    insight="With RoPE beside it, this module runs a real language model in lesson 14.",
     # Neither low scores nor float16 are among the inputs.
     without=(
         "fill-1e9",

@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, Wrong, describe, task
 @task(
     lesson=4,
     points=1,
+    insight="With long texts and many readers, the cache can take more memory than the weights.",
     library=attn_lib.kv_cache_bytes,
     hints=[
         "Count first, weigh later. How many numbers does one head of one layer keep for one token?",

@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=4,
     points=2,
+    insight="Averaged heads are where the paper of GQA began, and then it trained a little more.",
     library=attn_lib.mean_pool_kv,
     hints=[
         "Which rows of the weight make head 0? And which heads will share K/V head 0 later?",

@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=4,
     points=1,
+    insight="The copies are for the shape's sake: a good kernel reads one head several times, and copies nothing.",
     library=attn_lib.repeat_kv,
     hints=[
         "Write down the list for H = 4 and Hkv = 2: which K/V head do query heads 0, 1, 2 and 3 "

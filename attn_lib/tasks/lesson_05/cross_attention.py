@@ -44,6 +44,7 @@ class CrossAttention(nn.Module):
 cross_attention = task(
     lesson=5,
     points=4,
+    insight="Only the source of keys and values is another one: the queries ask a second text.",
     library=attn_lib.CrossAttention,
     # Those that a mask (B, S) cannot have, and what is "from-the-wrong-layer".
     without=(

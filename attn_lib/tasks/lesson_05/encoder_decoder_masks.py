@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_05.runs import NAMES, expanded, without_heads
 @task(
     lesson=5,
     points=3,
+    insight="Three masks, two questions: which words are real, and which come later?",
     library=attn_lib.encoder_decoder_masks,
     returns=NAMES,
     hints=[

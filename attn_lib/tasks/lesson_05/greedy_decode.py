@@ -13,6 +13,7 @@ from attn_lib.tasks.lesson_05.runs import decoded, with_step
 @task(
     lesson=5,
     points=4,
+    insight="The likeliest token each time is not always the likeliest text. That would take a search.",
     library=attn_lib.greedy_decode,
     hints=[
         "Begin with a column of `bos_id`. Then the same again and again: ask `step`, choose, append. "

@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_05.runs import on_the_way_back
 @task(
     lesson=5,
     points=3,
+    insight="One text of L tokens gives L - 1 predictions to learn from, all in one pass.",
     library=attn_lib.next_token_loss,
     hints=[
         "Write the ids of one sentence in a row, and below each the token that the logits at this place guess. "

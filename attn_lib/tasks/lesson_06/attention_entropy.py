@@ -11,6 +11,7 @@ from attn_lib.tasks.lesson_06.steps import case, causal, coarse, drawn, some_emp
 @task(
     lesson=6,
     points=2,
+    insight="The exp of the entropy is a number of keys: so many, looked at alike, have the same entropy.",
     library=attn_lib.attention_entropy,
     hints=[
         "Begin with one row of weights, [0.5, 0.5, 0]. What should its entropy be, and what does your "

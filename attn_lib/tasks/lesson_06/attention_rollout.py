@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_06.steps import case, causal, drawn, turned
 @task(
     lesson=6,
     points=3,
+    insight="Rollout takes for granted that all that is looked at is passed on: a picture, not a proof.",
     library=attn_lib.attention_rollout,
     hints=[
         "Begin with one layer. Its heads become one map, (B, L, L). The residual connection lets each "

@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_06.steps import case, causal, drawn, some_empty, turn
 @task(
     lesson=6,
     points=2,
+    insight="A small mean says that a head looks near. It does not say why.",
     library=attn_lib.mean_attention_distance,
     hints=[
         "Write down, for three tokens, how far each query is from each key: a table of three rows. "

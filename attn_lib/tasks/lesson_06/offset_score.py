@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_06.steps import case, causal, drawn, some_empty, turn
 @task(
     lesson=6,
     points=2,
+    insight="One diagonal of a map, averaged: so heads are found that look at the token before.",
     library=attn_lib.offset_score,
     # It drops a row by its place among all L; here only some have a number.
     without=("rows-of-zeros-left-out",),

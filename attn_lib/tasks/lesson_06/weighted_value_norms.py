@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_06.steps import case, causal, drawn, some_empty, turn
 @task(
     lesson=6,
     points=2,
+    insight="A large weight on a short value moves little: a weight alone is no contribution.",
     library=attn_lib.weighted_value_norms,
     # The values differ from sample to sample: this task asks its own question.
     without=("only-the-first-sample",),

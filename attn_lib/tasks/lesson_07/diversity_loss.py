@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=7,
     points=2,
+    insight="It makes the maps differ. Whether that helps is a question for a measurement.",
     library=attn_lib.diversity_loss,
     hints=[
         "The map of one head in one sentence has L * S numbers. Lay them out as one vector. What is the "

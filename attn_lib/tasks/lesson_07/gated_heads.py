@@ -13,6 +13,7 @@ from attn_lib.tasks.lesson_07.runs import unless_changed, with_module
 @task(
     lesson=7,
     points=3,
+    insight="A gate that is trained tells which heads the loss can do without.",
     library=attn_lib.gated_heads,
     hints=[
         "`masked_heads` multiplies a head by one number, for all tokens. Here the number is computed, from "

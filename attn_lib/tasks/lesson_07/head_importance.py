@@ -11,6 +11,7 @@ from attn_lib.tasks.lesson_07.runs import Trained, importance, with_loss
 @task(
     lesson=7,
     points=2,
+    insight="The gradient at a gate tells what a small change does, not what it does to remove the head.",
     library=attn_lib.head_importance,
     hints=[
         "The loss is a function of H numbers. At which H numbers do all heads work as usual? Its gradient "

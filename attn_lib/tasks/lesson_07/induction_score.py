@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_06.steps import case, causal, drawn, turned
 @task(
     lesson=7,
     points=3,
+    insight="Random tokens, repeated, are enough: nothing but copying can predict their second half.",
     library=attn_lib.induction_score,
     # No case has a row of zeros: in a sequence that repeats, every query sees itself.
     without=("a-row-of-zeros-is-nan", "rows-of-zeros-left-out"),

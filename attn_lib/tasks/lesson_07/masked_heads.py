@@ -14,6 +14,7 @@ from attn_lib.tasks.lesson_07.runs import unless_changed, with_module
 @task(
     lesson=7,
     points=3,
+    insight="A head switched off is an intervention: evidence that no map alone can give.",
     library=attn_lib.masked_heads,
     hints=[
         "Write down the steps of multi-head attention: project, split, attend, merge, project. Between "

@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=8,
     points=2,
+    insight="Nothing is learned here: the distance itself is the penalty.",
     library=attn_lib.alibi_bias,
     hints=[
         "Two tables make it: slopes, one for each head, and distances, one for each query and key. Write "

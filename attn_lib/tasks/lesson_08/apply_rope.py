@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=8,
     points=3,
+    insight="Turned by position, the product of a query and a key knows only how far apart they stand.",
     library=attn_lib.apply_rope,
     hints=[
         "First the angles alone, (L, D/2): one for each token and pair. Write down, for D = 4 and positions "

@@ -10,6 +10,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=8,
     points=3,
+    insight="What this head knows of the order comes from the turning and the mask. Values carry none.",
     hints=[
         "Nothing is new but one step: split, turn, scores, mask, softmax, mixture, merge. You have written "
         "all of these. Which of q, k and v are turned, and at which place in that row?",

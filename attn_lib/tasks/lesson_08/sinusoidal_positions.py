@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=8,
     points=2,
+    insight="A step of k turns each pair by a fixed angle: a linear map, the same at every place.",
     library=attn_lib.sinusoidal_positions,
     hints=[
         "Each pair of columns has one speed, and there are E/2 pairs. Write down the speeds of all pairs "

@@ -12,6 +12,7 @@ from attn_lib.tasks.lesson_08.runs import any_int
 @task(
     lesson=8,
     points=2,
+    insight="Near distances have a number each, far ones share: a few numbers a head, for any length.",
     library=attn_lib.t5_bucket,
     hints=[
         "Three questions for each number: which side is the key on? Is it near? If it is far, how far? "

@@ -46,6 +46,7 @@ class DecoderBlock(nn.Module):
 decoder_block = task(
     lesson=9,
     points=4,
+    insight="Three sums on one stream: look at yourself, look at the source, think.",
     library=attn_lib.DecoderBlock,
     hints=[
         "Take your `PreNormBlock` and open it between attention and feed-forward. What stands there now, what "

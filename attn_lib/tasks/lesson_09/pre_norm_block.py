@@ -41,6 +41,7 @@ class PreNormBlock(nn.Module):
 pre_norm_block = task(
     lesson=9,
     points=4,
+    insight="From input to output there is a sum that no norm stands in: a gradient goes straight through.",
     library=attn_lib.PreNormBlock,
     hints=[
         "Draw it as in the lesson: a straight line from x to the output, and two parts that read from it and "

@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=10,
     points=2,
+    insight="A series becomes a task when it is cut in time, and nothing of what comes later leaks in.",
     returns=("contexts", "targets"),
     library=attn_lib.make_windows,
     hints=[

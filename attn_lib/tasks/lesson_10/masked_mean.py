@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=10,
     points=2,
+    insight="A mean is a sum and a count, and pads may be in neither.",
     library=attn_lib.masked_mean,
     hints=[
         "A mean is a sum divided by a count. Which of the two must the mask change, and how?",

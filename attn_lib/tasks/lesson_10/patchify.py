@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=10,
     points=3,
+    insight="From here on a picture is a sentence, and the transformer needs no other change.",
     library=attn_lib.patchify,
     hints=[
         "A pixel has a row and a column. Its row says in which row of patches it lies, and in which row inside "

@@ -15,6 +15,7 @@ from attn_lib.tasks.lesson_11.runs import compared, metered, metered_twice, outp
 @task(
     lesson=11,
     points=4,
+    insight="The same numbers without the matrix: the memory has changed, and not the work.",
     # Weights divided by a number are divided out again; and these forget that the mask is for is_causal.
     without=("scale-after-softmax", "one-mask-for-all-heads", "fill-not-low-enough"),
     hints=[

@@ -13,6 +13,7 @@ from attn_lib.tasks.lesson_11.runs import compared, gradients, metered, metered_
 @task(
     lesson=11,
     points=4,
+    insight="Weights made anew cost work and save the matrix: so does FlashAttention on its way back.",
     returns=("grad_q", "grad_k", "grad_v"),
     without=("scale-after-softmax",),
     hints=[

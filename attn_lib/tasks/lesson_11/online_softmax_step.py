@@ -12,6 +12,7 @@ from attn_lib.tasks.lesson_11.runs import whole_rows
 @task(
     lesson=11,
     points=3,
+    insight="m, l and acc are enough to forget all scores: FlashAttention rests on this.",
     returns=("m", "l", "acc"),
     hints=[
         "Say there is only one block. Which maximum, which sum and which mixture of values do you get? Now a "

@@ -17,6 +17,7 @@ from attn_lib.tasks.lesson_11.runs import metered, metered_twice
 @task(
     lesson=11,
     points=4,
+    insight="The window is in what you read, not in a mask: so nothing of size L × L was needed.",
     # There is no mask for each head; and what is "added-keys-seen".
     without=("one-mask-for-all-heads", "forbidden-scores-set-to-zero"),
     hints=[

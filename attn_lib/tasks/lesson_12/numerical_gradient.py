@@ -9,6 +9,7 @@ from attn_lib.tasks.lesson_12.runs import differentiated, refusal
 @task(
     lesson=12,
     points=2,
+    insight="It is slow, and it knows nothing of your code: so it can accuse it.",
     hints=[
         "Take one number of x. Make it a little larger, ask `fn`; make it a little smaller, ask `fn`. How far "
         "apart are the two places, and how far the two values?",

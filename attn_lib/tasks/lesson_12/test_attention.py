@@ -18,6 +18,7 @@ from attn_lib.tasks.lesson_12.runs import PRINTED, RETURNED, RETURNED_FALSE, tes
 @task(
     lesson=12,
     points=6,
+    insight="Right answers pass any test: a test is worth what it catches.",
     hints=[
         "Begin with one input and one number that you know: compute it by hand, or let "
         "`F.scaled_dot_product_attention` compute it. Which differences do you allow, and why not none?",

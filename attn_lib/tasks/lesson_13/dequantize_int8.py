@@ -9,6 +9,7 @@ from attn_lib.quantization import dequantize_int8 as of_the_library
 @task(
     lesson=13,
     points=1,
+    insight="One multiplication. The error was made before, when the numbers were rounded.",
     library=of_the_library,
     hints=[
         "`scale` is the length of one step, and `q` counts steps. How far is that?",

@@ -17,6 +17,7 @@ from attn_lib.tasks.lesson_13.runs import TRACE, File, fingerprint, loaded
 @task(
     lesson=13,
     points=3,
+    insight="Look at everything before you believe anything.",
     library=of_the_library,
     hints=[
         '`safe_open(path, "pt")`, in a `with`, gives `keys()`, `get_tensor(name)` and `metadata()`. What does it '

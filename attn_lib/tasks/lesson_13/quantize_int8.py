@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_13.runs import quantized, with_parameter
 @task(
     lesson=13,
     points=2,
+    insight="A quarter of the bytes, and each number is off by at most half a step of its row.",
     library=of_the_library,
     returns=("q", "scale"),
     hints=[

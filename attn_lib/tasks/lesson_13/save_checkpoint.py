@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_13.runs import Module, PathTo, good_file, saved
 @task(
     lesson=13,
     points=3,
+    insight="Numbers and a text, no code: to open such a file can run nothing.",
     library=of_the_library,
     hints=[
         "Which method of a module gives all that must be stored, by name? `save_file` of `safetensors.torch` "

@@ -15,6 +15,7 @@ from attn_lib.tasks.lesson_14.runs import Layers, generated
 @task(
     lesson=14,
     points=4,
+    insight="With the cache, the model reads each token once.",
     library=generation.generate,
     hints=[
         "It is `greedy_decode` of lesson 05 without an end, and with a memory. What does the model have to read in "

@@ -11,6 +11,7 @@ from attn_lib.checks.authoring import Case, task
 @task(
     lesson=14,
     points=2,
+    insight="A table of names was all that stood between your modules and weights that others trained.",
     library=smollm2.map_llama_name,
     hints=[
         "A name is words with points between them: `split` cuts them apart. How many words has the name of a tensor in a "

@@ -30,6 +30,7 @@ class RMSNorm(nn.Module):
 rms_norm = task(
     lesson=14,
     points=2,
+    insight="A LayerNorm without mean and bias: Llama does with less.",
     library=llama.RMSNorm,
     hints=[
         "Read the name backward: square every number of a token, take the mean of the squares, take the root of "

@@ -28,6 +28,7 @@ class SwiGLU(nn.Module):
 swiglu = task(
     lesson=14,
     points=2,
+    insight="A gate decides, number by number, how much of the other path goes on.",
     library=llama.SwiGLU,
     hints=[
         "Three matrices: two go from d_model to d_ff, side by side, and one goes back. What meets between them, "

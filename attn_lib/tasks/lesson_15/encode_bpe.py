@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_15.runs import encoded
 @task(
     lesson=15,
     points=3,
+    insight="The order of the merges is the whole tokenizer.",
     library=bpe.encode_bpe,
     hints=[
         "Begin with single characters, as training did. What is done again and again, and when is there nothing left "

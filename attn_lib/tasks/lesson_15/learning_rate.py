@@ -11,6 +11,7 @@ from attn_lib.tasks.lesson_15.runs import rates
 @task(
     lesson=15,
     points=2,
+    insight="Two lines of arithmetic decide how large every step of the training is.",
     hints=[
         "Three parts: before `warmup`, between `warmup` and `total`, and after it. Draw them for warmup 2 and total 6, "
         "and write the number at each step.",

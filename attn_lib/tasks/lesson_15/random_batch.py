@@ -9,6 +9,7 @@ from attn_lib.tasks.lesson_15.runs import Batches, batches
 @task(
     lesson=15,
     points=3,
+    insight="Any place that leaves room for a window can begin one: a text has almost as many windows as tokens.",
     returns=("distances from inputs to targets", "shares of the places"),
     hints=[
         "Write the windows of the tokens 0 to 4 on paper, of length 2, each with its targets. With which token can a window "

@@ -11,6 +11,7 @@ from attn_lib.tasks.lesson_15.runs import Draws, sampled
 @task(
     lesson=15,
     points=4,
+    insight="Temperature changes all chances, top_p cuts off the tail: two knobs for two faults.",
     returns=("tokens that are drawn", "shares of the tokens"),
     hints=[
         "First only the temperature: what do the logits become before the softmax, and what is left to do at 0? "

@@ -10,6 +10,7 @@ from attn_lib.tasks.lesson_15.runs import trained
 @task(
     lesson=15,
     points=4,
+    insight="No rule of language is in it: pairs are counted, and words appear.",
     library=bpe.train_bpe,
     hints=[
         "One round does three things: count all pairs, choose one, merge it in every word. What must you keep of "
