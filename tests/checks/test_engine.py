@@ -782,6 +782,18 @@ def test_an_interrupted_answer_gives_a_verdict_at_once():
     assert answer.call_count == 1
 
 
+def test_an_answer_that_is_interrupted_on_the_way_to_its_gradients_gives_one_too():
+    def answer(q, k, v):
+        if q.requires_grad:
+            raise KeyboardInterrupt
+        return right(q, k, v)
+
+    verdict = judge("attention", answer)
+    assert verdict.status == "error"
+    assert "You interrupted it" in verdict.message
+    assert verdict.message.startswith("Input: ")
+
+
 def test_an_unknown_task_is_a_verdict_not_an_exception(capsys):
     verdict = check("atention", right)
     assert verdict.status == "error"

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from attn_lib.data.own_model import bits_per_byte, new_model, write
 from attn_lib.recipe import Recipe, Run
@@ -89,6 +90,19 @@ def test_bits_per_byte_of_an_even_guess():
     torch.nn.init.zeros_(model.head.weight)
     ids = torch.randint(16, (41,))
     assert bits_per_byte(model, ids, 80) == pytest.approx(4 * 40 / 80)
+
+
+def test_bits_per_byte_reads_each_token_once():
+    model = new_model(16, **SMALL | {"max_len": 8})
+    with torch.no_grad():
+        model.embed.weight.mul_(30)  # no even guess: what is read shows
+        ids = torch.arange(40) % 16
+        windows = [ids[i : i + 9] for i in (0, 8, 16, 24, 32)]
+        nats = [
+            F.cross_entropy(model(w[None, :-1])[0], w[1:], reduction="sum") for w in windows
+        ]
+    want = float(sum(nats)) / math.log(2) / 100
+    assert bits_per_byte(model, ids, 100) == pytest.approx(want)
 
 
 def test_it_writes_until_a_document_ends_or_its_length():
