@@ -11,13 +11,14 @@ def write_whole(path: Path, content: str | bytes, *, mode: int = 0o644) -> None:
 
     Args:
         path: of the file.
-        content: text is written as UTF-8, its line ends as they are.
+        content: text is written as UTF-8, its line ends as they are; half of a pair of signs as \\udxxx.
         mode: who may read and write a new file; one that was there keeps its own.
 
     Raises:
         OSError: it could not be written; what was there before is still there.
     """
-    data = content.encode() if isinstance(content, str) else content
+    text = content if isinstance(content, str) else ""
+    data = content if isinstance(content, bytes) else text.encode(errors="backslashreplace")
     temporary = ""
     try:
         if path.exists():

@@ -114,7 +114,11 @@ def test_the_front_door_leads_to_the_landing_page_with_all_lessons_and_a_verdict
     assert rows[0][2:4] == ["30\xa0min", ""]
     assert rows[12][3] == "01, 02, 09"
     assert all(re.fullmatch(r"\d+\xa0(min|h(\xa0\d\d)?)", row[2]) for row in rows)
-    assert "Not yet: mixture" in landing.select_one(".attn-verdict").text
+    verdicts = [
+        verdict["data-status"] for verdict in landing.select(".tries .attn-verdict")
+    ]
+    assert verdicts == ["wrong", "wrong", "wrong", "passed"]
+    assert len({v.get("data-mistake") for v in landing.select(".tries .attn-verdict")}) == 4
     assert landing.select_one("meta[name=description]")["content"]
     assert len(pages["site/explorer.html"].select("figure.attn-explorer")) == 9
     assert [p for p in pages if p.startswith("site/") and "{{" in pages[p].text] == []
@@ -123,7 +127,11 @@ def test_the_front_door_leads_to_the_landing_page_with_all_lessons_and_a_verdict
 @pytest.mark.slow
 def test_a_language_model_is_the_first_thing_to_play_with(pages):
     article = pages["site/index.html"].select_one("article")
-    assert article.select_one("p a")["href"] == "../play.html"
+    assert article.select_one(".recording ~ .start a[href='../play.html']")
+    steps = json.loads(article.select_one(".recording")["data-steps"])
+    for step in steps:
+        assert len(step["words"]) == len(step["weights"])
+        assert all(0 <= p <= 1 for _, p in step["next"])
     assert len(pages["play.html"].find(id="weights").string) > 1_000_000
 
 

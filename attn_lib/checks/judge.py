@@ -100,7 +100,9 @@ def judge_observed(
             found = replace(found, second=_beside(tried, observed, found, changed))
         return wording.recognized(task, failures[found.case], found)
     first = failures[shown[0]]
-    mistake = question_about(first.outcome.error) if first.outcome.error else None
+    mistake = None
+    if error := first.outcome.error:
+        mistake = question_about(error) or wording.OF_KIND.get(error.kind)
     if (
         mistake is None
         and first.outcome.drew
@@ -112,7 +114,8 @@ def judge_observed(
     if mistake is None and "should have shape" in first.difference.text:
         mistake = wording.another_shape(tried.expected(shown[0]), first.outcome)
     if mistake is None:
-        mistake = pattern(tried.cases, {i: f.difference for i, f in failures.items()})
+        differences = {i: f.difference for i, f in failures.items()}
+        mistake = pattern(task, tried.cases, differences)
     return wording.failed(task, first, mistake)
 
 

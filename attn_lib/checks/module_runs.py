@@ -13,10 +13,7 @@ from torch import Tensor, nn
 from attn_lib.checks.case import Result, Wrong, quicker
 from attn_lib.checks.say import describe
 
-KEEPS = (
-    "Called twice with the same arguments, and with others between, the module gives two results. What does it "
-    "keep from one call to the next?"
-)
+KEEPS = "Called twice with the same arguments, and with others between, the module gives two results."
 
 
 def sharpened_parameters(
@@ -85,7 +82,7 @@ def run_module(
     seed = torch.default_generator.manual_seed
     with torch.no_grad():
         seed(0)  # a dropout does the same as in a known mistake
-        first = None if options else deepcopy(module)(*(x.clone() for x in inputs))
+        first = deepcopy(module)(*(x.clone() for x in inputs), **deepcopy(options))
         # Nothing may stay behind from an earlier call, in its mask neither: that is reported.
         module(*(x.flip(1) for x in inputs), **deepcopy(options))
         if not options:
@@ -95,7 +92,7 @@ def run_module(
     if isinstance(first, Tensor) and isinstance(value, Tensor):
         alike = first.shape == value.shape
         if not alike or not first.allclose(value, 1e-3, 1e-3, equal_nan=True):
-            raise Wrong("wrong", KEEPS)
+            raise Wrong("keeps something", KEEPS)
     return Result(value, {name: own[name] for name in parameters})
 
 
@@ -121,7 +118,7 @@ def without_chance(run: Callable) -> Callable:
         drawn = torch.default_generator.get_state()
         if not drawn.equal(torch.default_generator.manual_seed(0).get_state()):
             raise Wrong(
-                "wrong", "In `eval()`, a call draws random numbers: two calls, two results."
+                "draws", "In `eval()`, a call draws random numbers: two calls, two results."
             )
         return result
 
@@ -173,7 +170,7 @@ def built(
     if missing:
         _raise_if_stub(module, inputs, options)
         raise Wrong(
-            "wrong",
+            "no parameter",
             f"The module has no parameter `{missing[0]}`. The check copies weights in by name, so "
             "the names must match. "
             + (
@@ -193,7 +190,7 @@ def built(
             continue
         if parameter.shape != parameters[name].shape:
             raise Wrong(
-                "wrong",
+                "another shape",
                 f"`{name}` should have shape {tuple(parameters[name].shape)}, for {init}, but has "
                 f"{tuple(parameter.shape)}. `nn.Linear(a, b).weight` has shape (b, a).",
             )

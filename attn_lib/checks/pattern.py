@@ -1,6 +1,7 @@
 """What the inputs that go wrong have in common, for results that no known mistake makes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -8,31 +9,34 @@ from torch import Tensor
 
 from attn_lib.checks.case import Case
 from attn_lib.checks.compare import Difference
-from attn_lib.checks.observe import named_tensors
+from attn_lib.checks.facts import HALF, STRIDED, plain_facts, size_facts
+from attn_lib.checks.task import Task
 
 ENOUGH = 3  # inputs that come out right, to say what sets the others apart
 NEARLY = (
     "rounded",
-    "Your numbers are nearly right. Which step rounds them, to a shorter dtype perhaps, or adds a small number?",
-)
-NOT_IN_ORDER = (
-    "read-as-it-lies",
-    "Only inputs that are not contiguous go wrong: in memory, their numbers do not stand in the order of their indices. "
-    "Which line of yours reads them as if they did?",
+    "Your numbers are nearly right. Which step rounds them, to a shorter dtype perhaps, or adds a small number, or leaves one out?",
 )
 LARGER = (
     "larger-ones-only",
     "All smaller inputs come out right. Which table, number or bound in your code is too small for this one?",
 )
+QUESTIONS = {
+    STRIDED: "in memory, such numbers do not stand in the order of their indices. Which line of yours reads them as if "
+    "they did?",
+    HALF: "which step of yours needs more digits, or larger numbers, than it has?",
+}
+IN_ANOTHER_WAY = "which line of yours treats these in another way?"
 
 
 def pattern(
-    cases: list[Case], differences: Mapping[int, Difference]
+    task: Task, cases: list[Case], differences: Mapping[int, Difference]
 ) -> tuple[str, str] | None:
     """Return what the failing inputs share, and no other one does: an id and a question; None if there is nothing.
 
     Args:
-        cases: of the task.
+        task: of the cases.
+        cases: all of them.
         differences: what is wrong, by the number of each failing case.
     """
     if any(found.actual is None for found in differences.values()):  # no numbers came
@@ -43,21 +47,40 @@ def pattern(
     others = [case for i, case in enumerate(cases) if i not in differences]
     if len(others) < ENOUGH:
         return None
-    if all(map(_is_strided, failing)) and not any(map(_is_strided, others)):
-        return NOT_IN_ORDER
+    if told := _shared(task, plain_facts, failing, others):
+        asked = QUESTIONS.get(told, IN_ANOTHER_WAY)
+        return "some-inputs-only", f"Only inputs with {told} go wrong: {asked}"
     if min(_size(c.args) for c in failing) > max(_size(c.args) for c in others):
         return LARGER
+    # Some two sizes compare in a way of their own in any one input; if it is meant, it is told.
+    is_meant = len(failing) > 1 or " = " in failing[0].about
+    if is_meant and (told := _shared(task, size_facts, failing, others)):
+        return "some-sizes-only", f"Only inputs with {told} go wrong: {IN_ANOTHER_WAY}"
     return None
 
 
-def _is_strided(case: Case) -> bool:
-    return not all(t.is_contiguous() for t in named_tensors(case.args).values())
+def _shared(
+    task: Task,
+    facts: Callable[[Task, tuple], Iterable[str]],
+    failing: list[Case],
+    others: list[Case],
+) -> str:
+    """Return a fact, or two, that hold for all inputs that fail and for no other one; or nothing."""
+    first, *rest = [dict.fromkeys(facts(task, case.args)) for case in failing]
+    common = [fact for fact in first if all(fact in one for one in rest)]
+    right = [set(facts(task, case.args)) for case in others]
+    for several in ([(fact,) for fact in common], combinations(common, 2)):
+        for some in several:
+            if not any(one.issuperset(some) for one in right):
+                return " and ".join(some)
+    return ""
 
 
 def _size(value: Any) -> float:
     """Return the largest axis, number or length in some arguments."""
     if isinstance(value, Tensor):
-        largest = float(value.abs().amax()) if not _is_measured(value) else 0.0
+        is_measured = value.is_floating_point() or value.dtype == torch.bool
+        largest = 0.0 if is_measured or not value.numel() else float(value.abs().amax())
         return max([*value.shape, largest], default=0)
     if isinstance(value, Mapping):
         return max(map(_size, value.values()), default=0)
@@ -66,8 +89,3 @@ def _size(value: Any) -> float:
     if isinstance(value, str):
         return len(value)
     return abs(value) if type(value) is int else 0
-
-
-def _is_measured(tensor: Tensor) -> bool:
-    """Return whether a tensor's numbers are no counts or places."""
-    return tensor.is_floating_point() or tensor.dtype == torch.bool or not tensor.numel()

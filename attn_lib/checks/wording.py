@@ -35,6 +35,23 @@ DRAWS = (
     "them, and what should stand there?",
 )
 
+# What is asked about a `Wrong` of some kinds, whose message is told before.
+OF_KIND = {
+    "keeps something": ("keeps-something", "What does it keep from one call to the next?"),
+    "draws": (
+        "random-numbers",
+        "Which line draws them, and what should it do after training?",
+    ),
+    "no parameter": (
+        "parameters-named-otherwise",
+        "Compare this name with those of your module: which layer, or which bias, has another name or none?",
+    ),
+    "another shape": (
+        "parameter-of-another-shape",
+        "How many numbers go into this layer in the task, and how many come out?",
+    ),
+}
+
 NAN_GRADIENT = (
     "nan-gradient",
     "The result is finite, its gradient is not. Where does your code make a nan or an inf, and "

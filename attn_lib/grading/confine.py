@@ -24,6 +24,7 @@ CPU = 600  # seconds
 DISK = 64 << 20  # bytes of each folder that can be written; set by what mounts them
 WRITABLE = "/tmp", "/home", "/dev/shm"
 OPEN_FILES = 512  # sockets and pipes hold memory too
+SIGNALS = 64  # that wait, counted for each user
 THREADS = 4096  # before Linux 5.14 it counts all of a user's; it does not bind root
 
 # (x86-64, arm64); the first four are clone and what else makes processes, handled one by one below.
@@ -42,15 +43,20 @@ DENIED = {
     "io_setup": (206, 0),
     # What the kernel counts for each user, so that a learner could take the teacher's.
     "inotify_init": (253, None), "inotify_init1": (294, 26), "fanotify_init": (300, 262), "timer_create": (222, 107),
+    "setsockopt": (54, 208),  # larger buffers, of memory that no limit counts
     "fork": FORK, "vfork": VFORK,
 }  # fmt: skip
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # AUDIT_ARCH
+FCNTL = (72, 25)
+# Its commands that keep a file of the teacher's from others, watch it, or make a pipe of more memory.
+LEASE, NOTIFY, PIPE_SIZE = 1024, 1026, 1031
 CLONE_THREAD = 0x10000
 SOCKET = (41, 198)
 FAMILIES = 1, 2, 10  # of sockets: AF_UNIX, AF_INET, AF_INET6
 LOAD, EQUAL, AT_LEAST, HAS_BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
+# Offsets in struct seccomp_data.
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, FILTER = 22, 38, 2
 CAPABILITIES_3 = 0x20080522
 
@@ -70,6 +76,7 @@ def confine() -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_NPROC, THREADS),
+        (getattr(resource, "RLIMIT_SIGPENDING", -1), SIGNALS),
     ):
         limit(what, most)
     if not sys.platform.startswith("linux"):
@@ -121,6 +128,13 @@ def system_call_filter() -> bytes | None:
         if (number := numbers[column]) is not None:
             program += [(EQUAL, 0, 1, number), (RETURN, 0, 0, ERROR | errno.EPERM)]
     program += [
+        (EQUAL, 0, 6, FCNTL[column]),
+        (LOAD, 0, 0, SECOND_ARGUMENT),
+        (EQUAL, 2, 0, LEASE),
+        (EQUAL, 1, 0, NOTIFY),
+        (EQUAL, 0, 1, PIPE_SIZE),
+        (RETURN, 0, 0, ERROR | errno.EPERM),
+        (RETURN, 0, 0, ALLOW),
         (EQUAL, 0, len(FAMILIES) + 3, SOCKET[column]),
         (LOAD, 0, 0, FIRST_ARGUMENT),
         *((EQUAL, len(FAMILIES) - n, 0, family) for n, family in enumerate(FAMILIES)),

@@ -150,16 +150,21 @@ def below(top: Path) -> list[Path]:
     """Return all that is no folder below a folder, in order, at any depth; links are not followed.
 
     `rglob` calls itself for each folder, and a learner can nest more of them than Python can call. What
-    cannot be read, or has a path too long for the system, is left out.
+    cannot be looked into, or has a path too long for the system, is there too.
     """
     found, waiting = list[Path](), [top]
     while waiting:
+        folder = waiting.pop()
         try:
-            entries = [*waiting.pop().iterdir()]
+            entries = [*folder.iterdir()]
         except OSError:
+            found.append(folder)
             continue
         for path in entries:
-            is_folder = path.is_dir() and not path.is_symlink()
+            try:
+                is_folder = path.is_dir() and not path.is_symlink()
+            except OSError:
+                is_folder = False
             (waiting if is_folder else found).append(path)
     return sorted(found)
 
@@ -256,13 +261,14 @@ def _handed_in(path: Path, owner: Owner) -> tuple[datetime, str, str]:
             "2026-10-01 18:30:00 UTC. The date of the file counts instead."
         )
         return *changed, note
-    return stamp, "timestamp.txt" + OLDER * (stamp < date - SLACK), ""
+    return stamp, "timestamp.txt" + OLDER * (date - stamp > SLACK), ""
 
 
 def _nothing(top: Path, folder: Path, owner: Owner) -> File:
     """Say of a learner's folder that there is no notebook in it, and what there is."""
     names = [path.relative_to(top).as_posix() for path in below(top)]
     there = f"; there is {listed(names)}" if names else ": the folder is empty"
+    there = ": the folder cannot be read" if names == ["."] else there
     problem = f"No notebook was found{there}."
     return File(top.relative_to(folder), owner.name, owner.id, problem=problem)
 

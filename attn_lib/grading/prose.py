@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from attn_lib.grading.find import read
+from attn_lib.grading.names import clean
 from attn_lib.grading.release import ROOT
 from attn_lib.grading.reports import page
 from attn_lib.grading.row import Row
@@ -51,7 +52,7 @@ def _own(path: Path, lesson: int) -> str:
         return ""
     ours = {text.strip() for text in _given(lesson)}
     own = "\n\n".join(text.strip() for text in texts if text.strip() not in ours)
-    return f"{own[:MOST]} [cut here]" if len(own) > MOST else own.strip()
+    return clean(f"{own[:MOST]} [cut here]" if len(own) > MOST else own.strip())
 
 
 def _given(lesson: int) -> list[str]:

@@ -314,7 +314,12 @@ def test_an_error_names_the_learners_line(q, k, v):
     return q @ k  # this line
 
 
-@told("SelfAttention", None, "no parameter `q_proj.weight`", "It has: weight, bias.")
+@told(
+    "SelfAttention",
+    "parameters-named-otherwise",
+    "no parameter `q_proj.weight`",
+    "It has: weight, bias.",
+)
 def test_parameters_of_other_names(d_model, head_dim):
     return nn.Linear(d_model, head_dim)
 

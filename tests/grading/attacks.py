@@ -162,6 +162,26 @@ STORMS = {
             "if ctypes.CDLL(None, use_errno=True).inotify_init1(0) < 0:\n    raise OSError(ctypes.get_errno(), '')"
         ),
     ),
+    "a lease on the teacher's Python": Attack(
+        "Errno 1]",
+        gets(
+            "import fcntl\nfcntl.fcntl(os.open(os.__file__, os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_WRLCK)"
+        ),
+    ),
+    "large buffers of sockets": Attack(
+        "Errno 1]",
+        gets(
+            "import socket\na, b = socket.socketpair()\na.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)"
+        ),
+    ),
+    "signals that wait": Attack(
+        "Errno 11]",
+        gets(
+            "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [40])\n"
+            "c = ctypes.CDLL(None, use_errno=True)\nfor _ in range(999):\n"
+            "    if c.sigqueue(os.getpid(), 40, None):\n        raise OSError(ctypes.get_errno(), '')"
+        ),
+    ),
     "print storm": Attack(
         "raised Overflow: 2020000",
         answer(

@@ -1,5 +1,6 @@
 """A class is graded whole: whoever handed in what, whatever dies, wherever it runs."""
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -7,11 +8,14 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import UTC
+from pathlib import Path
 
 import psutil
 import pytest
 import torch
 
+from attn_lib.grading import find as find_module
 from attn_lib.grading import workers
 from attn_lib.grading.batch import NO_LESSON, _read_again, grade_class, handed_in
 from attn_lib.grading.class_page import attempts
@@ -263,6 +267,47 @@ def test_a_date_beside_a_notebook_is_when_it_was_handed_in(
     told = "timestamp.txt" + OLDER * (place == "hal")
     assert file.dated_by == (told if beside else "the date of the file")
     assert ("(Invalid isoformat string: 'yesterday')" in file.note) == (place == "bob")
+
+
+def test_a_path_that_is_too_long_is_passed_over(tmp_path, monkeypatch):
+    folder = class_of(tmp_path, {"eve/a.ipynb": notebook(SOFTMAX), "ada/a.ipynb": SOLUTION})
+    (folder / "eve" / "deep").mkdir()
+    is_dir = Path.is_dir
+
+    def told(path, **options):
+        if path.name == "deep":
+            raise OSError(errno.ENAMETOOLONG, "File name too long")
+        return is_dir(path, **options)
+
+    monkeypatch.setattr(Path, "is_dir", told)
+    assert [(f.learner, f.problem) for f in find(tmp_path)] == [("ada", ""), ("eve", "")]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look into every folder")
+@pytest.mark.parametrize("mode", [0o444, 0o000])
+def test_a_folder_that_may_not_be_entered_loses_nobody_else(tmp_path, mode):
+    folder = class_of(tmp_path, {"eve/in/a.ipynb": SOLUTION, "ada/a.ipynb": SOLUTION})
+    (folder / "eve/in").chmod(mode)
+    try:
+        ada, eve = find(tmp_path)
+    finally:
+        (folder / "eve/in").chmod(0o755)
+    assert ada.problem == ""
+    assert "cannot be read" in eve.problem or "there is in" in eve.problem
+
+
+def test_a_date_before_all_dates_beside_a_timestamp_is_no_trouble(tmp_path, monkeypatch):
+    files = {"eve/a.ipynb": SOLUTION, "eve/timestamp.txt": b"2026-10-01 18:30:00 UTC"}
+    real = find_module.datetime
+
+    class Clock(real):
+        @classmethod
+        def fromtimestamp(cls, *_):  # no file system of ours keeps such a date
+            return real.min.replace(tzinfo=UTC)
+
+    monkeypatch.setattr(find_module, "datetime", Clock)
+    [file] = find(class_of(tmp_path, files))
+    assert (file.modified, file.problem) == ("2026-10-01T18:30:00+00:00", "")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS does not limit addresses")

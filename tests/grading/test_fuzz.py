@@ -134,6 +134,7 @@ def _as_json(value: object) -> bytes:
     return json.dumps(value).encode("utf-8", "surrogatepass")
 
 
+CELLS = json.loads(HONEST)["cells"]
 STEPS = st.lists(st.integers(0, 9), min_size=1, max_size=5)
 NOTEBOOKS = (
     st.builds(_changed, st.just(json.loads(HONEST)), STEPS, VALUES).map(_as_json)
@@ -144,6 +145,12 @@ NOTEBOOKS = (
     )
     | st.text(max_size=80).map(
         lambda code: notebook(SOFTMAX, code.encode("utf-8", "replace").decode())
+    )
+    | TEXTS.map(
+        lambda text: _as_json(
+            json.loads(HONEST)
+            | {"cells": [*CELLS, {"cell_type": "markdown", "source": text}]}
+        )
     )
     | VALUES.map(_as_json)
     | st.binary(max_size=80)

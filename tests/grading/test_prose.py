@@ -31,3 +31,11 @@ def test_only_what_is_not_the_exercises_own_is_shown_escaped_and_cut(tmp_path):
     assert page.count("<h3>") == 2  # a and c
     assert page.count("x" * MOST + " [cut here]") == page.count("Lesson 01") == 1
     assert prose_page([*rows[1:2], replace(rows[0], files=())], tmp_path) == ""
+
+
+def test_half_of_a_pair_of_signs_can_be_written_to_a_file(tmp_path):
+    data = handed_in("I measured @ ms").replace(b"@", b"\\ud800")
+    class_of(tmp_path, {"a.ipynb": data})
+    page = prose_page([row("a", path="a.ipynb")], tmp_path)
+    assert "I measured \ufffd ms" in page
+    page.encode()

@@ -64,6 +64,7 @@ def _(rng):
     yield case("two heads, two tokens, D = 2", (1, 2, 2, 2), [0, 1])
     yield case("all sizes different, from 0", (2, 3, 5, 8), range(5))
     yield case("positions 7 to 11", (2, 3, 5, 8), range(7, 12))
+    yield case("positions 0, 1 and 5", (1, 1, 3, 2), [0, 1, 5])
     yield case("base 500", (2, 3, 5, 8), range(7, 12), 500.0)
     yield case("base 2.5", (2, 3, 5, 8), range(7, 12), 2.5)
     yield case("D = 6, positions with gaps", (2, 3, 4, 6), [2, 3, 7, 20])

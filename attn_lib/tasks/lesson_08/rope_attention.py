@@ -150,6 +150,10 @@ Which keys may query 0 see: the first, or all but the first? What does True mean
     mask-inverted  later = _.T
 What does the softmax make of a score of 0? Is that nothing?
     mask-multiplied  masked = scores * ~later || scores + ~later
+How low can a score be that is not hidden? Is what you fill in lower?
+    fill-not-low-enough  masked = scores.masked_fill(later, -100.0)
+    fill-not-low-enough  masked = scores.masked_fill(later, -1000.0)
+    fill-not-low-enough  masked = scores.masked_fill(later, -10.0)
 What does a row of your weights add up to, once the later keys are gone? When must the mask act?
     masked-after-the-softmax  masked = scores ; weights = _ * ~later
 What is compared with the query, and what is mixed?

@@ -76,6 +76,7 @@ def _(rng):
     yield case("all distances, 20 buckets", torch.arange(-70, 71), 20, 50)
     yield case("more buckets than near distances", torch.arange(-90, 91), 64, 50)
     yield case("four buckets", torch.arange(-15, 16), 4, 10)
+    yield case("32 buckets, a max_distance of 10", torch.arange(-20, 21), 32, 10)
     yield case("a long way", torch.arange(-3000, 3001, 7), 64, 2500)
     yield case("more buckets than an int8 holds", torch.arange(-900, 901, 4), 160, 700)
     yield Case("a number (0-d)", (torch.tensor(-7), 12, 30), grad=False, finish=any_int)

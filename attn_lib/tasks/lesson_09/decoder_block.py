@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import run_module_in_eval as run
 from attn_lib.tasks.lesson_09.parts import (
     around_minus_two,
     by_hand,
+    constant,
     nearly_constant,
     norm_rows,
     some,
@@ -129,6 +130,8 @@ def _(rng):
     yield case("every context is all padding", 2, 4, 3, 2, 3, 5, **all_pads)
     yield case("a mask for each head (H, L, L)", *sizes, mask=some(rng, 3, 5, 5))
     yield case("B = L, a mask (L, L)", 4, 4, 3, 2, 3, 5, mask=some(rng, 4, 4))
+    one = some(rng, 4, 4) & (torch.arange(4) != 2)[:, None]
+    yield case("a mask (L, L), a word that may see nothing", 2, 4, 3, 2, 3, 5, mask=one)
     yield case("L = S, no mask", 2, 4, 4, 2, 3, 5)
     square = dict(mask=attn_lib.causal_mask(4, 4), context_mask=real("xxxx x..."))
     yield case("L = S, both masks", 2, 4, 4, 2, 3, 5, **square)
@@ -141,6 +144,7 @@ def _(rng):
 
     yield case("tokens of very different lengths", 2, 4, 3, 2, 3, 7, change=uneven)
     yield case("tokens that are nearly constant", 2, 3, 4, 2, 3, 7, change=nearly_constant)
+    yield case("a token of equal numbers", 2, 3, 4, 2, 3, 7, change=constant)
     about = "the feed-forward network is near -2 before its GELU"
     yield case(about, 2, 3, 4, 2, 2, 40, change=around_minus_two)
     yield case("not contiguous", 2, 4, 3, 3, 2, 5, change=strided)
@@ -252,6 +256,9 @@ Nobody asked for a causal mask: only the mask that is given counts. Who else hid
     causal-always  seen = self.self_attn(normed1, mask=mask, is_causal=True)
     causal-always  seen = self.self_attn(normed1, mask=attn_lib.causal_mask(x.shape[1], x.shape[1]) if mask is None else mask)
     causal-always  cross_attn = attn_lib.MultiHeadAttention(d_model, num_heads) ; read = self.cross_attn(normed2, context, mask=None if context_mask is None else context_mask[:, None, None], is_causal=True)
+Nobody asked which word of the context comes first. What else than `context_mask` hides words of it in yours?
+    causal-in-the-context  cross_attn = attn_lib.MultiHeadAttention(d_model, num_heads) ; read = self.cross_attn(normed2, context, mask=torch.ones(x.shape[1], context.shape[1], dtype=torch.bool).tril() if context_mask is None else torch.ones(x.shape[1], context.shape[1], dtype=torch.bool).tril() & context_mask[:, None, None])
+    causal-in-the-context  cross_attn = attn_lib.MultiHeadAttention(d_model, num_heads) ; read = self.cross_attn(normed2, context, mask=mask if context_mask is None or mask is None or mask.shape[-1] != context.shape[1] else mask & context_mask[:, None, None])
 Second comes the context in `MultiHeadAttention(...)(x, context, mask)`. By which name do you pass the mask?
     mask-as-context  seen = self.self_attn(normed1, mask)
     mask-as-context  seen = _ if mask is None else self.self_attn.k_proj(mask)

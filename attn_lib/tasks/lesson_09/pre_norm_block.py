@@ -9,6 +9,7 @@ from attn_lib.checks.authoring import run_module_in_eval as run
 from attn_lib.tasks.lesson_09.parts import (
     around_minus_two,
     by_hand,
+    constant,
     nearly_constant,
     norm_rows,
     some,
@@ -97,6 +98,8 @@ def _(rng):
     yield case("some words may see nothing", 2, 4, 2, 3, 5, nothing, grad=True)
     yield case("a mask for each head (H, L, L)", 2, 4, 3, 2, 5, some(rng, 3, 4, 4))
     yield case("B = L, a mask (L, L)", 4, 4, 2, 3, 5, some(rng, 4, 4))
+    one = some(rng, 4, 4) & (torch.arange(4) != 2)[:, None]
+    yield case("a mask (L, L), a word that may see nothing", 2, 4, 2, 3, 5, one)
     yield case("B = L = H = D", 3, 3, 3, 3, 9, some(rng, 3, 1, 1, 3))
     yield case("L = d_model", 2, 6, 3, 2, 8)
     yield case("two hundred words", 1, 200, 2, 2, 5)
@@ -106,6 +109,7 @@ def _(rng):
 
     yield case("tokens of very different lengths", 2, 4, 2, 3, 7, change=uneven)
     yield case("tokens that are nearly constant", 2, 3, 2, 3, 7, change=nearly_constant)
+    yield case("a token of equal numbers", 2, 3, 2, 3, 7, change=constant)
     about = "the feed-forward network is near -2 before its GELU"
     yield case(about, 2, 3, 2, 2, 40, change=around_minus_two)
     yield case("not contiguous", 2, 4, 3, 2, 5, change=strided)

@@ -76,9 +76,17 @@ def _(rng):
     turned = torch.randn(12, generator=rng)[1::2]
     yield Case("from another place of a longer series", (turned, 3, 1), grad=False)
     yield Case("whole numbers", (torch.arange(9) ** 2, 3, 2), grad=False)
+    part = torch.randn(12, generator=rng)[4:]
+    yield Case("a part of a longer series", (part, 3, 1), grad=False)
+    level = torch.tensor([2.0, 2, 2, 2, 2, 2, 5, 5, 5])
+    yield Case("numbers that stay the same for a while", (level, 3, 1), grad=False)
+    again = torch.tensor([2.0, 1.0, 3.0]).repeat(4)
+    yield Case("three numbers, again and again", (again, 4, 2), grad=False)
 
 
 make_windows.rows("""
+The first target stands right behind the last number that is known. Which number of yours is in between?
+    gap-before-the-targets  future = (_ + 1).clamp(max=len(series) - 1)
 On the day of the forecast, which numbers are known? Compare the end of the first context with the first
 target.
     future-in-the-context  past = _ + 1 || _ + horizon

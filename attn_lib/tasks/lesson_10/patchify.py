@@ -58,6 +58,8 @@ def _(rng):
     yield case("five channels", 2, 5, 4, 6, patch=2)
     yield case("one channel, one picture", 1, 1, 6, 9, patch=3)
     yield case("a picture of 5,000 numbers", 1, 3, 40, 42, patch=2)
+    yield case("a hundred and fifty patches in a row", 1, 1, 2, 300, patch=2)
+    yield case("a hundred and fifty rows", 1, 1, 300, 2, patch=2)
     yield case("patches of one pixel", 2, 3, 4, 5, patch=1)
     yield case("one patch", 2, 3, 4, 4, patch=4)
     strided = torch.randn(2, 4, 9, 3, generator=rng).permute(0, 3, 1, 2)
