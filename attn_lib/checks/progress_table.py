@@ -72,8 +72,8 @@ def next_task(kept: Kept, lesson: int | None = None) -> Task | None:
 
 
 def bar(done: int, of: int) -> str:
-    """Return a bar that is full only when all is done."""
-    full = BLOCKS * done // of
+    """Return a bar that is full only when all is done, and empty only when nothing is."""
+    full = max(BLOCKS * done // of, min(done, 1))
     return "█" * full + "░" * (BLOCKS - full)
 
 

@@ -289,3 +289,13 @@ def test_what_is_mended_says_where_the_mistake_was_seen():
 def test_what_was_seen_elsewhere_are_mistakes_that_there_are():
     ids = {mistake.id for task in tasks() for mistake in known(task.name).mistakes}
     assert set(SEEN) <= ids
+
+
+@pytest.mark.parametrize(("mended", "lines"), [(0, 1), (2, 1), (3, 2), (4, 1), (5, 2)])
+def test_after_the_first_few_drills_of_two_lines_come_in_turn(printed, mended, lines):
+    passed("masked_attention")
+    keys = [d.key for d in drills("masked_attention") if d.lines == 1][:mended]
+    store.update("masked_attention", lambda entry: entry.update(mended=keys))
+    key = key_in(printed("masked_attention"))
+    [found] = [d for d in drills("masked_attention") if d.key == key]
+    assert found.lines == lines
