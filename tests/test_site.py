@@ -344,3 +344,12 @@ def test_the_request_checker_finds_scripts_pictures_styles_and_fonts_of_others(t
         "https://cdn.example/y.css",
         "https://cdn.example/f.woff",
     ]
+
+
+def test_the_glossary_is_in_order_and_knows_each_term_once():
+    text = (ROOT / "site/glossary.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in text.splitlines() if line.count(" | ") == 3][1:]
+    terms = [row[0].removeprefix("| ").lower() for row in rows]
+    assert terms == sorted(set(terms))
+    assert len(terms) > 60
+    assert all(cell.strip() for row in rows for cell in row)
