@@ -4,6 +4,7 @@ import base64
 import importlib
 import io
 import json
+import math
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -19,6 +20,7 @@ from bs4 import BeautifulSoup
 from PIL import Image
 from scipy import ndimage
 
+import attn_lib
 from attn_lib.minilm import INSTALL
 from attn_lib.plotting import head_maps
 
@@ -353,3 +355,44 @@ def test_the_glossary_is_in_order_and_knows_each_term_once():
     assert terms == sorted(set(terms))
     assert len(terms) > 60
     assert all(cell.strip() for row in rows for cell in row)
+
+
+def test_the_lines_of_the_one_sheet_do_what_they_say():
+    text = (ROOT / "site/cheat_sheet.md").read_text(encoding="utf-8")
+    attention, heads, masks, positions, online, block = re.findall(
+        r"```python\n(.*?)```", text, re.DOTALL
+    )
+    B, H, Hkv, L, S, D, W = 2, 8, 2, 3, 5, 4, 2
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(B, H, n, D) for n in (L, S, S))
+    mask = attn_lib.causal_mask(L, S) & (torch.arange(S) != 0)
+    seen: dict = dict(torch=torch, math=math, B=B, H=H, Hkv=Hkv, L=L, S=S, D=D, W=W)
+    seen |= dict(q=q, k=k, v=v, mask=mask, x=torch.randn(B, L, H * D))
+    seen |= dict(few=torch.randn(B, Hkv, S, D), lengths=torch.tensor([5, 3]))
+    exec(attention, seen)
+    torch.testing.assert_close(
+        seen["output"], attn_lib.einsum_attention(q, k, v, mask=mask)[0]
+    )
+    exec(heads, seen)
+    assert seen["heads"].equal(attn_lib.split_heads(seen["x"], H))
+    assert seen["merged"].equal(seen["x"])
+    assert seen["shared"].equal(attn_lib.repeat_kv(seen["few"], H))
+    exec(masks, seen)
+    assert seen["causal"].equal(attn_lib.causal_mask(L, S))
+    assert seen["window"].equal(attn_lib.sliding_window_mask(L, S, W))
+    assert seen["padding"].equal(attn_lib.padding_mask(torch.tensor([5, 3]), S))
+    assert seen["both"].shape == (B, 1, L, S)
+    where = torch.tensor([7, 8, 9])
+    seen |= dict(x_heads=q, positions=where)
+    exec(positions, seen)
+    torch.testing.assert_close(seen["turned"], attn_lib.apply_rope(q, where))
+    torch.testing.assert_close(seen["bias"], attn_lib.alibi_bias(H, L, S))
+    scores, m = q @ k.mT, torch.full((B, H, L, 1), -torch.inf)
+    seen |= dict(m=m, l=torch.zeros_like(m), acc=torch.zeros_like(q))
+    for keys in (slice(0, 3), slice(3, 5)):
+        seen |= dict(block=scores[..., keys], block_v=v[..., keys, :])
+        exec(online, seen)
+        seen["m"] = seen["m_new"]
+    torch.testing.assert_close(seen["acc"] / seen["l"], scores.softmax(-1) @ v)
+    seen |= dict.fromkeys(("attn", "norm1", "ff", "norm2"), torch.tanh)
+    exec(block, seen)
