@@ -218,6 +218,27 @@ def course_order() -> Iterator[str]:
             yield f"/exercises/{lesson.stem}/{lesson.stem}"
 
 
+def semester() -> Iterator[str]:
+    """Yield a table of fourteen weeks: what is read in class, and what is done at home for how many points."""
+    yield "| Week | In class | Time | At home | Points |\n|-|-|-|-|-|"
+    first, *middle, last, own = lesson_paths()
+    weeks = [[first, middle[0]], *([one] for one in middle[1:]), [last, own]]
+    for week, lessons in enumerate(weeks, start=1):
+        titles = ", ".join(
+            f"[{heading(one)[0]}](../notebooks/{one.name})" for one in lessons
+        )
+        times = " + ".join(map(stated_time, lessons))
+        done = [one for one in lessons if folder_of(one, "exercises").exists()]
+        home = ", ".join(
+            f"[exercise {one.name[:2]}](../exercises/{one.stem}/{one.name})" for one in done
+        )
+        points = sum(
+            int(re.search(r"(\d+) points", opening(folder_of(one, "exercises")))[1])
+            for one in done
+        )
+        yield f"| {week} | {titles} | {times} | {home} | {points} |"
+
+
 def solution_list() -> Iterator[str]:
     for path in sorted((ROOT / "solutions").glob("*/*.ipynb")):
         yield f"- [{heading(path)[0]}](../solutions/{path.parent.name}/{path.name})"
@@ -228,6 +249,7 @@ LISTS = {
     "{{ course_order }}": course_order,
     "{{ solution_list }}": solution_list,
     "{{ tries }}": some_verdicts,
+    "{{ semester }}": semester,
     "{{ recording }}": a_recording,
 }
 
@@ -274,7 +296,7 @@ def without_markers(text: str) -> str:
 
 
 def always_reread_lists(app, env, added, changed, removed):
-    return ["site/index", "site/solutions", "site/explorer"]
+    return ["site/index", "site/solutions", "site/explorer", "site/syllabus"]
 
 
 # --- What stands on top of a notebook's page ------------------------------------------------------

@@ -21,6 +21,7 @@ from PIL import Image
 from scipy import ndimage
 
 import attn_lib
+from attn_lib.checks import tasks
 from attn_lib.minilm import INSTALL
 from attn_lib.plotting import head_maps
 
@@ -396,3 +397,13 @@ def test_the_lines_of_the_one_sheet_do_what_they_say():
     torch.testing.assert_close(seen["acc"] / seen["l"], scores.softmax(-1) @ v)
     seen |= dict.fromkeys(("attn", "norm1", "ff", "norm2"), torch.tanh)
     exec(block, seen)
+
+
+@pytest.mark.slow
+def test_the_semester_has_every_lesson_and_every_point(pages):
+    weeks, _ = pages["site/syllabus.html"].select("article table")
+    rows = [[cell.text for cell in row.select("td")] for row in weeks.select("tbody tr")]
+    assert [row[0] for row in rows] == [str(week) for week in range(1, 15)]
+    assert sum(int(row[4]) for row in rows) == sum(task.points for task in tasks())
+    linked = {a["href"] for a in weeks.select("a")}
+    assert linked >= {f"../notebooks/{lesson.stem}.html" for lesson in LESSONS}
