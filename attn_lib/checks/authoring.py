@@ -1,6 +1,6 @@
 """The face of the checks for those who write tasks: all that a task may import of the engine."""
 
-from attn_lib.checks.case import Case, Result, Wrong, quicker
+from attn_lib.checks.case import Case, Result, Wrong, parts, quicker
 from attn_lib.checks.module_runs import (
     built,
     run_module,
@@ -25,6 +25,7 @@ __all__ = [
     "built",
     "describe",
     "find_task",
+    "parts",
     "quicker",
     "repair",
     "run_module",

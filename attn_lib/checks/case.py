@@ -20,6 +20,17 @@ class Wrong(Exception):
         self.kind = kind
 
 
+def parts(returned: Any) -> tuple:
+    """Return what `run` returned, if it is a tuple: for a `finish`, to which a sandbox may send anything.
+
+    Raises:
+        Wrong: it is something else, such as a tensor of a million rows.
+    """
+    if not isinstance(returned, tuple):
+        raise Wrong("wrong", "It returned something else than what was asked for.")
+    return returned
+
+
 class Result(NamedTuple):
     """The value that a module returned, with the parameters whose gradients are compared too."""
 

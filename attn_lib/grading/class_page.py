@@ -13,6 +13,7 @@ from attn_lib.checks.verdict import inline
 from attn_lib.grading.alike import NO_PROOF
 from attn_lib.grading.find import PROGRESS, below, read
 from attn_lib.grading.grade import CARRIED, NOT_GRADED, Report, worth_points
+from attn_lib.grading.names import owner_of_file
 from attn_lib.grading.overrides import BY_HAND
 from attn_lib.grading.reports import STATUSES, code, html_table, page, problems
 from attn_lib.grading.row import Row
@@ -146,8 +147,13 @@ def attempts(folder: Path) -> dict[str, float]:
         folder: of the submissions, with progress files anywhere; what is none is passed over.
     """
     found: dict[str, list[int]] = defaultdict(list)
+    counted = set[str]()  # one file of each learner
     for path in below(folder):
-        for name, number in _tries(path).items() if path.match(PROGRESS) else ():
+        top, *inside = path.relative_to(folder).parts
+        owner = top if inside else owner_of_file(path).name
+        tries = _tries(path) if path.match(PROGRESS) and owner not in counted else {}
+        counted |= {owner} if tries else set()
+        for name, number in tries.items():
             found[name].append(number)
     return {name: statistics.median(numbers) for name, numbers in found.items()}
 

@@ -44,6 +44,7 @@ DENIED = {
     # What the kernel counts for each user, so that a learner could take the teacher's.
     "inotify_init": (253, None), "inotify_init1": (294, 26), "fanotify_init": (300, 262), "timer_create": (222, 107),
     "setsockopt": (54, 208),  # larger buffers, of memory that no limit counts
+    "flock": (73, 32),  # on a file of the teacher's
     "fork": FORK, "vfork": VFORK,
 }  # fmt: skip
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # AUDIT_ARCH

@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,8 @@ def find(
     """
     found: list[File] = []
     for top in sorted(folder.iterdir()):
-        if _is_ignored(top) or (leave_out and top.resolve() == leave_out.resolve()):
+        # realpath, which lets a link that leads to itself be one.
+        if _is_ignored(top) or (leave_out and realpath(top) == realpath(leave_out)):
             continue
         if top.is_dir() and not top.is_symlink():
             found += of_one(top, leave_out)
@@ -199,13 +201,13 @@ def lesson_in_name(name: str) -> int | None:
 
 def _notebooks(top: Path, leave_out: Path | None) -> Iterator[Path]:
     """Yield a learner's notebooks, in order; Python scripts if there are no notebooks."""
-    results = leave_out.resolve() if leave_out else None
+    results = realpath(leave_out) if leave_out else None
     found = [
         path
         for path in below(top)
         if path.suffix.lower() in (".ipynb", ".py")
         and not any(_is_ignored(Path(part)) for part in path.relative_to(top).parts)
-        and not (results and path.parent.resolve().is_relative_to(results))
+        and not (results and Path(realpath(path.parent)).is_relative_to(results))
     ]
     notebooks = [path for path in found if path.suffix.lower() == ".ipynb"]
     yield from notebooks or found

@@ -133,7 +133,9 @@ def grade_submission(
     code = fingerprint(judge.defined, [task.name for task in worth_points(lesson)])
     if all(result.points == result.max_points for result in results):
         return Report(lesson, seed, problem, tuple(results), code=code)
-    failed = clean(judge.failed_cells())
+    failed = " ".join(
+        clean(judge.failed_cells()).split()
+    )  # one line, whatever an error is called
     results = [_with_cells(result, failed) for result in results]
     if not strict:
         results = list(_carried_forward(judge, results))

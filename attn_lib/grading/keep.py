@@ -47,14 +47,14 @@ class Kept:
     def load(self, sha256: str, lesson: int) -> Report | None:
         """Return a result, or None if there is none, a damaged one, or one that lacks a module which is there now."""
         try:
-            data = self._path(sha256, lesson).read_bytes()
-            report = Report.from_json(json.loads(data))
-        except (OSError, ValueError, RecursionError):
+            plain = json.loads(self._path(sha256, lesson).read_bytes())
+            lacked = plain.pop("lacked")
+            report = Report.from_json(plain)
+        except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
             return None
         if (report.lesson, report.seed) != (lesson, self.seed):
             return None
-        missed = _MISSED.findall(report.cells)
-        return None if any(map(_is_installed, missed)) else report
+        return None if any(map(_is_installed, lacked)) else report
 
     def save(self, sha256: str, report: Report) -> None:
         """Keep a result.
@@ -62,7 +62,11 @@ class Kept:
         Raises:
             OSError: it could not be written.
         """
-        write_whole(self._path(sha256, report.lesson), json.dumps(report.to_json()))
+        # What an error calls missing and is there all the same, is no reason to grade it again.
+        missed = _MISSED.findall(report.cells)
+        lacked = [module for module in missed if not _is_installed(module)]
+        plain = report.to_json() | {"lacked": lacked}
+        write_whole(self._path(sha256, report.lesson), json.dumps(plain))
 
 
 _MISSED = re.compile(r"ModuleNotFoundError: there is no module `(\w+)")

@@ -89,6 +89,8 @@ def read_extensions(
     """
     found: dict[tuple[str, int | None], datetime] = {}
     for where, (learner, lesson, time) in table_by_hand(folder / EXTENSIONS, _COLUMNS):
+        if not learner:
+            raise Refused(f"{where}: no learner is named.")
         try:
             found[learner, int(lesson)] = moment(time)
         except ValueError as error:

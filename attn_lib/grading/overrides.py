@@ -40,6 +40,8 @@ def read_overrides(folder: Path, lessons: Sequence[int] = ()) -> list[Override]:
     found = []
     for where, cells in table_by_hand(folder / NAME, COLUMNS):
         learner, lesson, task, points, reason = cells
+        if not learner:
+            raise Refused(f"{where}: no learner is named.")
         try:
             value = float(points) if points else None
             found.append(Override(where, learner, int(lesson), task, value, reason))

@@ -19,6 +19,7 @@ from attn_lib.grading.keep import course_version
 from attn_lib.grading.overrides import BY_HAND
 from attn_lib.grading.row import Row
 
+DIGITS = 20  # of a hash, in the name of a page: two learners never share one
 STATUSES = ("passed", CARRIED, "wrong", "error", "not attempted", "not graded", BY_HAND)
 
 
@@ -34,7 +35,7 @@ def write_reports(rows: list[Row], out: Path, seed: int) -> dict[str, Path]:
     folder = out / "feedback"
     folder.mkdir(parents=True, exist_ok=True)
     pages = {row.learner: folder / page_name(row.learner) for row in rows}
-    for page in {*folder.glob(f"*-{'[0-9a-f]' * 8}.html")} - {*pages.values()}:
+    for page in {*folder.glob(f"*-{'[0-9a-f]' * DIGITS}.html")} - {*pages.values()}:
         page.unlink()  # of somebody who is not in the class any more
     for learner, own in groupby(rows, lambda row: row.learner):
         write_whole(pages[learner], feedback_page(learner, list(own)))
@@ -87,7 +88,7 @@ def problems(rows: list[Row]) -> Iterator[str]:
         for text in (row.problem, *_notes(row)):
             if text:
                 lesson = f", lesson {row.lesson}" if row.lesson is not None else ""
-                yield f"{row.learner}{lesson}: {text}"
+                yield f"{row.learner}{lesson}: {' '.join(text.split())}"
 
 
 # ----------------------------------------------------------------------------- csv and json
@@ -162,7 +163,7 @@ def _notes(row: Row) -> Iterator[str]:
     yield from row.by_hand
 
 
-_UNSEEN = r"\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+_UNSEEN = r"\"\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _FORMULA = re.compile(rf"(^|[;\t\n\r])(?=[{_UNSEEN}]*[=+\-@|%＝＋－＠])")
 
 
@@ -197,7 +198,9 @@ def page_name(learner: str) -> str:
     safe = re.sub(r"[^\w.-]+", "_", learner).strip("._-")
     while len(safe.encode()) > 120:
         safe = safe[:-1]
-    return f"{safe or 'learner'}-{hashlib.sha256(learner.encode()).hexdigest()[:8]}.html"
+    return (
+        f"{safe or 'learner'}-{hashlib.sha256(learner.encode()).hexdigest()[:DIGITS]}.html"
+    )
 
 
 STYLE = """

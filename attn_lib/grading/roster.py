@@ -56,15 +56,21 @@ class Roster:
     points_possible: dict[str, str]
 
     def claimed(self, files: Iterable[File]) -> list[File]:
-        """Return files under the names of the roster; a note says of the others why not."""
+        """Return files under the names of the roster; a note says of the others why not.
+
+        An id counts before a login or an address, and these before a name, which people can choose.
+        """
         by_id = {person.id: person.name for person in self.people}
-        by_words: dict[frozenset[str], set[str]] = {}
+        levels: list[dict[frozenset[str], set[str]]] = [{}, {}, {}]
         for person in self.people:
-            for words in _spellings(person):
-                by_words.setdefault(words, set()).add(person.name)
+            for level, texts in zip(levels, _spellings(person), strict=True):
+                for words in filter(None, map(_words, texts)):
+                    level.setdefault(words, set()).add(person.name)
+        names = {person.name for person in self.people}
         claimed = []
         for file in files:
-            found = by_words.get(_words(file.learner), set())
+            words = _words(file.learner)
+            found = next((level[words] for level in levels if words in level), set[str]())
             if file.id in by_id:
                 found = {by_id[file.id]}
             if len(found) == 1:
@@ -75,7 +81,12 @@ class Roster:
                 if found
                 else "Not in the roster."
             )
-            claimed.append(replace(file, note=f"{said} {file.note}".strip()))
+            # Under the name of somebody in the roster it would be theirs.
+            learner = (
+                f"{file.learner} (unclaimed)" if file.learner in names else file.learner
+            )
+            note = f"{said} {file.note}".strip()
+            claimed.append(replace(file, learner=learner, note=note))
         return sorted(claimed, key=by_name)
 
 
@@ -104,11 +115,19 @@ def read_roster(path: Path) -> Roster:
         if times > 1:
             raise Refused(f"{path.name}: {times} lines have the id {id}.")
     possible = next((line for line in lines if "Points Possible" in line[name_column]), {})
-    names = Counter(person.name for person in people)
-    people = [
-        replace(p, name=f"{p.name} ({p.id})") if names[p.name] > 1 else p for p in people
-    ]
-    return Roster(kind, columns, people, possible)
+    return Roster(kind, columns, _told_apart(people), possible)
+
+
+def _told_apart(people: list[Person]) -> list[Person]:
+    """Return people with their ids behind names that others have, too; also one that looks so already."""
+    while True:
+        names = Counter(person.name for person in people)
+        if len(names) == len(people):
+            return people
+        people = [
+            replace(p, name=f"{p.name} ({p.id})") if names[p.name] > 1 else p
+            for p in people
+        ]
 
 
 def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
@@ -154,13 +173,13 @@ def table_by_hand(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, lis
         yield f"{path.name}, line {number}", [line[name].strip() for name in columns]
 
 
-def _spellings(person: Person) -> set[frozenset[str]]:
-    """Return what a person may be called in the name of a file or folder, as sets of words."""
-    texts = [person.id, person.name, person.name.removesuffix(f" ({person.id})")]
+def _spellings(person: Person) -> tuple[list[str], list[str], list[str]]:
+    """Return what a person may be called in the name of a file or folder: the id, logins, the name."""
+    logins = []
     for column, cell in person.line.items():
         if column.casefold() in _OTHER_NAMES:
-            texts += [cell, cell.partition("@")[0]]
-    return {words for text in texts if (words := _words(text))}
+            logins += [cell, cell.partition("@")[0]]
+    return [person.id], logins, [person.name, person.name.removesuffix(f" ({person.id})")]
 
 
 def _words(text: str) -> frozenset[str]:

@@ -115,7 +115,8 @@ def _check_structure(data: bytes) -> None:
     values, skeleton = data.count(b'"') // 2, b""
     if values <= VALUES_LIMIT:
         skeleton = _STRING.sub(b"", data)
-        values = sum(skeleton.count(sign) for sign in (b",", b"[", b"{"))
+        begun, ended = ((b",", b"[", b"{"), (b"]", b"}"))
+        values = max(sum(map(skeleton.count, signs)) for signs in (begun, ended))
     if values > VALUES_LIMIT:
         raise Unreadable(f"It holds {values:,} values, more than any notebook. {CLEAR}")
     depth = deepest = 0

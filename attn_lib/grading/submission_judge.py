@@ -266,6 +266,8 @@ def _observe(
         outcome.changed = [n for n in different if n in known or _is_item(n, lists)]
     with walled_off():
         finish(outcome, case)
+    if time.monotonic() > end:
+        raise Died("what it returned took too long to be compared")
     return outcome
 
 

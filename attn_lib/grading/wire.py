@@ -19,6 +19,7 @@ from attn_lib.checks.observe import Frame, Outcome, Raised
 
 HEADER_LIMIT = 1 << 20  # bytes
 TENSORS_LIMIT = 1 << 22  # the largest in the course are a hundredth of that
+NO_ROWS = 1000  # of a tensor of no numbers, whose rows somebody may go through
 TEXT_LIMIT = 10_000  # characters of one text
 NAME_LIMIT = 1000  # characters of a text that an answer returns
 ARGUMENTS_LIMIT = 1000  # tensors among the arguments after a call
@@ -159,6 +160,8 @@ def _unpack_tensor(content: Any, data: memoryview) -> Tensor:
         if len(sizes) > 16 or not all(0 <= size <= TENSORS_LIMIT for size in sizes):
             raise BadMessage("a tensor of an impossible shape")
         length = math.prod(sizes) * dtype.itemsize
+        if not length and max(sizes) > NO_ROWS:
+            raise BadMessage("a tensor of nothing, and of many rows")
         if not 0 <= start <= start + length <= len(data):
             raise BadMessage("a tensor outside of the message")
     except (TypeError, ValueError, KeyError, IndexError) as error:

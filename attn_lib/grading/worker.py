@@ -195,7 +195,9 @@ def run_cells(header: Any, notebook: Notebook, replies: Any) -> None:
         except BaseException as error:  # one broken cell does not take the others with it
             problem = type(error).__name__
             if isinstance(error, ModuleNotFoundError):
-                problem += f": there is no module `{error.name}` where it was graded"
+                parts = str(error.name).split(".")
+                name = error.name if all(map(str.isidentifier, parts)) else "?"
+                problem += f": there is no module `{name}` where it was graded"
         send(replies, {"done": number, "problem": problem}, [])
     gc.collect()
     defined = [name for name in header["wanted"] if callable(notebook.names.get(name))]

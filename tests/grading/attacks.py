@@ -477,6 +477,20 @@ SILENCED = {
             one = lambda h: torch.autograd.grad(loss_fn(m), m)[0][h].abs()
             return torch.stack([one(h) for h in range(num_heads)])""",
     ),
+    "a loss in a hundred turns": silenced(
+        "called a second time",
+        "head_importance",
+        "",
+        """
+        def head_importance(loss_fn, num_heads):
+            cells = dict(zip(loss_fn.__code__.co_freevars, loss_fn.__closure__))
+            call, trained = cells["call"].cell_contents, loss_fn.__defaults__[1]
+            m, found = torch.ones(num_heads, requires_grad=True), []
+            for h in range(num_heads):
+                loss = call(m, torch.tensor(100 + h), *trained)
+                found.append(torch.autograd.grad(loss, m)[0][h].abs())
+            return torch.stack(found)""",
+    ),
     "a model that is asked for nothing": silenced(
         "It returned None",
         "greedy_decode",

@@ -296,6 +296,14 @@ def test_a_folder_that_may_not_be_entered_loses_nobody_else(tmp_path, mode):
     assert "cannot be read" in eve.problem or "there is in" in eve.problem
 
 
+def test_a_link_that_leads_to_itself_is_one_that_cannot_be_read(tmp_path):
+    folder = class_of(tmp_path, {"ada/a.ipynb": SOLUTION})
+    (folder / "eve.ipynb").symlink_to("eve.ipynb")
+    ada, eve = find(folder, leave_out=tmp_path / "out")
+    assert ada.problem == ""
+    assert "cannot be read" in eve.problem
+
+
 def test_a_date_before_all_dates_beside_a_timestamp_is_no_trouble(tmp_path, monkeypatch):
     files = {"eve/a.ipynb": SOLUTION, "eve/timestamp.txt": b"2026-10-01 18:30:00 UTC"}
     real = find_module.datetime

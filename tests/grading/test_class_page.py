@@ -124,6 +124,8 @@ def test_attempts_come_from_the_progress_that_was_handed_in(tmp_path):
     files = {
         "ada/progress.json": progress(attention=4, stable_softmax=1),
         "bob_12_345_progress-1.json": progress(attention=8),
+        "ada/zprogress.json": progress(attention=99),
+        "ada/z/progress.json": progress(attention=99),
         "eve/progress.json": progress(attention=10**9),
         "eva/progress.json": progress(attention=0),
         "fay/progress.json": progress(attention=True),

@@ -324,8 +324,34 @@ def test_points_set_by_hand_count_and_are_marked_everywhere(tmp_path):
         ([COLUMNS, "eve,1,,1,", "fay,1,,1,"], "line 2: nobody called eve"),
         ([COLUMNS, "ada,1,,11,"], "0 to 10 points"),
         ([COLUMNS, "ada,one,,1,"], "must be numbers"),
+        ([COLUMNS, ",1,,10,a name is missing"], "line 2: no learner is named"),
     ],
 )
 def test_an_override_that_fits_nothing_is_an_error(tmp_path, lines, said):
     with pytest.raises(Refused, match=said):
         overridden(tmp_path, *lines)
+
+
+def test_an_extension_for_nobody_is_an_error(tmp_path):
+    (tmp_path / "extensions.csv").write_text(
+        "learner,lesson,deadline\n,1,2099-01-01 00:00\n"
+    )
+    with pytest.raises(Refused, match="line 2: no learner is named"):
+        read_extensions(tmp_path)
+
+
+def test_a_name_that_somebody_chose_takes_nobody_elses_place(tmp_path, roster):
+    same = roster("id,name\n7,Bob Smith\n8,Bob Smith\n9,Bob Smith (7)\n")
+    assert len({person.name for person in same.people}) == 3
+    chosen = roster("id,name,login\n7,Bob Smith,bob\n8,Ada,ada\n9,bob,eve\n10,8,fay\n")
+    folder = class_of(tmp_path / "class", {f"{x}/a.ipynb": SOLUTION for x in ("bob", "8")})
+    claimed = {file.path.parts[0]: file.learner for file in chosen.claimed(find(folder))}
+    assert claimed == {"bob": "Bob Smith", "8": "Ada"}
+
+
+def test_what_may_be_anybodys_is_nobodys(tmp_path, roster):
+    twins = roster("id,name,login\n7,Bob,bob\n8,Eve,bob\n9,bob b,x\n")
+    folder = class_of(tmp_path / "class", {"bob/a.ipynb": SOLUTION})
+    [file] = twins.claimed(find(folder))
+    assert file.learner not in {person.name for person in twins.people}
+    assert "It may be of any of Bob, Eve" in file.note

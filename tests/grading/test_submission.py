@@ -214,3 +214,8 @@ def test_a_string_without_end_takes_no_time():
     with pytest.raises(Unreadable, match="cut off"):
         read_cells(b'{"cells": [' + b'"\\' * 1_000_000)
     assert time.monotonic() - start < 10
+
+
+def test_closing_brackets_are_counted_too():
+    with pytest.raises(Unreadable, match="values, more than any notebook"):
+        read_notebook(b"{" + b"]" * (submission.VALUES_LIMIT + 1))

@@ -17,6 +17,7 @@ from attn_lib.grading.wire import (
     DTYPES,
     HEADER_LIMIT,
     NAME_LIMIT,
+    NO_ROWS,
     TENSORS_LIMIT,
     BadMessage,
     Odd,
@@ -243,9 +244,10 @@ def test_a_tensor_has_sixteen_axes_at_most_and_none_too_long():
         return unpack({"tensor": tensor}, memoryview(bytearray(4)))
 
     assert unpacked([1] * 16).ndim == 16
-    assert unpacked([0, TENSORS_LIMIT]).shape == (0, TENSORS_LIMIT)
+    assert unpacked([0, NO_ROWS]).shape == (0, NO_ROWS)
+    assert unpacked([1, 1]).shape == (1, 1)
     assert unpacked([0, 2]).dtype == torch.float32
-    for wrong in ([1] * 17, [0, TENSORS_LIMIT + 1], [-1, -1], [2]):
+    for wrong in ([1] * 17, [TENSORS_LIMIT, 0], [0, NO_ROWS + 1], [-1, -1], [2]):
         with pytest.raises(BadMessage):
             unpacked(wrong)
     with pytest.raises(BadMessage):

@@ -11,6 +11,10 @@ from attn_lib.tasks.lesson_02.runs import with_finite_gradients as finite
 
 
 def _library(q, k, v, mask=None):
+    if q.shape[1] != k.shape[1]:  # heads in groups are a task of lesson 04
+        raise ValueError(
+            f"expected as many heads in k as in q, {q.shape[1]}, got {k.shape[1]}"
+        )
     return attn_lib.einsum_attention(q, k, v, mask=mask)[0]
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import torch
 from torch import nn
 
-from attn_lib.checks.authoring import Result, Wrong, describe, quicker
+from attn_lib.checks.authoring import Result, Wrong, describe, parts, quicker
 
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj")
 WANTED = [f"{layer}.{kind}" for layer in LAYERS for kind in ("weight", "bias")]
@@ -130,7 +130,7 @@ def _state(mha, weights):
 
 def unless_changed(returned, weights, inputs):
     """Return the outputs, if the module that was given came back as it was; else name what differs."""
-    outputs, after = returned[:4], list(returned[4:])
+    outputs, after = parts(returned)[:4], list(returned[4:])
     now = {name: after.pop(0) for name in weights.tensors}
     added, trained, *settings = after
 

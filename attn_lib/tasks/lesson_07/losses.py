@@ -56,7 +56,7 @@ class Loss:
 
     def begin(self) -> Served:
         """Return what serves one run, and counts the calls of each turn."""
-        calls: Counter[int] = Counter()
+        calls: Counter[bool] = Counter()
 
         def loss(head_mask: Tensor, turn: Tensor, *trained: Tensor) -> Tensor:
             given = self.tensors | dict(zip(self.trained, trained, strict=True))
@@ -65,7 +65,7 @@ class Loss:
             return scale * FORMULAS[self.formula](head_mask, **given)
 
         def count(head_mask: Tensor, turn: Tensor, *trained: Tensor) -> None:
-            calls[int(turn)] += 1
-            refuse(head_mask, calls[int(turn)], self.num_heads)
+            calls[bool(turn)] += 1  # there are two, whatever number is sent
+            refuse(head_mask, calls[bool(turn)], self.num_heads)
 
         return Served(loss, before=count)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attn_lib import MultiHeadAttention
-from attn_lib.checks.authoring import Result, Wrong, describe, quicker
+from attn_lib.checks.authoring import Result, Wrong, describe, parts, quicker
 
 # ------------------------------------------------------------------- masked_heads, gated_heads
 
@@ -76,7 +76,7 @@ def unless_changed(returned, attention, x, factors):
 
     Whatever else is in a module, such as its hooks, only those can see who have it.
     """
-    output, made, *tensors = returned
+    output, made, *tensors = parts(returned)
     were = attention.output(x), *attention.tensors.values()
     names = "forward", *attention.tensors
     for name, was, now in zip(names, were, (made, *tensors), strict=True):
@@ -165,7 +165,7 @@ def with_loss(answer, model, num_heads, call):
 
 def importance(returned, model, num_heads):
     """Return the result, if the parameters came back as they were."""
-    result, *after = returned
+    result, *after = parts(returned)
     for i, tensor in enumerate([*model.tensors.values()] * 2):
         is_trained, now = after[2 * i], after[2 * i + 1]
         if is_trained is not True:

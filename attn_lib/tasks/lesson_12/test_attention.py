@@ -208,10 +208,7 @@ def _asked(tried: Trial, outcomes: list[Outcome], count: _Count) -> tuple[str | 
         return INPUT_REFUSED
     if count.alarms:
         return ACCUSES_RIGHT_ONES
-    if (
-        any(o.values == [RETURNED_FALSE] for o in outcomes)
-        or _silence(outcomes) == RETURNED
-    ):
+    if any(_said(o) == RETURNED_FALSE for o in outcomes) or _silence(outcomes) == RETURNED:
         return RETURNS
     if found := _recognized(tried, outcomes):
         return found.id, found.question
@@ -238,11 +235,17 @@ def _raises(tried: Trial, m: int, i: int) -> bool:
     return tried.mistaken((m,), i).error is not None
 
 
+def _said(outcome: Outcome) -> int | None:
+    """Return the number that `tested` returns, if it is one: from a sandbox anything may come."""
+    value = outcome.values[0] if len(outcome.values) == 1 else None
+    return value if type(value) is int else None
+
+
 def _silence(outcomes: list[Outcome]) -> int:
     """Return what a test did instead, if it never raised an error: returned something, printed, nothing."""
     if any(outcome.error for outcome in outcomes):
         return 0
-    does = {outcome.values[0] for outcome in outcomes}
+    does = set(map(_said, outcomes))
     return RETURNED if RETURNED in does else PRINTED if PRINTED in does else 0
 
 

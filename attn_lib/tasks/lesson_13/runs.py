@@ -26,7 +26,7 @@ from safetensors.torch import load
 from torch import Tensor, nn
 
 from attn_lib import MultiHeadAttention
-from attn_lib.checks.authoring import Wrong, describe
+from attn_lib.checks.authoring import Wrong, describe, parts
 
 TRACE = "code-ran"  # the file that code hidden in a checkpoint leaves behind, if it is run
 WRITTEN = 10**18  # when the file that is to be read was written, in nanoseconds
@@ -271,7 +271,7 @@ def saved(answer, module, config, path):
 
 def good_file(returned, module, config, path):
     """Return all that lies in the file, if it is as it should be, and the module as it was."""
-    file, place, other, changed, *after = returned
+    file, place, other, changed, *after = parts(returned)
     tensors, metadata = _read(file, place, other)
     _raise_unless_config(metadata, config)
     right = module.kept.state_dict()

@@ -2,7 +2,7 @@
 
 import torch
 
-from attn_lib.checks.authoring import Case, Wrong, task
+from attn_lib.checks.authoring import Case, Wrong, parts, task
 from attn_lib.tasks.lesson_15.runs import Batches, batches
 
 
@@ -51,7 +51,7 @@ def fair(returned, ids, batch_size, length, drawn):
     Returns how far each target is from its input, and the share of each place: if all is as it should be, exact
     ones.
     """
-    inputs, targets, again, elsewhere, untouched = returned
+    inputs, targets, again, elsewhere, untouched = parts(returned)
     N, calls = len(ids), drawn.calls
     for name, given in (("inputs", inputs), ("targets", targets)):
         shape, got = (batch_size, length), tuple(given.shape[1:])

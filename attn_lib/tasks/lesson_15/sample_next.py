@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from attn_lib.checks.authoring import Case, Wrong, task
+from attn_lib.checks.authoring import Case, Wrong, parts, task
 from attn_lib.tasks.lesson_15.runs import Draws, sampled
 
 
@@ -50,7 +50,7 @@ def shares(exact, returned, logits, temperature, top_p, drawn):
     Returns which tokens of each kind of row were drawn, and how often: if the difference can be chance, what is
     exact.
     """
-    ids, again, elsewhere, untouched = returned
+    ids, again, elsewhere, untouched = parts(returned)
     B, V = logits.shape
     got = tuple(ids.shape[1:])
     if got != (B,):
