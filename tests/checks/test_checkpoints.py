@@ -12,7 +12,7 @@ from attn_lib import checkpoint
 from attn_lib.checks import judge
 from attn_lib.checks.task import find_task
 from attn_lib.checks.trial import trial_of
-from attn_lib.tasks.lesson_13 import runs
+from attn_lib.tasks.lesson_13 import comparison, runs
 from tests.checks.told import told
 from tests.test_exercises import SOLUTIONS, cells_of, definitions
 
@@ -58,7 +58,7 @@ def test_code_in_a_config_runs_if_it_is_evaluated_and_the_check_says_so(path):
     except ValueError:
         data = Path(path).read_bytes()
         if b"open(" in data and data[8:9] == b"{":
-            eval(runs._contents(data)[1]["config"])
+            eval(comparison.contents(data)[1]["config"])
         raise
 
 

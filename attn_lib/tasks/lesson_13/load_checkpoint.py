@@ -11,6 +11,7 @@ from safetensors.torch import save
 
 from attn_lib.checkpoint import load_checkpoint as of_the_library
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_13.comparison import good_load
 from attn_lib.tasks.lesson_13.runs import TRACE, File, fingerprint, loaded
 
 
@@ -96,7 +97,7 @@ def _(rng):
 
     def case(about, data, name="model.safetensors", is_text=True):
         file = File(name, torch.frombuffer(bytearray(data), dtype=torch.uint8), is_text)
-        return Case(about, (file,), loaded, grad=False)
+        return Case(about, (file,), loaded, grad=False, finish=good_load)
 
     small = {"weight": torch.tensor([[1.0, 2.0], [3.0, 4.0]]), "bias": torch.zeros(2)}
     yield case("a whole file, with two tensors", _written(small, {"d_model": 2}))

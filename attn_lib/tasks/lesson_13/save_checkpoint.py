@@ -4,7 +4,8 @@ import torch
 
 from attn_lib.checkpoint import save_checkpoint as of_the_library
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.lesson_13.runs import Module, PathTo, good_file, saved
+from attn_lib.tasks.lesson_13.comparison import good_file
+from attn_lib.tasks.lesson_13.runs import Module, PathTo, saved
 
 
 @task(
