@@ -282,8 +282,9 @@ lesson uses, and, where it trains, once each with twice the steps, with half, an
 
 *Holds if* is the condition: find a case where it is false, and the sentence is refuted. *Held* says in how many runs
 it was tried since the lesson's code changed, in how many it held, and how many are to come. *Seen* are the
-smallest and the largest of the numbers that it compares, over all runs. A sentence that names its steps
-or its learning rate claims nothing about others. `make claims` computes this page.
+smallest and the largest of the numbers that it compares, over all runs. Where it is a single number, nothing
+rests on chance, and all runs are one and the same. A sentence that names its steps or its learning rate claims
+nothing about others. `make claims` computes this page.
 """
 
 
