@@ -1,5 +1,7 @@
 """The task `encode_bpe`: cut a word by merges that were learned."""
 
+from itertools import pairwise
+
 import torch
 
 from attn_lib import bpe
@@ -118,6 +120,10 @@ What says which pair goes first: how long it is, the alphabet, or when training 
 The rank tells of all pairs in the word. By what do you choose among those that `merges` does not have?
     unknown-pairs-merged  known = pairs ; best = min(known, key=lambda pair: rank.get(pair, len(rank)))
     unknown-pairs-merged  known = pairs ; best = min(known, key=lambda pair: rank.get(pair, 0))
+The pair that was merged first has the rank 0. What is 0 to an `if`, and what does yours take it for?
+    rank-of-zero  known = [pair for pair in pairs if rank.get(pair)]
+    rank-of-zero  known = [pair for pair in pairs if rank.get(pair, 0) > 0]
+    rank-of-zero  rank = {pair: place for place, pair in enumerate(merges) if place}
 `merges` does not have all pairs. What does your lookup say to one that is not there?
     unknown-pairs-looked-up  known = pairs || pairs ; best = min(known, key=lambda pair: rank[pair])
     unknown-pairs-looked-up  known = pairs ; best = min(known, key=merges.index)
@@ -228,6 +234,49 @@ encode_bpe.mistake(
     "merged-from-the-right",
     "Of three equal characters in a row, which two are merged?",
 )(_one_after_another(_from_the_right))
+
+
+def _last_lost(tokens, pair):
+    """Look at each token but the last, which has no right neighbor."""
+    merged = _merged(tokens, pair)
+    return merged if tuple(tokens[-2:]) == pair else merged[:-1]
+
+
+def _each_for_itself(tokens, pair):
+    """Ask of each token whether it begins the pair, and leave it out if it ends one."""
+    pairs = [*pairwise(tokens)]
+    starts = [*(each == pair for each in pairs), False]
+    ends = [False, *starts]
+    return [
+        "".join(pair) if start else token
+        for token, start, end in zip(tokens, starts, ends, strict=False)
+        if start or not end
+    ]
+
+
+encode_bpe.mistake(
+    "last-token-lost",
+    "Your loop needs a token and the next one. What becomes of the last token, which has no next one?",
+)(_one_after_another(_last_lost))
+encode_bpe.mistake(
+    "overlapping-pairs",
+    "In aaa, the middle one is in two pairs. Of how many tokens can it become a part?",
+)(_one_after_another(_each_for_itself))
+
+
+@encode_bpe.mistake(
+    "ends-at-an-absent-merge",
+    "Training merged the pairs of many words. If one of them is not in this word, is the word done?",
+)
+def _(word, merges):
+    tokens = list(word)
+    for pair in merges:
+        if pair not in [*pairwise(tokens)]:
+            break
+        tokens = _merged(tokens, pair)
+    return tokens
+
+
 encode_bpe.mistake(
     "merges-in-another-order",
     "You go through `merges` once. In which order did training find them, and in which does yours take them?",

@@ -75,6 +75,10 @@ With warmup 0, what do you divide by on the way up?
     warmup-of-zero  rise = step / warmup ; rising = step <= warmup
 With warmup 0, what should the rate be at step 0? On which side of your comparison is the step that equals `warmup`?
     warmup-of-zero-begins-at-zero  rising = step <= warmup
+With warmup 0 there is no way up. Is there a way down?
+    no-way-down-without-warmup  rate = peak if warmup == 0 else up if rising else down
+    no-way-down-without-warmup  rate = peak if warmup < 1 else up if rising else down
+    no-way-down-without-warmup  share = min(passed / length, 1.0) if warmup else 0.0
 Where is the way up? What is the rate at step 0?
     no-warmup  rising = False || False ; share = min(max(passed / length, 0.0), 1.0)
     no-warmup  up = peak

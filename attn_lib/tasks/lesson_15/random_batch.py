@@ -1,9 +1,13 @@
 """The task `random_batch`: places of a long text, drawn at random, and what follows each token there."""
 
+import math
+
 import torch
 
 from attn_lib.checks.authoring import Case, Wrong, parts, task
 from attn_lib.tasks.lesson_15.runs import Batches, batches
+
+RARE = math.log(1e-6)
 
 
 @task(
@@ -78,6 +82,7 @@ def fair(returned, ids, batch_size, length, drawn):
         if calls > 5 and batch_size > 1 and (rows == rows[0]).all():
             text = "In every batch, the rows begin at the same distances from each other."
             raise Wrong("rows tied", f"{text}\nThey are {rows[0].tolist()}.")
+        _refuse_dependent_rows(starts.view(calls, batch_size), N - length)
     return ahead[0], _shares(starts, N, N - length)
 
 
@@ -97,11 +102,27 @@ def _refuse_other_chance(inputs, again, elsewhere, untouched):
         raise Wrong("always the same", text)
 
 
+def _refuse_dependent_rows(starts, places):
+    """Raise `Wrong` if what no batch (calls, B) has comes by chance less than once in a million."""
+    calls, B = starts.shape
+    all_different = sum(math.log1p(-i / places) for i in range(min(B, places)))
+    is_repeated = (starts.sort(dim=1).values.diff(dim=1) == 0).any()
+    if calls * all_different < RARE and not is_repeated:
+        text = "No place is drawn twice in one batch, in"
+        raise Wrong(
+            "never twice", f"{text} {calls} batches of {B} rows, of {places} places."
+        )
+
+
 def _shares(starts, N, places):
-    """Return the share of each place, the exact ones if the difference can be chance."""
+    """Return the share of each place, or tenth of a long text, the exact ones if the difference can be chance."""
     M = len(starts)
-    counts = torch.bincount(starts, minlength=N).double()
     exact = (torch.arange(N) < places).double() / places
+    counts = torch.bincount(starts, minlength=N).double()
+    if N > M:
+        exact, counts = (
+            torch.stack([*map(torch.sum, each.chunk(10))]) for each in (exact, counts)
+        )
     spread = (M * exact * (1 - exact)).sqrt()
     if ((counts - M * exact).abs() <= 7 * spread).all():
         return exact
@@ -128,6 +149,8 @@ def _(rng):
     yield case("all sizes different", 17, 4, 7, 20)
     yield case("twelve places, many rows", 17, 1500, 5, 1)
     yield case("a long text", 46, 200, 6, 8)
+    yield case("a text of 5,000 tokens", 5000, 500, 4, 2)
+    yield case("a text of 70,000 tokens", 70_000, 1000, 4, 1)
     yield case("not contiguous", 8, 3, 4, 20, step=2)
     yield case("int32", 7, 3, 3, 20, dtype=torch.int32)
     yield case("ids beyond 2^24", 7, 3, 3, 20, least=2**24)
@@ -157,7 +180,7 @@ text?
 Does `torch.randint(a, b, ...)` ever draw b? And which of all places do yours leave out?
     places-left-out  starts = torch.randint(places, (batch_size,), generator=generator) // 2 * 2
     places-left-out  starts = torch.randint((places + length - 1) // length, (batch_size,), generator=generator) * length
-    places-left-out  places = min(_, 4) || min(_, 10) || min(_, batch_size)
+    places-left-out  places = min(_, 4) || min(_, 10) || min(_, batch_size) || min(_, 256) || min(_, 1000)
 How often is each place drawn? Rounding to the next whole number gives the two ends half of what the others get.
     not-equally-likely  starts = (torch.rand(batch_size, generator=generator) * (places - 1)).round().long()
     not-equally-likely  starts = (torch.rand(batch_size, generator=generator).square() * places).long()
@@ -184,6 +207,7 @@ generator begin with the same seed each time?
     no-chance  starts = torch.randint(places, (batch_size,), generator=torch.Generator().manual_seed(0))
 Is a place drawn once only? How many rows has your batch, if there are fewer places than rows?
     drawn-without-putting-back  starts = torch.randperm(places, generator=generator)[:batch_size]
+    drawn-without-putting-back  starts = torch.randperm(places, generator=generator)[:batch_size] if batch_size <= places else _
     drawn-without-putting-back  starts = torch.ones(places).multinomial(batch_size, generator=generator)
 Which generator draws your numbers? Where do you hand over the one that was given?
     generator-not-used  starts = torch.randint(places, (batch_size,))

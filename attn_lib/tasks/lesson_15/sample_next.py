@@ -153,6 +153,8 @@ def _(rng):
     yield case("greedy, one row", two[:1], 0, 0.5, rows=1)
     yield case("greedy, B = V", torch.randn(5, 5, generator=rng), 0, 1.0, rows=1)
     yield case("greedy, 400 tokens", torch.randn(3, 400, generator=rng), 0, 0.3, rows=1)
+    near = torch.tensor([[1.0, 1 - 2e-6, 1 - 1e-6]])
+    yield case("greedy, logits that nearly equal each other", near, 0, 1.0, rows=100)
     four = [[0.5, 0.3, 0.15, 0.05]]
     mixed = [[0.08, 0.5, 0.12, 0.3]]
     yield of("one row of the chances", mixed, 1.0, 0.7, rows=1, calls=240)
@@ -162,6 +164,7 @@ def _(rng):
     yield of("three tokens of the chances", mixed, 1, 0.85)
     yield of("only the likeliest of the chances", mixed, 1.0, 0.4)
     yield of("top_p 0, chances", mixed, 1.0, 0.0)
+    yield of("one token far in front, chances", [[0.03, 0.95, 0.02]], 1.0, 1.0)
     yield of("a higher temperature, chances at 1", mixed, 2.0, 1)
     yield of("a lower temperature, chances at 1", mixed, 0.5, 1.0)
     yield of("a higher temperature and top_p, chances at 1", mixed, 2.0, 0.7)
@@ -243,18 +246,24 @@ What is the exp of a logit of 300, or of 10000? A softmax is the same if all log
 Change top_p: which line of yours knows?
     top-p-ignored  outside = before > 2
     top-p-ignored  stay = ordered
+    top-p-ignored  stay = chances ; drawn = ranks
 Add up the likeliest tokens until the sum reaches top_p. Is the token that reaches it in your set?
     one-token-too-few  outside = upto > top_p || upto >= top_p
     one-token-too-few  outside = upto > top_p ; cut = outside
     one-token-too-few  outside = upto > top_p + 1e-6 ; cut = outside
 The sum has reached top_p. Does one more token slip into your set?
     one-token-too-many  outside = F.pad(before, (1, 0))[:, :-1] >= top_p
+    one-token-too-many  outside = before > top_p || upto - ordered > top_p + 1e-4
     one-token-too-many  cut = F.pad(outside & ~first, (1, 0))[:, :-1]
 What if top_p is 0? How many tokens stay at least, and what can be drawn from nothing?
     nothing-left  cut = outside
 top_p is a bound of a sum. What do you compare it with: one chance, or all up to it?
     compared-with-one-chance  outside = ordered < top_p || ordered < 1 - top_p || ordered < top_p * ordered[:, :1]
     compared-with-one-chance  outside = ordered > top_p || ordered >= top_p
+    compared-with-one-chance  outside = ordered < (1 - top_p) * ordered[:, :1]
+    compared-with-one-chance  stay = chances.masked_fill(chances < (1 - top_p) * ordered[:, :1], 0.0) ; drawn = ranks
+    compared-with-one-chance  stay = chances.masked_fill(chances < top_p * ordered[:, :1], 0.0) ; drawn = ranks
+    compared-with-one-chance  stay = chances.masked_fill(chances < 1 - top_p, 0.0) ; drawn = ranks
 top_p is a share of the chances. Do you take it for a share, or a number, of the tokens?
     share-of-the-tokens  outside = torch.arange(logits.shape[-1]) >= top_p * logits.shape[-1]
     share-of-the-tokens  outside = (torch.arange(logits.shape[-1]) >= top_p * logits.shape[-1]).expand(logits.shape)
@@ -280,6 +289,8 @@ Which tokens stay is a question for each row. Does another row of the batch chan
     one-set-for-all-rows  cut = (outside & ~first).all(0, keepdim=True).expand(logits.shape)
     one-set-for-all-rows  cut = (outside & ~first).any(0, keepdim=True).expand(logits.shape)
     one-set-for-all-rows  cut = (outside & ~first)[:1].expand(logits.shape)
+    one-set-for-all-rows  stay = ordered.masked_fill(torch.arange(logits.shape[-1]) >= (~cut).sum(-1).max(), 0.0)
+    one-set-for-all-rows  stay = ordered.masked_fill(torch.arange(logits.shape[-1]) >= (~cut).sum(-1).min(), 0.0)
     one-set-for-all-rows  upto = ordered.flatten().cumsum(0).view_as(ordered)
     one-set-for-all-rows  upto = ordered.mean(0, keepdim=True).cumsum(-1).expand(ordered.shape) ; before = upto - ordered.mean(0, keepdim=True)
 You remove tokens. Whom do you remove, and whom do you keep?

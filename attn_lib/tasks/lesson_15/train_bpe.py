@@ -107,6 +107,8 @@ def _(rng):
                 upto(1, 3)
             )
         yield case(f"words of {len(letters)} letters, drawn at random", drawn, 14)
+    long = ("".join(chr(97 + upto(0, 25)) for _ in range(45)) for _ in range(7))
+    yield case("long words, 270 merges", dict.fromkeys(long, 1), 270)
 
 
 train_bpe.rows("""
@@ -133,6 +135,7 @@ Which pair is chosen in a round: what do you compare?
 How many pairs are asked for, and how many rounds does your loop have? Do the single characters count?
     rounds-miscounted  rounds = num_merges - 1 || num_merges + 1
     rounds-miscounted  rounds = num_merges - len(set("".join(words)))
+    rounds-miscounted  rounds = min(num_merges, 256) || min(num_merges, 100)
 How large is the list that you return if there are 20 pairs, and 3 are asked for?
     num-merges-ignored  rounds = 1000
 All words are single tokens, and there are rounds left. What is in your counts, and what does `min` say to that?

@@ -54,9 +54,9 @@ def seed_from_the_generator(ids, batch_size, length, generator):
     return ids[at[:, :-1]], ids[at[:, 1:]]
 
 
-@answers.right
+@answers.wrong
 def epochs_long_enough(ids, batch_size, length, generator):
-    """Draws without putting back as long as there are places, then begins anew."""
+    """Draws without putting back as long as there are places, then begins anew: no row is drawn for itself."""
     places, starts = len(ids) - length, torch.empty(0, dtype=torch.long)
     while len(starts) < batch_size:
         starts = torch.cat([starts, torch.randperm(places, generator=generator)])
