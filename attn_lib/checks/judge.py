@@ -103,6 +103,8 @@ def judge_observed(
     mistake = None
     if error := first.outcome.error:
         mistake = question_about(error) or wording.OF_KIND.get(error.kind)
+    if mistake is None and tried.expected(shown[0]).error:
+        mistake = wording.to_refuse(first.outcome)
     if (
         mistake is None
         and first.outcome.drew

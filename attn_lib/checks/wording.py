@@ -29,6 +29,14 @@ KEEPS = (
     "one call to the next?",
 )
 
+OTHER_ERROR = (
+    "another-error",
+    "The task asks for a ValueError. Which line raises this one, and where should you look before it?",
+)
+NOT_REFUSED = (
+    "not-refused",
+    "What sets this input apart from those that your answer should take? Which line of yours looks at that?",
+)
 DRAWS = (
     "random-numbers",
     "Your answer draws random numbers: called twice with the same input, it gives two results. Which line draws "
@@ -116,6 +124,13 @@ def _no_value_error(case: Case, got: Outcome) -> Difference | None:
         return Difference(f"It should raise a ValueError here. {got.error.text}")
     text = f"It should raise a ValueError here, but it raised {got.error.explanation}"
     return Difference(text)
+
+
+def to_refuse(got: Outcome) -> tuple[str, str] | None:
+    """Return an id and a question for an answer that should have raised a ValueError."""
+    if got.error is None:
+        return NOT_REFUSED
+    return None if got.error.is_wrong else OTHER_ERROR
 
 
 def _forward(task: Task) -> str:

@@ -359,7 +359,7 @@ def test_what_came_in_is_returned(name):
 
 @told(
     "map_llama_name",
-    None,
+    "another-error",
     "It should raise a ValueError here, but it raised Unnamed: ",
     status="error",
 )

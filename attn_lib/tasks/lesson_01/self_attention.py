@@ -6,7 +6,13 @@ import torch
 from torch import nn
 
 import attn_lib
-from attn_lib.checks.authoring import Case, run_module, sharpened_parameters, task
+from attn_lib.checks.authoring import (
+    Case,
+    run_module,
+    run_module_in_eval,
+    sharpened_parameters,
+    task,
+)
 
 
 class SelfAttention(nn.Module):
@@ -72,6 +78,7 @@ def _(rng):
     sizes, parameters, x = case("", 2, 5, 10, 6).args
     strided = sizes, parameters, x.mT.contiguous().mT
     yield Case("not contiguous", strided, run_module)
+    yield Case("in eval mode", (sizes, parameters, x), run_module_in_eval)
     yield case("float64", 2, 5, 10, 6, torch.float64)
     yield case("bfloat16", 2, 5, 10, 6, torch.bfloat16, grad=False)
 

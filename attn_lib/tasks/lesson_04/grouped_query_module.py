@@ -6,7 +6,13 @@ import torch
 from torch import nn
 
 from attn_lib import causal_mask, padding_mask
-from attn_lib.checks.authoring import Case, run_module, sharpened_parameters, task
+from attn_lib.checks.authoring import (
+    Case,
+    run_module,
+    run_module_in_eval,
+    sharpened_parameters,
+    task,
+)
 from attn_lib.tasks.lesson_04.group_mistakes import GROUPS, QUERIES
 
 
@@ -124,6 +130,7 @@ def _(rng):
     sizes, parameters, x = case("", 2, 5, 24, 8, 2).args
     strided = sizes, parameters, x.mT.contiguous().mT
     yield Case("not contiguous", strided, run_module)
+    yield Case("in eval mode", (sizes, parameters, x), run_module_in_eval)
     yield case("float64", 2, 5, 24, 8, 2, torch.float64)
     yield case("bfloat16", 2, 4, 12, 4, 2, torch.bfloat16, grad=False)
 

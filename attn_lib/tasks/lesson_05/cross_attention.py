@@ -6,7 +6,13 @@ import torch
 from torch import nn
 
 import attn_lib
-from attn_lib.checks.authoring import Case, run_module, sharpened_parameters, task
+from attn_lib.checks.authoring import (
+    Case,
+    run_module,
+    run_module_in_eval,
+    sharpened_parameters,
+    task,
+)
 
 
 class CrossAttention(nn.Module):
@@ -125,6 +131,8 @@ def _(rng):
     yield case("huge pads, not contiguous", *sizes, "xxxxx xx...", change=huge_pads)
     about = "every score near 150 in head 0, near -150 in the others"
     yield case(about, *sizes, "xxxxx xx...", change=far_off, tolerance=1e-2)
+    args = case("", *sizes, "xxx.. xxxxx").args
+    yield Case("in eval mode", args, run_module_in_eval)
     yield case("float64", *sizes, "xxx.. .....", dtype=torch.float64)
     yield case("float16", *sizes, "xxx.. .....", dtype=torch.float16)
 

@@ -66,9 +66,9 @@ def _(rng):
     said = {(2, 0, 3): 1, (2, 0, 3, 1): 5, (4, 4, 1): 0, (4, 4, 1, 0): 3}
     ids = torch.tensor([[2, 0, 3], [4, 4, 1]])
     yield case("two rows: the model writes 1, 5 and 0, 3", ids, 2, 6, script=said)
-    said = {(2, 1, 0, *[4] * n): 4 for n in range(6)}
+    said = {(2, 1, 0, *[4] * n): 4 for n in range(6)} | {(2, 1, 0, *[4] * 6): 1}
     again = torch.tensor([[2, 1, 0]])
-    yield case("the model writes 4 again and again", again, 5, 6, script=said)
+    yield case("the model writes 4 six times, then 1", again, 7, 6, script=said)
     said = {(3, 5, 1, *range(n)): n for n in range(5)}
     ids = torch.tensor([[3, 5, 1]])
     yield case("the model writes 0, 1, 2, 3, 4", ids, 5, 6, script=said)
@@ -101,6 +101,8 @@ Without `caches=caches`, what does the model know in its second call?
     no-caches  logits = model(fed)
 How often are the caches made, and for how long must one text keep them?
     caches-made-again  logits = model(fed, caches=model.new_caches(B, room))
+    caches-made-again  caches = None ; logits = model(fed, caches=model.new_caches(B, room))
+    caches-made-again  caches = None ; following = grown ; logits = model(fed, caches=model.new_caches(B, room))
 A model reads any number of tokens in one call. How many are in the prompt, and how many does your first call read?
     prompt-in-parts  logits = model(fed[:, -1:], caches=caches)
 How many rows has the prompt? For how many are the caches made, and how many does the model read?
@@ -130,11 +132,14 @@ A token is one of V, for each row. Along which axis of the logits does your argm
     argmax-over-another-axis  chosen = last.argmax(0) || last.argmax().expand(B)
     argmax-over-another-axis  chosen = last.argmax() || logits.argmax(1)[:, -1]
     argmax-over-another-axis  column = logits.argmax(1) || logits.argmax()
+    argmax-over-another-axis  chosen = (last.argmax() % last.shape[-1]).expand(B)
     argmax-over-another-axis  column = last.argmax().reshape(1, 1) || last.argmax().reshape(1, 1).expand(B, 1)
 Which of the V tokens does greedy mean? Call it twice: which ones do you get?
     not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0] || last.argmin(-1)
     not-the-likeliest  chosen = last.abs().argmax(-1) || last.half().argmax(-1)
-    not-the-likeliest  chosen = last.exp().argmax(-1)
+What is the exp of 200, and of -200, in float32? Which of several such numbers is the largest? Does argmax need an exp?
+    exp-too-large  chosen = last.exp().argmax(-1)
+    exp-too-large  chosen = (last.exp() / last.exp().sum(-1, keepdim=True)).argmax(-1)
 What do you append: the largest logit, or the place where it stands?
     logit-instead-of-its-place  chosen = last.amax(-1) || last.amax(-1).long()
     logit-instead-of-its-place  chosen = last.max(-1)

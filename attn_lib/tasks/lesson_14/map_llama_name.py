@@ -18,7 +18,7 @@ from attn_lib.checks.authoring import Case, task
         "block, and how many has one outside of the blocks?",
         "A dict from the word of the file to ours says nearly all. Which words of a name are not in it, and what must "
         "they be, so that the name is known?",
-        "Look before you translate: four words, the first is blk, the second has digits only (`isdigit`), the third "
+        "Look before you translate: four words, the first is blk, the second has digits only (`isdecimal`), the third "
         "is in your dict, the last is weight. Or it is one of two whole names. If neither, `raise ValueError(name)`.",
     ],
 )
@@ -40,7 +40,7 @@ def map_llama_name(name):
     parts = {**norms, **attention, **feed_forward}
     words = name.split(".")
     is_outside = len(words) == 2 and words[0] in outside
-    is_numbered = len(words) == 4 and words[0] == "blk" and words[1].isdigit()
+    is_numbered = len(words) == 4 and words[0] == "blk" and words[1].isdecimal()
     is_inside = is_numbered and words[2] in parts
     is_weight = words[-1] == "weight"
     is_known = (is_outside or is_inside) and is_weight
@@ -215,6 +215,7 @@ Which error comes out of yours for a name that it does not know, and which one d
     another-error  is_known = True || is_weight
     another-error  is_outside = words[0] in outside ; is_known = True
     another-error  is_known = is_outside or is_numbered
+    another-error  is_known = is_outside and is_weight or is_numbered and is_weight
     another-error  is_known = is_outside and is_weight or len(words) == 4 ; ending = "." + words[-1]
     another-error  is_known = is_outside and is_weight or words[2] in parts
     another-error  is_known = is_outside and is_weight or words[2] in parts ; ending = "." + words[-1]
@@ -235,6 +236,8 @@ Is that name in the table, or have you made it from parts of two others?
 Has our model a head of its own? Look for `output.weight` in the table.
     head-added  outside = {"token_embd": "embed", "output_norm": "norm", "output": "lm_head"}
     head-added  outside = {"token_embd": "embed", "output_norm": "norm", "output": "embed"}
+    head-added  outside = {"token_embd": "embed", "output_norm": "norm", "output": "head"}
+    head-added  outside = {"token_embd": "embed", "output_norm": "norm", "output": "output"}
 `rstrip` takes letters away, not a word. What does it leave of `attn_output.weight`?
     letters-stripped  words = [*name.rstrip(".weight").split("."), "weight"]
     letters-stripped  words = [*name.rstrip(".weight").split("."), "weight"] ; is_outside = name in ("token_embd.weight", "output_norm.weight")

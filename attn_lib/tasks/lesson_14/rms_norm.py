@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from attn_lib import llama
-from attn_lib.checks.authoring import Case, run_module, task
+from attn_lib.checks.authoring import Case, run_module, run_module_in_eval, task
 from attn_lib.tasks.lesson_14.runs import nothing_more, state_of
 
 
@@ -76,6 +76,7 @@ def _(rng):
     yield Case("tokens of very different lengths", (init, parameters, x), run_module)
     x = x.mT.contiguous().mT
     yield Case("not contiguous", (init, parameters, x), run_module)
+    yield Case("in eval mode", kept, run_module_in_eval)
     yield case("float64", 2, 5, 6, dtype=torch.float64)
     half = {"dtype": torch.float16, "grad": False}
     yield case("float16, numbers near 1000", 2, 3, 6, scale=400.0, offset=1000.0, **half)

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_lib import llama
-from attn_lib.checks.authoring import Case, run_module, task
+from attn_lib.checks.authoring import Case, run_module, run_module_in_eval, task
 from attn_lib.tasks.lesson_14.runs import nothing_more, state_of
 
 
@@ -74,6 +74,7 @@ def _(rng):
     kept = case("", 2, 4, 3, d_ff=5).args
     yield Case("what it keeps", kept, state_of, grad=False, finish=nothing_more)
     yield case("all sizes different", 2, 4, 3, d_ff=5)
+    yield Case("in eval mode", kept, run_module_in_eval)
     yield case("d_ff smaller than d_model", 2, 3, 6, d_ff=4)
     yield case("d_ff = d_model", 2, 3, 4, d_ff=4)
     yield case("all sizes equal", 3, 3, 3, d_ff=3)
