@@ -203,6 +203,13 @@ def a_recording() -> Iterator[str]:
     yield raw(recording())
 
 
+def a_way() -> Iterator[str]:
+    """Yield the way of one token, and where to go it."""
+    from way import way  # takes seconds: not for every tool that reads this file
+
+    yield raw(way("../play.html"))
+
+
 def some_verdicts() -> Iterator[str]:
     """Yield answers to try, with what the check says to each."""
     from tries import tries  # takes seconds: not for every tool that reads this file
@@ -249,6 +256,7 @@ LISTS = {
     "{{ course_order }}": course_order,
     "{{ solution_list }}": solution_list,
     "{{ tries }}": some_verdicts,
+    "{{ way of a token }}": a_way,
     "{{ semester }}": semester,
     "{{ recording }}": a_recording,
 }

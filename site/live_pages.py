@@ -25,6 +25,7 @@ def write_live_pages(app) -> None:
         title="A small language model, at work on this page",
         start="Return the number of rows, and the number of",
         head=(4, 0),  # its last token asks "row", and the model guesses "column"
+        gallery="site/explorer.html",
     )
     try:
         *head, token = real_heads.trophy().start

@@ -41,6 +41,7 @@ def page(
     start: str | None = None,
     head: tuple[int, int] = (0, 0),
     token: int | None = None,
+    gallery: str | None = None,
 ) -> Path:
     """Write a web page in which anyone can use a model, without Python; return its path.
 
@@ -57,6 +58,7 @@ def page(
         start: the text that is there at first.
         head: the layer and the head that are shown first, counted from 0.
         token: which token of the start asks first; the last one if None.
+        gallery: the address of the course's page of scenes, to which the way of a token leads.
 
     Raises:
         TypeError: model or tokenizer is of another class.
@@ -83,6 +85,7 @@ def page(
         "start": default_start if start is None else start,
         "start_head": head,
         "start_token": token,
+        "gallery": gallery and f"{gallery}#",
         "parameters": parameters,
         "shapes": {name: tuple(tensor.shape) for name, tensor in tensors.items()},
         "weights": file.name,

@@ -366,6 +366,91 @@ def test_a_visitor_types_chooses_and_lets_it_write(
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+def ends_of(model, ids):
+    """Return what stands at the last of some tokens before each block and after the last one (E,), and its logits."""
+    states = [model.embed(torch.tensor([ids]))]
+    for block in model.blocks:
+        states.append(block(states[-1]))
+    logits = [model.norm(x) @ model.embed.weight.T for x in states]
+    return [(x[0, -1], told[0, -1]) for x, told in zip(states, logits, strict=True)]
+
+
+def test_the_way_of_a_token_has_the_numbers_of_pytorch(show, play, llama, tokenizer):
+    page, model = show(play), rounded(llama)
+    ids = tokenizer.encode(START).ids
+    layer, head, at, key = 2, 5, 9, 4
+    page.evaluate(
+        f"Object.assign({LIVE}.state, {dict(layer=layer, head=head, at=at, key=key)})"
+    )
+    found = page.evaluate(f"""() => {{ const plain = x => JSON.parse(JSON.stringify(x, (_, v) => ArrayBuffer.isView(v) ? [...v] : v));
+        return plain({LIVE}.seen()); }}""")
+    states = ends_of(model, ids[: at + 1])
+    for mine, (x, logits) in zip([found["begin"], *found["blocks"]], states, strict=True):
+        close(mine["x"], x)
+        close(mine["logits"], logits)
+    for block, (before, _), (after, _) in zip(
+        found["blocks"], states, states[1:], strict=False
+    ):
+        total = [
+            map(torch.tensor, (block[name] for name in ("before", "attention", "network")))
+        ]
+        close(sum(*total).tolist(), after)
+        close(block["before"], before)
+    close(found["weights"], attention_of(model, ids)[layer][head, at, : at + 1])
+    scores = torch.tensor(found["scores"])
+    close(found["weights"], scores.softmax(0))
+    assert sum(found["products"]) / len(found["q"]) ** 0.5 == pytest.approx(
+        scores[key].item(), abs=1e-3
+    )
+    # Looking changes nothing: what comes next is what came next before.
+    close(page.evaluate(f"{LIVE}.logits({ids})"), model(torch.tensor([ids]))[0, -1])
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_visitor_goes_the_way_of_a_token_and_sends_it(show, play, width, scheme):
+    page = show(play, viewport={"width": width, "height": 844}, color_scheme=scheme)
+    way = page.locator(".way")
+    scales = way.get_by_role("radio")
+    assert scales.count() == 6
+    page.locator(".chip").nth(5).click()
+    said = []
+    scales.first.focus()
+    for _ in range(6):
+        said.append(way.locator(".said").text_content())
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert page.evaluate(TOO_SMALL) == []
+        assert violations(page, "html") == []
+        page.keyboard.press("ArrowRight")
+    assert len({*said}) == 6
+    scales.nth(3).check(force=True)
+    way.locator("ul button").nth(2).click()
+    asked = page.locator(".chip .word").nth(2).text_content()
+    scales.nth(4).check(force=True)
+    assert f"of the key of “{asked}”" in way.locator(".said").text_content()
+    page.wait_for_function(
+        'decodeURIComponent(location.hash).includes(\'"key":2,"level":4\')'
+    )
+    there = way.locator(".said").text_content()
+    sent = show(page.url, allowed={play}, viewport={"width": width, "height": 844})
+    assert sent.locator(".way .said").text_content() == there
+    # What is no view is passed over.
+    for broken in ("view={", "view=%7B%22text%22%3A5%7D", "view=null", "else=1"):
+        other = show(f"{play}#{broken}", allowed={play})
+        assert other.evaluate(f"{LIVE}.state.typed") == START
+
+
+def test_the_way_down_goes_by_itself_and_stops(show, play):
+    page = show(play)
+    page.evaluate("window.setInterval = (f, ms) => (window.tick = f, 1)")
+    page.get_by_role("button", name="Go down").click()
+    for level in (1, 2, 3, 4, 5):
+        page.evaluate("window.tick()")
+        assert page.evaluate(f"{LIVE}.state.level") == level
+    assert page.get_by_role("button", name="Go down").count() == 1
+    page.get_by_role("button", name="Let it write on").click()
+    assert "First let it stop" in page.locator(".way").text_content()
+
+
 def test_at_temperature_zero_it_writes_what_pytorch_writes(show, play, llama, tokenizer):
     page, ids = show(play), tokenizer.encode(START).ids
     page.get_by_role("slider", name="temperature").fill("0")

@@ -56,6 +56,15 @@ export class Bpe {
     }
   }
 
+  // Which two tokens became this one, and in which round of training, from 0; null if it is a byte or special.
+  madeOf(id) {
+    for (const [key, { rank, both }] of this.merges) {
+      const n = this.tokens.length;
+      if (both === id) return { parts: [Math.floor(key / n), key % n], rank };
+    }
+    return null;
+  }
+
   // The text of some tokens; bytes at its end that are no whole character are left out.
   decode(ids) {
     const bytes = ids.flatMap((id) => (this.ends.has(id) ? [] : [...this.tokens[id]]));

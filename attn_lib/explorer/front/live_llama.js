@@ -5,15 +5,19 @@ import { button, slider } from "./controls.js";
 import { about, bytes, followTheme, show } from "./live_page.js";
 import { pictures, textArea } from "./live_view.js";
 import { Llama } from "./llama.js";
+import { keep, linked } from "./link.js";
 import { h } from "./page.js";
 import { summary } from "./relations.js";
 import { probabilities, sample } from "./sampling.js";
 import { unpack } from "./tensors.js";
+import { LAST, seen, way } from "./way.js";
 
 const SHOWN = 8; // of the next tokens
 const MOST_WRITTEN = 200; // in one go
 const SLICE = 12; // milliseconds of reading, then the page answers
 const CALM = 500; // milliseconds between pictures, for whom motion is too much
+const PAUSE = 5000; // milliseconds at each scale, on the way down
+const LONGEST = 2000; // characters of a text that the page's address keeps
 
 const sizes = about();
 const tokenizer = new Bpe(sizes.tokenizer);
@@ -25,8 +29,9 @@ const state = {
   ...{ model, causal: true, version: 0, layer: sizes.start_head[0], head: sizes.start_head[1], at: null },
   ...{ typed: "", written: [], all: [], ids: [], labels: [], from: 0, logits: null },
   ...{ temperature: 0.8, topP: 0.95, left: 0, speed: "" },
+  ...{ level: 0, key: null, playing: false },
 };
-let writing, drawn, waiting;
+let writing, drawn, waiting, going, keeping;
 const themeButton = followTheme(() => draw());
 
 const wholeText = () => state.typed + tokenizer.decode(state.written);
@@ -89,20 +94,20 @@ function soon() {
 }
 
 function type(words) {
-  Object.assign(state, { typed: words, written: [], at: null, left: 0 });
+  Object.assign(state, { typed: words, written: [], at: null, key: null, left: 0 });
   take(tokenizer.encode(words));
   step();
 }
 
 function append(id) {
-  Object.assign(state, { at: null, left: 0 });
+  Object.assign(state, { at: null, key: null, left: 0 });
   write(id);
   step();
 }
 
 function writeOn() {
   if (!state.ids.length) return root.querySelector("textarea").focus();
-  Object.assign(state, { left: state.left ? 0 : MOST_WRITTEN, at: null });
+  Object.assign(state, { left: state.left ? 0 : MOST_WRITTEN, at: null, key: null });
   writing = { tokens: 0, computing: 0, since: performance.now() };
   step();
 }
@@ -110,8 +115,33 @@ function writeOn() {
 // --- What is shown ---
 
 function set(change) {
-  Object.assign(state, change);
+  const isOther = ["at", "layer", "head"].some((name) => name in change);
+  Object.assign(state, isOther && { key: null }, change);
+  clearTimeout(keeping);
+  keeping = setTimeout(() => keep("view", view()), PAUSE / 10);
   draw();
+}
+
+// What the page's address says, so that it can be sent to somebody. What stands behind # is sent to no server.
+const view = () => {
+  const { at, layer, head, key, level } = state;
+  return { text: wholeText().slice(0, LONGEST), at, layer, head, key, level };
+};
+
+function canBeShown({ text, at, layer, head, key, level }) {
+  const isBelow = (value, end) => Number.isInteger(value) && value >= 0 && value < end;
+  const isPlace = (value) => value === null || isBelow(value, sizes.context);
+  const isHead = isBelow(layer, sizes.layers) && isBelow(head, sizes.heads);
+  return typeof text === "string" && text.length <= LONGEST && isHead && isBelow(level, LAST + 1) && [at, key].every(isPlace);
+}
+
+function goDown() {
+  clearInterval(going);
+  set({ playing: !state.playing, level: state.level === LAST ? 0 : state.level });
+  going = setInterval(() => {
+    if (!state.playing) return clearInterval(going);
+    set({ level: state.level + 1, playing: state.level + 1 < LAST });
+  }, PAUSE);
 }
 
 const precise = (p) => (p > 0.995 || p < 0.0005 ? `${Math.round(100 * p)}%` : `${(100 * p).toFixed(1)}%`);
@@ -165,6 +195,7 @@ function nodes() {
       reads: "The model reads pieces of words. Each asks itself and those before it, never what comes later.",
       limit: from && `It reads ${sizes.context} tokens at most: the first ${from} are left out now.`,
     }),
+    way(state, tokenizer, set, { gallery: sizes.gallery, play: goDown }),
   ];
 }
 
@@ -181,8 +212,10 @@ function draw() {
   for (const box of state.left ? root.querySelectorAll("textarea, .chips") : []) box.scrollTop = box.scrollHeight;
 }
 
-type(sizes.start);
-set({ at: sizes.start_token });
+const sent = linked("view", canBeShown);
+type(sent?.text ?? sizes.start);
+Object.assign(state, sent ?? { at: sizes.start_token });
+draw();
 new ResizeObserver(draw).observe(root);
 
 // For whoever wants to compare: the tests do.
@@ -190,6 +223,7 @@ root.live = {
   state,
   tokenizer,
   sample,
+  seen: () => seen(state),
   logits(ids) {
     model.keep(0);
     for (const id of ids) model.read(id);

@@ -61,6 +61,33 @@ export class Llama {
     this.length++;
   }
 
+  // Read the token at a place that was read once more, and keep what each block takes in and adds (E,), its queries
+  // and keys of this token, and the logits as if the model ended there.
+  follow(id, position) {
+    const { x, length } = this;
+    this.length = position;
+    x.fill(0);
+    addRow(this.embed, id, x);
+    const ends = () => ({ x: x.slice(), logits: this.logits().slice() });
+    const found = { begin: ends(), blocks: [] };
+    for (const block of this.blocks) {
+      const before = x.slice();
+      this.attention(block);
+      const [between, q] = [x.slice(), this.q.slice()];
+      this.feedForward(block);
+      const minus = (a, b) => a.map((value, i) => value - b[i]);
+      found.blocks.push({ before, q, attention: minus(between, before), network: minus(x, between), ...ends() });
+    }
+    this.length = length;
+    return found;
+  }
+
+  // The key of a token in a block, of the head that a query head shares: (D,), turned by its position.
+  key(layer, head, position) {
+    const from = position * this.kvWidth + Math.floor((head * this.kvHeads) / this.heads) * this.size;
+    return this.blocks[layer].keys.slice(from, from + this.size);
+  }
+
   attention(block) {
     const { x, y, q, attended, length, size, kvWidth, context } = this;
     const end = (length + 1) * kvWidth;
