@@ -326,8 +326,8 @@ def mouse_shared(figure):
     mha, now, _, scores, *_ = (float(bars.nth(i).get_attribute("width")) for i in range(6))
     assert (now, scores) == (pytest.approx(mha / 4, abs=0.1), mha)
     press_at(figure.slider("layers"), 1)  # 96 layers: beyond the scale
-    assert "→" in figure.svg.text_content()
-    assert "are cut" in figure.summary.text_content()
+    assert "bars × 1/4" in figure.svg.text_content()
+    assert "drawn 4 times shorter" in figure.summary.text_content()
     figure.radio("1").click()
     figure.radio("float32").click()
     press_at(figure.slider("tokens"), 0)
@@ -337,7 +337,7 @@ def mouse_shared(figure):
     assert "for one new token: 2,048." in figure.summary.text_content()
     width = float(bars.nth(3).get_attribute("width"))
     assert width < scores / 50  # the scale is that of the start
-    assert "→" not in figure.svg.text_content()
+    assert "bars ×" not in figure.svg.text_content()
 
 
 def mouse_lens(figure):

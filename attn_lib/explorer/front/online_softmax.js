@@ -3,6 +3,7 @@ import { BLUE, INK, LINE, ORANGE, PALE_ORANGE, SOFT, line, number, rect, silent,
 import { softmax } from "./mathematics.js";
 
 const range = (n) => [...Array(n).keys()];
+const LEAST = 4; // pixels of a bar, so that a score of 0 is seen
 
 // The state before the first block and after each: m, l, acc, and the factor that rescaled the old l and acc.
 function run(model, block) {
@@ -85,7 +86,7 @@ export const scene = {
       scores.map((s, j) =>
         s === null
           ? text(px(j) + cell / 2, py(0) - 8, "−∞", { "text-anchor": "middle", fill: SOFT })
-          : rect(px(j) + cell * 0.15, Math.min(py(s), py(0)), cell * 0.7, Math.abs(py(s) - py(0)), {
+          : rect(px(j) + cell * 0.15, Math.min(py(s), py(0) - LEAST / 2), cell * 0.7, Math.max(Math.abs(py(s) - py(0)), LEAST), {
               fill: fill(j),
             }),
       ),
@@ -96,7 +97,9 @@ export const scene = {
         ],
         { stroke: SOFT },
       ),
-      text(left - 6, py(0), "0", { "text-anchor": "end", fill: SOFT, "font-size": 11 }),
+      Math.abs(py(now.m) - py(0)) < 12
+        ? null // the letter m has the room
+        : text(left - 6, py(0), "0", { "text-anchor": "end", fill: SOFT, "font-size": 11 }),
       Number.isFinite(now.m)
         ? [
             line(

@@ -31,7 +31,8 @@ function numbers(model, state) {
   };
 }
 
-// The bars keep one scale, whatever is moved: MHA at the sizes to begin with.
+// The bars keep one scale, MHA at the sizes to begin with, until one does not fit: then all are drawn 4 times shorter.
+const STEP = 4;
 const begin = (model) => ({
   kvHeads: model.num_kv_heads,
   length: model.seq_len,
@@ -40,9 +41,14 @@ const begin = (model) => ({
 });
 function parts(model, state) {
   const first = numbers(model, begin(model));
+  const now = numbers(model, state);
+  const largest = Math.max(now.full / first.full, now.scores / first.scores);
+  let shorter = 1;
+  while (largest > shorter * (1 + 1e-9)) shorter *= STEP;
   return {
-    cache: (kvHeads) => cache(model, state, kvHeads) / first.full,
-    scores: numbers(model, state).scores / first.scores,
+    shorter,
+    cache: (kvHeads) => cache(model, state, kvHeads) / first.full / shorter,
+    scores: now.scores / first.scores / shorter,
   };
 }
 
@@ -94,11 +100,11 @@ export const scene = {
       ["MQA", 1],
     ];
     const block = (x, y, title, of, color) => [
-      text(x, y, title, { "font-weight": 600 }),
+      text(x, y, title + (part.shorter > 1 ? `, bars × 1/${part.shorter}` : ""), { "font-weight": 600 }),
       rows.map(([name, count], n) => {
         const value = of(count),
           top = y + 16 + n * 28,
-          long = Math.max((half - 92) * Math.min(value.part, 1), 2);
+          long = Math.max((half - 92) * value.part, 2);
         return [
           beside && x > 96
             ? null
@@ -107,7 +113,7 @@ export const scene = {
                 fill: name === "now" ? INK : SOFT,
               }),
           rect(x, top, long, 18, { fill: color, opacity: name === "now" ? 1 : 0.45, rx: 2 }),
-          text(x + long + 6, top + 9, (value.part > 1 ? "→ " : "") + value.words, { "font-weight": name === "now" ? 700 : 400 }),
+          text(x + long + 6, top + 9, value.words, { "font-weight": name === "now" ? 700 : 400 }),
         ];
       }),
     ];
@@ -160,12 +166,11 @@ export const scene = {
       { num_heads: H } = model,
       { kvHeads } = state;
     const group = H / kvHeads,
-      part = parts(model, state),
-      isCut = part.cache(H) > 1 || part.scores > 1;
+      { shorter } = parts(model, state);
     return (
       `num_kv_heads ${kvHeads}: ${kind(H, kvHeads)}. ${group > 1 ? `Each K/V head serves ${group} query heads` : "Each query head has its own K/V head"}. ` +
       `The cache takes ${bytes(now)}${group > 1 ? `, 1/${group} of MHA's ${bytes(full)}` : ""}. The scores for one new token: ${scores.toLocaleString("en-US")}.` +
-      (isCut ? " Bars with an arrow are cut: they would be longer." : "")
+      (shorter > 1 ? ` All bars are drawn ${shorter} times shorter than at the sizes to begin with.` : "")
     );
   },
   numbers,
