@@ -1,6 +1,7 @@
 """A verdict: text in a terminal, HTML in a notebook, both from the same parts."""
 
 import html
+import os
 import re
 import sys
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,16 @@ LOOK = {
     "error": ("!", "Error", "#b26a00"),
     "not attempted": ("○", "Not attempted", "#757575"),
 }
+
+
+# A verdict that opens below the window's edge comes into view: while its cell runs, not when a notebook is opened.
+IN_VIEW = """<script>{
+const here = document.currentScript;
+const cell = here.closest(".jp-Cell");
+const isRunning = cell?.querySelector(".jp-InputPrompt")?.textContent.includes("*");
+const isChosen = [cell, cell?.nextElementSibling].some((one) => one?.classList.contains("jp-mod-active"));
+if (isRunning && isChosen) setTimeout(() => here.closest(".jp-OutputArea").scrollIntoView({ block: "nearest" }), 100);
+}</script>"""
 
 
 @dataclass(frozen=True)
@@ -161,6 +172,10 @@ def show(text: str, markup: str) -> None:
         return
     from IPython.display import display
 
+    if (
+        "JPY_SESSION_NAME" in os.environ
+    ):  # JupyterLab and Notebook set it; what is stored elsewhere lacks it
+        markup += IN_VIEW
     display({"text/plain": text, "text/html": markup}, raw=True)
 
 

@@ -358,6 +358,26 @@ def test_a_right_answer_passes_and_a_known_mistake_is_recognized_in_both_themes(
         assert lowest_contrast(verdict) >= 4.5, f"{theme}: see {picture}"
 
 
+def test_a_verdict_that_opens_below_the_edge_comes_into_view(exercise):
+    verdict = exercise.locator(exercise.check).locator(".attn-verdict")
+    for command in ("notebook:run-cell", "notebook:run-cell-and-select-next"):
+        exercise.write(exercise.stub, UNSCALED)
+        exercise.run_cells(exercise.stub)
+        exercise.select(exercise.check)
+        exercise.page.set_viewport_size({"width": 1280, "height": 520})
+        # The check's own line stands at the window's edge.
+        exercise.page.evaluate(
+            f"""() => {{ const cell = document.querySelectorAll('{PANEL} .jp-Cell')[{exercise.check}];
+                cell.scrollIntoView({{block: "end"}}); }}"""
+        )
+        exercise.run(command)
+        exercise.wait_for_idle_kernel()
+        exercise.page.wait_for_timeout(500)
+        box = verdict.bounding_box()
+        assert box["y"] + min(box["height"], 200) <= 520, (command, box)
+    exercise.page.set_viewport_size({"width": 1280, "height": 900})
+
+
 def test_an_endless_loop_is_interrupted_and_the_kernel_goes_on(exercise, tmp_path):
     looping = tmp_path / "looping"
     exercise.write(exercise.stub, ENDLESS.format(str(looping)))

@@ -379,7 +379,9 @@ def test_the_page_about_the_scenes_names_all_and_its_example_runs(tmp_path, monk
     page = (ROOT / "site/explorer.md").read_text(encoding="utf-8")
     scenes = sorted({*explorer.__all__} - {"page"})
     assert sorted(re.findall(r"^## `(\w+)`$", page, re.MULTILINE)) == scenes
-    assert len(re.findall("^Try this: ", page, re.MULTILINE)) == len(scenes) + 1  # the way of a token
+    assert (
+        len(re.findall("^Try this: ", page, re.MULTILINE)) == len(scenes) + 1
+    )  # the way of a token
     made: dict = {}
     exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], made)
     monkeypatch.chdir(tmp_path)
