@@ -26,6 +26,7 @@ def write_live_pages(app) -> None:
         start="Return the number of rows, and the number of",
         head=(4, 0),  # its last token asks "row", and the model guesses "column"
         gallery="site/explorer.html",
+        apart=True,
     )
     try:
         *head, token = real_heads.trophy().start

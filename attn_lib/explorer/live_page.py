@@ -1,4 +1,4 @@
-"""A page that runs a model in any browser: a small language model inside it, or an encoder beside it."""
+"""A page that runs a model in any browser: a small language model inside it or beside it, or an encoder beside it."""
 
 import base64
 import html
@@ -20,13 +20,13 @@ WORDS = {
     "llama": (
         "A language model, at work on this page",
         "It guesses, token by token, how your text goes on; the pictures show which earlier tokens it asks "
-        "for that. Its {} parameters are in this file of {:.1f} MB: nothing is sent, and it works offline.",
+        "for that. Its {} parameters are {} {:.1f} MB: nothing is sent, and it works offline.",
         "Once upon a time",
     ),
     "encoder": (
         "The heads of a real encoder, on your sentence",
         "It does not write, it reads: the pictures show which tokens each token asks. Its {} parameters "
-        "come in a file of {:.1f} MB, once you ask for it; what you type stays on this page.",
+        "come {} {:.1f} MB, once you ask for it; what you type stays on this page.",
         "The trophy did not fit in the suitcase because it was too big.",
     ),
 }
@@ -42,12 +42,14 @@ def page(
     head: tuple[int, int] = (0, 0),
     token: int | None = None,
     gallery: str | None = None,
+    apart: bool = False,
 ) -> Path:
     """Write a web page in which anyone can use a model, without Python; return its path.
 
     A `Llama` is in the page itself, its matrices rounded to int8: the page works offline, from the
     disk, on a phone. Those of a `MiniLM` have 23 MB. They are a second file beside the page, of the same
-    name with .bin, which the page fetches when it is asked to.
+    name with .bin, which the page fetches when it is asked to. `apart` does the same for a `Llama`, as a script
+    (.js), so that the page is there at once; it works from the disk, too.
 
     Args:
         model: a `Llama`, also with a learner's attention in it, or a `MiniLM`.
@@ -59,6 +61,7 @@ def page(
         head: the layer and the head that are shown first, counted from 0.
         token: which token of the start asks first; the last one if None.
         gallery: the address of the course's page of scenes, to which the way of a token leads.
+        apart: whether the weights of a `Llama` are a file beside the page, too.
 
     Raises:
         TypeError: model or tokenizer is of another class.
@@ -79,7 +82,10 @@ def page(
     fits = 0 <= head[0] < about["layers"] and 0 <= head[1] < about["heads"]
     expect(fits, f"a head below ({about['layers']}, {about['heads']})", head)
     default_title, lead, default_start = WORDS[kind]
-    weights, file = live_models.packed(tensors), path.with_suffix(".bin")
+    weights = live_models.packed(tensors)
+    text = base64.b64encode(weights).decode() if kind == "llama" else ""
+    file = path.with_suffix(".js" if kind == "llama" else ".bin")
+    is_inside = kind == "llama" and not apart
     parameters = f"{sum(tensor.numel() for tensor in tensors.values()):,}"
     about |= {
         "start": default_start if start is None else start,
@@ -88,30 +94,32 @@ def page(
         "gallery": gallery and f"{gallery}#",
         "parameters": parameters,
         "shapes": {name: tuple(tensor.shape) for name, tensor in tensors.items()},
-        "weights": file.name,
+        "weights": None if is_inside else file.name,
         "weights_size": len(weights),
     }
     parts = {
         # No "<" in the data, or a token such as "</script>" would end the script.
         "about": json.dumps(about, separators=(",", ":")).replace("<", "\\u003c"),
-        "weights": base64.b64encode(weights).decode() if kind == "llama" else "",
+        "weights": text if is_inside else "",
         "code": _code(kind),
         "style": _style(),
     }
     shell = (FRONT / "live_page.html").read_text(encoding="utf-8")
     inside = sum(len(part) for part in parts.values()) + len(shell)
-    text = shell.format(
+    where = "in this file of" if is_inside else "in a file of"
+    whole = shell.format(
         title=html.escape(title or default_title),
-        lead=lead.format(parameters, (inside if kind == "llama" else len(weights)) / 1e6),
+        lead=lead.format(parameters, where, (inside if is_inside else len(weights)) / 1e6),
         kind=kind,
-        source="'none'" if kind == "llama" else "'self'",
+        source="'none'" if is_inside else "'self'",
+        scripts=" 'self' file:" * (apart and kind == "llama"),
         **parts,
     )
-    size = len(text.encode())
+    size = len(whole.encode())
     expect(size <= LARGEST, f"a page of at most {LARGEST:,} bytes", f"{size:,}")
-    if kind == "encoder":
-        write_whole(file, weights)
-    write_whole(path, text)
+    if not is_inside:
+        write_whole(file, f'globalThis.weights = "{text}";\n' if text else weights)
+    write_whole(path, whole)
     return path
 
 

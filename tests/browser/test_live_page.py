@@ -439,6 +439,25 @@ def test_a_visitor_goes_the_way_of_a_token_and_sends_it(show, play, width, schem
         assert other.evaluate(f"{LIVE}.state.typed") == START
 
 
+def test_weights_apart_come_when_they_are_asked_for(show, llama, tokenizer, folder):
+    path = write_page(llama, tokenizer, folder / "apart.html", start=START, apart=True)
+    url, weights = path.as_uri(), path.with_suffix(".js")
+    asleep = "() => document.querySelector('.go')"
+    page = show(url, asleep, allowed={weights.as_uri()}, color_scheme="dark")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert violations(page, "html") == []
+    page.get_by_role("button", name="Wake the model").click()
+    page.wait_for_function(READY)
+    assert page.evaluate("document.activeElement.textContent") == "▶ Let it write on"
+    assert page.locator("#text").input_value() == START
+    # A view that was sent needs no click.
+    view = page.evaluate("location.href") + "#view=" + "%7B%7D"
+    assert (
+        show(view, READY, allowed={url, weights.as_uri()}).locator(".next button").count()
+        == 8
+    )
+
+
 def test_the_way_down_goes_by_itself_and_stops(show, play):
     page = show(play)
     page.evaluate("window.setInterval = (f, ms) => (window.tick = f, 1)")

@@ -78,12 +78,18 @@ def test_a_model_with_a_learners_attention_has_the_same_page(tmp_path):
     before = explorer.page(model, bpe(), tmp_path / "a.html").read_bytes()
     use_own_attention(model, Own)
     assert not isinstance(model.blocks[0].attn, GroupedQueryAttention)
-    assert (
-        explorer.page(model, bpe(), tmp_path / "b.html")
-        .read_bytes()
-        .replace(b"b.bin", b"a.bin")
-        == before
-    )
+    assert explorer.page(model, bpe(), tmp_path / "b.html").read_bytes() == before
+
+
+def test_the_weights_of_a_language_model_can_be_apart(tmp_path):
+    path = explorer.page(small_llama(), bpe(), tmp_path / "x.html", apart=True)
+    text, about = told(path)
+    whole, _ = told(explorer.page(small_llama(), bpe(), tmp_path / "y.html"))
+    weights = re.search(r'id="weights">(.+?)</script>', whole)[1]
+    assert (tmp_path / "x.js").read_text() == f'globalThis.weights = "{weights}";\n'
+    assert weights not in text
+    assert about["weights"] == "x.js"
+    assert about["weights_size"] * 4 / 3 == pytest.approx(len(weights), abs=4)
 
 
 def test_the_encoder_has_its_weights_beside_the_page(tmp_path):

@@ -2,7 +2,7 @@
 
 import { Bpe } from "./bpe.js";
 import { button, slider } from "./controls.js";
-import { about, bytes, followTheme, show } from "./live_page.js";
+import { about, bytes, followTheme, show, wake } from "./live_page.js";
 import { pictures, textArea } from "./live_view.js";
 import { Llama } from "./llama.js";
 import { keep, linked } from "./link.js";
@@ -21,8 +21,8 @@ const LONGEST = 2000; // characters of a text that the page's address keeps
 
 const sizes = about();
 const tokenizer = new Bpe(sizes.tokenizer);
-const model = new Llama(sizes, unpack(bytes(document.getElementById("weights").textContent), sizes.shapes));
 const root = document.getElementById("live");
+const model = new Llama(sizes, unpack(bytes(await wake(sizes, root)), sizes.shapes));
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 const state = {
@@ -216,6 +216,7 @@ const sent = linked("view", canBeShown);
 type(sent?.text ?? sizes.start);
 Object.assign(state, sent ?? { at: sizes.start_token });
 draw();
+if (sizes.weights) root.querySelector(".go").focus({ preventScroll: true }); // the button that woke it is gone
 new ResizeObserver(draw).observe(root);
 
 // For whoever wants to compare: the tests do.

@@ -14,19 +14,38 @@ export function bytes(base64) {
   return found.buffer;
 }
 
+// The weights of a language model: in the page, or in a script beside it that is loaded once a visitor asks for it.
+export function wake({ weights, weights_size }, root) {
+  const inside = document.getElementById("weights").textContent;
+  if (inside) return inside;
+  const size = `${(weights_size / 1e6).toFixed(1)} MB`;
+  return new Promise((resolve) => {
+    const say = (words, ...more) => patch(root, [h("section", { class: "type" }, h("p", { role: "status" }, words), more)]);
+    const load = () => {
+      say(`${size} are on their way …`);
+      const onload = () => resolve(globalThis.weights);
+      const onerror = () => say("The weights did not come.", button("Try again", load, { class: "go" }));
+      document.head.append(Object.assign(document.createElement("script"), { src: weights, onload, onerror }));
+    };
+    if (location.hash.length > 1) return load(); // somebody has sent what is to be seen
+    say(`It is asleep: its numbers are a file of ${size}.`, button("▶ Wake the model", load, { class: "go" }));
+  });
+}
+
 const dark = matchMedia("(prefers-color-scheme: dark)");
 let chosen = null; // by the button; else what the system says
 
+function setTheme() {
+  document.documentElement.dataset.theme = chosen ?? (dark.matches ? "dark" : "light");
+}
+setTheme();
+
 // Follow the system, and the button that is returned.
 export function followTheme(draw) {
-  const update = () => {
-    document.documentElement.dataset.theme = chosen ?? (dark.matches ? "dark" : "light");
-  };
   const isDark = () => document.documentElement.dataset.theme === "dark";
-  dark.addEventListener("change", () => (update(), draw()));
-  update();
+  dark.addEventListener("change", () => (setTheme(), draw()));
   return () =>
-    button("Dark", () => ((chosen = isDark() ? "light" : "dark"), update(), draw()), {
+    button("Dark", () => ((chosen = isDark() ? "light" : "dark"), setTheme(), draw()), {
       class: "theme",
       "aria-pressed": String(isDark()),
     });
