@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # For the extensions beside this file, and for the scripts.
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
 
+from lesson_map import lesson_map  # noqa: E402
 from links import open_in_colab  # noqa: E402
 from live_pages import link_to  # noqa: E402
 
@@ -140,13 +141,13 @@ def stated_time(notebook: Path) -> str:
     return text.replace(" ", "\u00a0")  # on one line
 
 
-def builds_on(notebook: Path) -> str:
+def builds_on(notebook: Path) -> list[str]:
     """Return the lessons that a lesson's opening names in parentheses, or the one before."""
     number = int(notebook.name[:2])
     named = re.findall(r"\(((?:\d\d(?:, | and )?)+)\)", opening(notebook))
     lessons = sorted({n for some in named for n in re.findall(r"\d\d", some)})
     before = [f"{number - 1:02d}"] if number else []
-    return ", ".join(n for n in lessons if int(n) < number) or "".join(before)
+    return [n for n in lessons if int(n) < number] or before
 
 
 def lesson_table() -> Iterator[str]:
@@ -157,8 +158,14 @@ def lesson_table() -> Iterator[str]:
         practice = exercise if folder_of(lesson, "exercises").exists() else ""
         yield (
             f"| [{title}](../notebooks/{lesson.name}) | {question} | {stated_time(lesson)} "
-            f"| {builds_on(lesson)} | {practice} |"
+            f"| {', '.join(builds_on(lesson))} | {practice} |"
         )
+
+
+def map_of_lessons() -> Iterator[str]:
+    yield raw(
+        lesson_map(lesson_paths(), builds_on, lambda path: heading(path)[0], stated_time)
+    )
 
 
 def shown(notebook: Path, has: str) -> tuple[str, str]:
@@ -255,6 +262,7 @@ LISTS = {
     "{{ lesson_table }}": lesson_table,
     "{{ course_order }}": course_order,
     "{{ solution_list }}": solution_list,
+    "{{ map }}": map_of_lessons,
     "{{ tries }}": some_verdicts,
     "{{ way of a token }}": a_way,
     "{{ semester }}": semester,

@@ -52,7 +52,7 @@ def broken_links(site: Path) -> list[str]:
             if url.scheme or url.netloc:
                 continue
             target = (page.parent / unquote(url.path)).resolve() if url.path else page
-            anchor = unquote(url.fragment)
+            anchor = "" if "=" in url.fragment else unquote(url.fragment)  # else a view
             if not target.is_file():
                 reason = "no such file"
             elif tag.name == "a" and anchor and anchor not in places.get(target, [anchor]):
@@ -128,14 +128,21 @@ def test_the_front_door_leads_to_the_landing_page_with_all_lessons_and_a_verdict
 
 
 @pytest.mark.slow
-def test_a_language_model_is_the_first_thing_to_play_with(pages):
+def test_a_language_model_is_the_first_thing_to_play_with(site, pages):
     article = pages["site/index.html"].select_one("article")
     assert article.select_one(".recording ~ .start a[href='../play.html']")
     steps = json.loads(article.select_one(".recording")["data-steps"])
     for step in steps:
         assert len(step["words"]) == len(step["weights"])
         assert all(0 <= p <= 1 for _, p in step["next"])
-    assert len(pages["play.html"].find(id="weights").string) > 1_000_000
+    assert (
+        not pages["play.html"].find(id="weights").string
+    )  # they come once they are asked for
+    assert (site / "play.js").stat().st_size > 1_000_000
+    (way,) = pages["site/explorer.html"].select("article a[href^='../play.html#view=']")
+    view = json.loads(unquote(way["href"].partition("=")[2]))
+    assert view["level"] == 1
+    assert view["text"] in way.find_parent("section").text
 
 
 @pytest.mark.slow
@@ -400,6 +407,31 @@ def test_the_lines_of_the_one_sheet_do_what_they_say():
 
 
 @pytest.mark.slow
+def test_the_map_has_every_lesson_and_only_the_nearest_lines():
+    lesson_map = part_of_site("lesson_map").lesson_map
+    needs = {"00": [], "01": ["00"], "02": ["00", "01"], "03": ["01"], "04": ["02", "03"]}
+    paths = [Path(f"{number}_x.ipynb") for number in needs]
+    made = lesson_map(
+        paths,
+        lambda p: needs[p.name[:2]],
+        lambda p: f"{p.name[:2]} · A & B",
+        lambda p: "1 h",
+    )
+    soup = BeautifulSoup(made, "html.parser")
+    assert [a["href"] for a in soup.find_all("a")] == [
+        f"../notebooks/{n}_x.html" for n in needs
+    ]
+    assert soup.find("a")["aria-label"] == "00 · A & B, 1 h"
+    # 00-02 goes by 01.
+    assert len(soup.find_all("path")) == 5
+    places = {
+        a["href"][13:15]: (float(a.rect["x"]), float(a.rect["y"]))
+        for a in soup.find_all("a")
+    }
+    assert places["02"][1] == places["03"][1] < places["04"][1]
+    assert places["02"][0] != places["03"][0]
+
+
 def test_the_semester_has_every_lesson_and_every_point(pages):
     weeks, _ = pages["site/syllabus.html"].select("article table")
     rows = [[cell.text for cell in row.select("td")] for row in weeks.select("tbody tr")]

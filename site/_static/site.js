@@ -70,3 +70,13 @@ if (hits)
       if (words && !link.hash)
         link.setAttribute("href", `${link.getAttribute("href")}#:~:text=${encodeURIComponent(words)}`);
   }).observe(hits, { childList: true, subtree: true });
+
+// The map of the lessons shows which one was read last, on this device. Where nothing may be kept, it shows none.
+try {
+  const [, lesson] = location.pathname.match(/notebooks\/(\d\d_\w+)\.html$/) ?? [];
+  if (lesson) localStorage.setItem("lesson", lesson);
+  const last = localStorage.getItem("lesson");
+  if (last) document.querySelector(`.map a[href$="${last}.html"]`)?.classList.add("here");
+} catch {
+  // no storage
+}

@@ -218,6 +218,17 @@ def test_dark_mode_is_one_click_away_and_stays(page, site):
     assert page.evaluate("document.body.dataset.theme") == "dark"
 
 
+def test_the_map_marks_the_lesson_that_was_read_last(page, site):
+    index = (site / "site/index.html").as_uri()
+    page.goto(index)
+    assert page.locator(".map a").count() == 16
+    assert page.locator(".map a.here").count() == 0
+    page.goto((site / "notebooks/02_masks.html").as_uri())
+    page.goto(index)
+    assert page.locator(".map a.here").get_attribute("href").endswith("02_masks.html")
+    assert page.troubles == []
+
+
 def test_the_recording_writes_stops_at_the_button_and_for_who_wants_no_motion(page, site):
     page.goto((site / "site/index.html").as_uri())
     words = page.locator(".recording .words > *")
