@@ -218,6 +218,42 @@ def test_dark_mode_is_one_click_away_and_stays(page, site):
     assert page.evaluate("document.body.dataset.theme") == "dark"
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_lesson_can_be_shown_as_slides(page, site, width, scheme):
+    lesson = (site / "notebooks/02_masks.html").as_uri()
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 720})
+    page.goto(lesson)
+    page.get_by_role("button", name="Show as slides").click()
+    place, slide = page.locator(".slides [role=status]"), page.locator(".slides .slide")
+    at, last = (int(n) for n in place.text_content().split(" of "))
+    assert at == 1
+    assert last > 15
+    figures = 0
+    for number in range(1, last + 1):
+        assert place.text_content() == f"{number} of {last}"
+        # A heading, and something to see or to think about.
+        shown = slide.locator("> *").evaluate_all(
+            "all => all.map(e => e.checkVisibility())"
+        )
+        assert len(shown) >= 2, number
+        assert all(shown), number
+        assert slide.evaluate("e => e.scrollWidth - e.clientWidth") <= 0, number
+        figures += slide.locator("img").count()
+        page.keyboard.press("ArrowRight")
+    assert (
+        figures == page.locator(f"article .cell_output img[data-scheme={scheme}]").count()
+    )
+    assert violations(page, ".slides") == []
+    page.keyboard.press("Escape")
+    assert page.locator(".slides").count() == 0
+    assert page.url == lesson
+    page.goto(f"{lesson}#slide=3")
+    page.reload()
+    assert place.text_content() == f"3 of {last}"
+    assert page.troubles == []
+
+
 def test_the_map_marks_the_lesson_that_was_read_last(page, site):
     index = (site / "site/index.html").as_uri()
     page.goto(index)
