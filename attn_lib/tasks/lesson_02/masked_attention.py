@@ -127,6 +127,7 @@ def _(rng):
     half = random(2, 3, 4, 5, scale=1.0)
     yield Case("float16", (*(t.half() for t in half), some), finite, grad=False)
     yield Case("bfloat16", (*(t.bfloat16() for t in half), some), grad=False)
+    yield Case("13 heads, 40 channels", random(1, 13, 20, 30, D=40, Dv=40))
 
 
 masked_attention.rows("""

@@ -49,6 +49,7 @@ def _(rng):
     yield Case("float64, exactly", (random(2, 2, 3, 5).double(),), tolerance=1e-9)
     yield Case("float16", (random(2, 2, 3, 5).half(),))
     yield Case("bfloat16", (random(2, 2, 3, 5).bfloat16(),))
+    yield Case("13 heads, 17 channels", (random(2, 13, 20, 17),))
 
 
 merge_heads.rows("""

@@ -149,6 +149,7 @@ def _(rng):
         about, mask = str(half).removeprefix("torch."), some(2, 1, 4, 5)
         mask[0, :, 1] = False
         yield case(about, 2, 4, 2, 3, S=5, mask=mask, scale=0.7, dtype=half)
+    yield case("13 heads, 20 words", 1, 20, 13, 4, S=30)
 
 
 multi_head_attention.rows("""

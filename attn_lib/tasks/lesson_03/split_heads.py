@@ -54,6 +54,7 @@ def _(rng):
     yield Case("float64, exactly", (random(2, 3, 10).double(), 2), tolerance=1e-9)
     yield Case("float16", (random(2, 3, 10).half(), 2))
     yield Case("bfloat16", (random(2, 3, 10).bfloat16(), 2))
+    yield Case("13 heads, 17 channels", (random(2, 20, 221), 13))
 
 
 split_heads.rows("""

@@ -112,6 +112,7 @@ def _(rng):
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
         yield case(about, 2, 6, 2, 3, 4, 6, dtype=dtype, mask=some, grad=False)
+    yield case("11 K/V heads for 33, 40 channels", 1, 33, 11, 12, 20, 40)
 
 
 grouped_query_attention.rows(GROUPS)

@@ -48,6 +48,7 @@ def _(rng):
     yield Case("float64", (torch.randn(2, 2, 3, 5, generator=rng).double(), 6))
     half = torch.randn(2, 2, 3, 5, generator=rng).bfloat16()
     yield Case("bfloat16", (half, 6), grad=False)
+    yield case("11 K/V heads for 33, 40 channels", 33, 1, 11, 20, 40)
 
 
 repeat_kv.rows("""

@@ -60,6 +60,7 @@ def _(rng):
     yield case("float64", causal(rng, 2, 3, 5, 5).double())
     yield case("float16", coarse(causal(rng, 2, 3, 5, 5, spread=1.0)).half())
     yield case("bfloat16", coarse(drawn(rng, 2, 3, 9, 3, spread=0.25)).bfloat16())
+    yield case("13 heads, 40 queries", drawn(rng, 2, 13, 40, 30))
 
 
 attention_entropy.rows("""

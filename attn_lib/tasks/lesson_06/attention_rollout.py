@@ -61,6 +61,7 @@ def _(rng):
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         layers = [weights.to(dtype) for weights in several(3, 2, 3, 4, 4)]
         yield case(f"{dtype}".removeprefix("torch."), layers)
+    yield case("12 layers, 13 heads, 20 tokens", several(12, 1, 13, 20, 20))
 
 
 attention_rollout.rows("""

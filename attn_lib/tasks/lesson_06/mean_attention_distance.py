@@ -57,6 +57,7 @@ def _(rng):
     yield case("float64", drawn(rng, 2, 3, 5, 5).double())
     yield case("float16", causal(rng, 2, 3, 5, 5).half())
     yield case("bfloat16", drawn(rng, 2, 3, 5, 5).bfloat16())
+    yield case("13 heads, 40 tokens", drawn(rng, 1, 13, 40, 40))
 
 
 mean_attention_distance.rows("""

@@ -72,6 +72,7 @@ def _(rng):
     yield case("not contiguous", turned(drawn(rng, 2, 3, 5, 5)), -2)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         yield case(f"{dtype}".removeprefix("torch."), drawn(rng, 2, 3, 5, 5).to(dtype), 1)
+    yield case("13 heads, 40 tokens", drawn(rng, 1, 13, 40, 40), -20)
 
 
 offset_score.rows("""

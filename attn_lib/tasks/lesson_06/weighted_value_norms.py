@@ -75,6 +75,7 @@ def _(rng):
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         weights, v = drawn(rng, 2, 3, 4, 5).to(dtype), values(2, 3, 5, 4).to(dtype)
         yield case(f"{dtype}".removeprefix("torch."), weights, v)
+    yield case("13 heads, 40 channels", drawn(rng, 1, 13, 20, 30), values(1, 13, 30, 40))
 
 
 weighted_value_norms.rows("""

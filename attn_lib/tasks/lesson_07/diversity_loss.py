@@ -78,6 +78,7 @@ def _(rng):
     yield given("bfloat16", random(2, 3, 4, 5).bfloat16(), grad=False)
     strided = random(2, 4, 3, 5).transpose(1, 2).contiguous().transpose(1, 2)
     yield given("not contiguous", strided)
+    yield case("13 heads, 20 words", 1, 13, 20, 20)
 
 
 diversity_loss.rows("""

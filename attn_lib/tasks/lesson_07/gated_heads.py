@@ -76,6 +76,7 @@ def _(rng):
     x = torch.randn(5, 2, 12, generator=rng).transpose(0, 1)
     turned = torch.randn(12, 3, generator=rng).T / 2
     yield Case("not contiguous", (attention, x, turned), with_module, finish=unless_changed)
+    yield case("13 heads, 20 words", 1, 13, 20, 5)
 
 
 controlled.add_mistakes(gated_heads, "w_gate")

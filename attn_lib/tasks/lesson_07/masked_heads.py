@@ -78,6 +78,7 @@ def _(rng):
     yield Case(
         "not contiguous", (attention, x, factors), with_module, finish=unless_changed
     )
+    yield case("13 heads, 20 words", 1, 13, 20, 5, [1, 0] * 6 + [1])
 
 
 controlled.add_mistakes(masked_heads, "head_mask")

@@ -89,6 +89,7 @@ def _(rng):
         yield case(about, (2, 3, 5, 8), odd, dtype=dtype, grad=False)
         about = f"{dtype}, positions 0 to 4".removeprefix("torch.")
         yield case(about, (2, 3, 5, 8), range(5), dtype=dtype, grad=False)
+    yield case("13 heads, 40 places, 20 channels", (1, 13, 40, 20), range(40))
 
 
 apply_rope.rows("""

@@ -90,6 +90,7 @@ def _(rng):
     qk, v = torch.tensor([2.0, 0.0]).expand(300, 2), 4 * turns.cos()
     long = (x[None].bfloat16() for x in (qk, qk, v))
     yield Case("bfloat16, 300 tokens", (*long, 1), grad=False, tolerance=0.1)
+    yield case("13 heads, 20 words", 1, 13, 20, 6)
 
 
 rope_attention.rows("""

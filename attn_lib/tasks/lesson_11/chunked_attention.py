@@ -98,6 +98,7 @@ def _(rng):
         yield case(f"L = D = chunk_size{kind}", random(2, 3, 5, 5), 5, is_causal)
         yield case(f"B = H = chunk_size{kind}", random(3, 3, 7, 6), 3, is_causal)
     yield case("a hundred tokens", random(1, 1, 100, 2), 30, grad=False)
+    yield case("13 heads, 40 channels", random(1, 13, 20, 40), 17, True)
     q, k, v = random(1, 2, 8, 6)
     k = torch.linspace(0.1, 2.0, 8)[:, None] * k[..., :1, :]
     k = torch.where(q.sum((-2, -1), keepdim=True) < 0, -k, k)

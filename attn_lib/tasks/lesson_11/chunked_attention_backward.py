@@ -116,6 +116,7 @@ def _(rng):
         yield case(f"L = D = chunk_size{kind}", (2, 3, 5, 5), 5, elsewhere)
         yield case(f"B = H = chunk_size{kind}", (3, 3, 7, 6), 3, elsewhere)
     yield case("a hundred tokens", (1, 1, 100, 2), 30)
+    yield case("13 heads, 40 channels", (1, 13, 20, 40), 17)
     turned = case("", (2, 6, 3, 5), 4, 2)
     *tensors, size = turned.args
     tensors = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in tensors]

@@ -85,6 +85,9 @@ def _(rng):
     yield row("falling maxima", rising.flip(-1) - 3, random(1, 3, 8, 5), (3, 3, 2))
     yield row("one query, one number", random(1, 1, 1, 5), random(1, 1, 5, 1), (1,) * 5)
     yield row("", random(2, 1, 6, 6), random(2, 1, 6, 6), (6,))
+    yield row(
+        "13 heads, 40 channels", random(1, 13, 3, 50), random(1, 13, 50, 40), (30, 20)
+    )
     causal = random(1, 2, 6, 6, scale=2).masked_fill(
         torch.ones(6, 6).triu(1).bool(), -torch.inf
     )

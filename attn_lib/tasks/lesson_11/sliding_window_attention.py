@@ -118,6 +118,7 @@ def _(rng):
     for window in (80, 120):
         about = f"two hundred tokens, a window of {window}"
         yield case(about, random(1, 1, 200, 2), window, grad=False)
+    yield case("13 heads, 40 channels", random(1, 13, 20, 40), 9)
     yield case("a window of all but one", random(2, 2, 7, 3), 6)
     yield case("the window is the length", random(1, 3, 6, 10), 6)
     yield case("the window is longer than the text", random(2, 1, 4, 6), 9)

@@ -54,6 +54,7 @@ def _(rng):
     yield case("tiny steps", 3, 4, change=lambda q, s: (q, s / 1e32))
     yield case("steps of whole numbers", 3, 4, change=lambda q, s: (q, 2 + s.round()))
     yield case("not contiguous", 4, 6, change=lambda q, s: (q.mT.contiguous().mT, s))
+    yield case("300 columns", 20, 300)
 
 
 dequantize_int8.rows("""

@@ -94,6 +94,7 @@ def _(rng):
     yield case(
         "bfloat16", 2, 4, 3, d_ff=5, dtype=torch.bfloat16, grad=False, tolerance=5e-2
     )
+    yield case("200 channels, 300 inside", 1, 20, 200, d_ff=300)
 
 
 swiglu.rows("""
