@@ -270,6 +270,10 @@ QUESTIONS = {
         r"unsupported ScalarType (\w+)",
         "NumPy has no {}. What do you ask NumPy for here, and who in PyTorch knows it, too?",
     ),
+    "piece-longer-than-its-axis": (
+        r"maximum size for tensor at dimension \d+ is (\d+) but size is (\d+)",
+        "You ask for pieces of {1} from an axis of {0}. Which inputs are so short, and what should come out there?",
+    ),
     "not-kept-in-self": (
         r"object has no attribute '(\w+)'(?s:.*)\n {4}line .*\bself\.\1\b",
         "`forward` finds in `self` only what `__init__` has kept there, and the layers. Which line of `__init__` "
@@ -279,6 +283,15 @@ QUESTIONS = {
 
 # The same for what a case itself complains about.
 ABOUT_WRONG = {
+    "too-many-numbers-at-once": (
+        r"array, is too large|too many are alive|more than twice the memory",
+        "Which line makes or keeps a number for every pair of a query and a key? Which pairs does one step need, and when "
+        "may they go?",
+    ),
+    "dtype-changed": (
+        r"should have the dtype torch\.(\w+), but it has torch\.(\w+)",
+        "Which line makes {1} of {0}, and which one turns the result back?",
+    ),
     "width-of-a-layer": (
         r"`(?:\w+\.)*(\w+_proj)\.weight` should have shape",
         "How many numbers has a vector that `{}` reads, and how many should come out? Which of the two "

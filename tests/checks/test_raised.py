@@ -101,6 +101,7 @@ ANSWERS = {
     "index-is-a-float": lambda q, k: q[torch.arange(2) / 2],
     "numpy-has-no-gradient": lambda q, k: q.clone().requires_grad_().numpy(),
     "dtype-that-numpy-lacks": lambda q, k: q.bfloat16().numpy(),
+    "piece-longer-than-its-axis": lambda q, k: q.unfold(1, 99, 1),
     "not-kept-in-self": head(lambda self, x: x / self.head_dim**0.5),
 }
 

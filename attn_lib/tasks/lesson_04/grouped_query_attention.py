@@ -120,6 +120,8 @@ grouped_query_attention.rows("""
 How many query heads share one K/V head: Hkv, or H / Hkv? By which of the two do you divide?
     divided-by-num-kv-heads  which = torch.arange(H) // Hkv % Hkv
     divided-by-num-kv-heads  which = (torch.arange(H) // Hkv).clamp(max=Hkv - 1)
+The first query heads share one K/V head: which, the first or the last?
+    groups-in-reverse  which = Hkv - 1 - torch.arange(H) // (H // Hkv) || (torch.arange(H) // (H // Hkv)).flip(0)
 How many heads has q, and how many have k and v where they are used? Who gives both as many heads as q
 has?
     heads-not-matched  k = k ; v = v

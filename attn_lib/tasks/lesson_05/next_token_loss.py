@@ -135,6 +135,7 @@ A batch twice as large: should the loss double? By what do you divide the sum?
     sum-not-mean  divisor = len(ids) || ids.shape[1] || targets.shape[1]
 By how many do you divide, if there are two real targets? A guard against 0 must not change other batches.
     count-off-by-one  divisor = count + 1
+    count-off-by-one  divisor = (count - 1).clamp(min=1)
 What you add so that nothing is divided by 0 is in every other mean, too. By which number could you
 divide nothing?
     epsilon-in-denominator  divisor = count + 0.01 || count + 1e-3

@@ -129,7 +129,14 @@ def _(rng):
         "a whole file, each name with `module.` before it", _written(wrapped, nested)
     )
 
+    spaced = f" {json.dumps(nested)}\n"
+    yield case("a whole file, blanks around its config", _written(drawn, text=spaced))
+
     # Damaged ones, which the reference refuses.
+    plain = fingerprint(drawn, spaced.strip())
+    yield case(
+        "blanks around the config came later", _written(drawn, text=spaced, sha256=plain)
+    )
     yield case("one bit of the last number is flipped", _flipped(data, -4))
     start = 8 + int.from_bytes(data[:8], "little")
     yield case("one bit of the first number is flipped", _flipped(data, start))
@@ -237,7 +244,7 @@ JSON writes true and null, Python True and None. Who reads JSON?
     config-read-as-python  config = __import__("ast").literal_eval(text)
 The config was a dict. What do you return: the dict, its text, or all metadata?
     config-as-text  config = text || entries || {"config": text} || json.loads(text).items()
-    config-as-text  config = {"config": json.loads(text)}
+    config-as-text  config = {"config": json.loads(text)} || (json.loads(text), text)[1]
     config-as-text  config = {name: str(value) for name, value in json.loads(text).items()}
 Is a config without entries no config?
     empty-refused  is_complete = bool({"config", "sha256"} <= entries.keys() and json.loads(entries["config"]))

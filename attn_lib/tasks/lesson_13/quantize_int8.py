@@ -112,6 +112,7 @@ The range is -127 to 127. How many steps lie between zero and its end?
     steps-miscounted  step = largest / 128 ; kept = rounded.clamp(-128, 127)
     steps-miscounted  step = largest / 126 || largest / 127.5
     steps-miscounted  step = torch.maximum(numbers.amax(1, keepdim=True) / 127, -numbers.amin(1, keepdim=True) / 128) ; kept = rounded.clamp(-128, 127)
+    steps-miscounted  step = (numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True)) / 255 ; kept = rounded.clamp(-128, 127)
     steps-miscounted  step = largest / 127.5 ; kept = rounded.clamp(-128, 127)
     steps-miscounted  step = largest / 255
     steps-miscounted  step = largest / 255 ; kept = rounded
