@@ -177,7 +177,8 @@ From each gradient the row's mean is taken: over which keys? Which of them are i
     mean-of-these-keys  grad_scores = weights * (grad_weights - ((q @ k.mT / math.sqrt(D) - total).exp() * (grad_out @ v.mT)).sum(-1, keepdim=True))
 Of a row the mean is taken, weighted by its weights. Does yours weigh all keys alike?
     mean-without-weights  grad_scores = weights * (grad_weights - grad_weights.mean(-1, keepdim=True))
-    mean-without-weights  delta = (grad_out * out).mean(-1, keepdim=True)
+Two rows meet in a dot product, grad_out and out. Are its channels added up, or is a mean taken of them?
+    mean-over-the-channels  delta = (grad_out * out).mean(-1, keepdim=True)
 The mean of a row is one number for each query. Over which axis do you add up, and what do you keep?
     mean-over-another-axis  delta = (grad_out * out).sum(-2, keepdim=True)
     mean-over-another-axis  delta = (grad_out * out).sum((-2, -1), keepdim=True) || (grad_out * out).sum()
