@@ -10,10 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 from filelock import FileLock, Timeout
 
-from attn_lib.files import write_whole
+from attn_lib.files import user_folder, write_whole
 
 LOCK_SECONDS = 3
 
@@ -23,11 +22,8 @@ class CannotKeep(Exception):
 
 
 def folder() -> Path:
-    """Return the folder of the learner's progress: $ATTN_HOME, or the user's data folder."""
-    home = os.environ.get("ATTN_HOME")
-    return (
-        Path(home) if home else platformdirs.user_data_path("attention-from-scratch", False)
-    )
+    """Return the folder of the learner's progress."""
+    return user_folder()
 
 
 def path() -> Path:
