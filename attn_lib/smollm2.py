@@ -15,7 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attn_lib.llama import Llama, LlamaConfig
-from attn_lib.minilm import MissingWeights, find_weights
+from attn_lib.minilm import MissingWeights as MissingWeights  # lesson 00 takes it from here
+from attn_lib.minilm import find_weights
 from attn_lib.positions import half_split_order
 
 if TYPE_CHECKING:
