@@ -58,7 +58,9 @@ def update(mine, new, base=BASE):
 
 
 def test_a_notebook_that_nobody_touched_is_the_new_one():
-    new = notebook(text("a", "Lesson one."), code("e", "1"), language_info={"version": "3.13"})
+    new = notebook(
+        text("a", "Lesson one."), code("e", "1"), language_info={"version": "3.13"}
+    )
     result = update(BASE, new)
     assert result.notebook == new
     assert (result.changed, result.added, result.both) == (0, 0, 0)
@@ -160,7 +162,11 @@ SOURCES = st.sampled_from(["1", "2", "3"])
 
 @st.composite
 def notebooks(draw, own=""):
-    ids = draw(IDS) + draw(st.lists(st.sampled_from([*own]), unique=True)) if own else draw(IDS)
+    ids = (
+        draw(IDS) + draw(st.lists(st.sampled_from([*own]), unique=True))
+        if own
+        else draw(IDS)
+    )
     ids = draw(st.permutations(ids))
     return notebook(*(code(id, draw(SOURCES), draw(SOURCES)) for id in ids))
 
