@@ -6,13 +6,12 @@ the learner's, and keeps its source.
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 Cell = dict[str, Any]
 Notebook = dict[str, Any]
-Shipped = Mapping[str, tuple[str, str]]  # by id, in order: hashes of source and of outputs
+Shipped = dict[str, tuple[str, str]]  # by id, in order: hashes of source and of outputs
 
 
 class NotReadable(ValueError):

