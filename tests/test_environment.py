@@ -285,7 +285,9 @@ def test_the_list_of_headings_is_open_until_the_learner_closes_it(place):
     (place / ".venv").mkdir()
     workspaces = WorkspacesManager(str(place / ".venv/workspaces"))
     set_up.open_contents()
-    assert workspaces.load("default")["data"] == set_up.LAYOUT
+    assert (
+        workspaces.load("default")["data"] == json.loads(set_up.LAYOUT.read_text())["data"]
+    )
     mine = {"data": {}, "metadata": {"id": "default"}}
     workspaces.save("default", json.dumps(mine))
     set_up.open_contents()

@@ -3,6 +3,7 @@
 import argparse
 import os
 import runpy
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from attn_lib.programs.pretrained import fetch_models, has_models
 
 NAME = "attention-from-scratch"
 START = "notebooks/00_start_here.ipynb"
+LAYOUT = Path(__file__).with_name("default-37a8.jupyterlab-workspace")
 # Programs of the course: each has its own arguments, and its own help.
 PROGRAMS = {
     "chat": ("attn_lib.chat", "talk to a language model, offline"),
@@ -152,8 +154,12 @@ def open_lab(folder: Path, flags: Sequence[str]) -> int:
     from jupyterlab.labapp import LabApp  # here: the other commands do without
 
     print("Opening JupyterLab. To stop it, press Ctrl-C twice here.", flush=True)
-    # What is open in it, apart from the learner's other work.
-    os.environ.setdefault("JUPYTERLAB_WORKSPACES_DIR", str(folder / ".jupyter"))
+    # What is open in it, apart from the learner's other work; it begins with the list of headings.
+    workspaces = folder / ".jupyter"
+    workspaces.mkdir(exist_ok=True)
+    if not (workspaces / LAYOUT.name).exists():
+        shutil.copyfile(LAYOUT, workspaces / LAYOUT.name)
+    os.environ.setdefault("JUPYTERLAB_WORKSPACES_DIR", str(workspaces))
     LabApp.launch_instance([f"--notebook-dir={folder}", *flags, str(folder / START)])
     return 0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from jupyterlab_server.workspaces_handler import WorkspacesManager
 
 from attn_lib.programs import command, pretrained
 from attn_lib.programs.command import PROGRAMS, main
@@ -49,6 +50,24 @@ def test_the_notebooks_are_trusted_as_they_came(lab, tmp_path, monkeypatch, caps
     main(["start", "here"])
     assert len(trusted.call_args[0][0]) == 31
     capsys.readouterr()
+
+
+def test_the_list_of_headings_is_open_until_the_learner_closes_it(tmp_path, monkeypatch):
+    opened = Mock()
+    monkeypatch.setenv("JUPYTERLAB_WORKSPACES_DIR", "")  # what it sets is taken back
+    monkeypatch.delenv("JUPYTERLAB_WORKSPACES_DIR")
+    monkeypatch.setattr("jupyterlab.labapp.LabApp.launch_instance", opened)
+    command.open_lab(tmp_path, ["--no-browser"])
+    first = tmp_path / "notebooks/00_start_here.ipynb"
+    opened.assert_called_once_with(
+        [f"--notebook-dir={tmp_path}", "--no-browser", str(first)]
+    )
+    workspaces = WorkspacesManager(os.environ["JUPYTERLAB_WORKSPACES_DIR"])
+    assert "toc" in str(workspaces.load("default")["data"])
+    mine = {"data": {}, "metadata": {"id": "default"}}
+    workspaces.save("default", json.dumps(mine))
+    command.open_lab(tmp_path, [])
+    assert workspaces.load("default")["data"] == {}
 
 
 def test_a_newer_version_is_offered_and_not_forced(lab, tmp_path, monkeypatch, capsys):
