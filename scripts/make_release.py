@@ -16,6 +16,7 @@ import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from attn_lib.files import write_whole
 from attn_lib.grading.release import write_zip
@@ -33,6 +34,7 @@ To be done by hand:
    The workflow `release` builds these files again, and drafts a release on GitHub. Compare its {sums} with yours.
 3. twine upload {packages}
 4. In an empty folder: uvx {name}@{version}
+5. The first time: take out of README.md and site/start.md that the course is not on PyPI yet.
 """
 
 
@@ -69,7 +71,9 @@ def build(folder: Path) -> Path:
     own = os.environ | {"SOURCE_DATE_EPOCH": epoch, "PYTHONHASHSEED": "0"}
 
     def python(*arguments: str) -> None:
-        run(sys.executable, "-m", *arguments, cwd=source, env=own)
+        run(
+            sys.executable, "-m", *arguments, cwd=source, env=own, stdout=subprocess.DEVNULL
+        )
 
     name = f"{NAME}-{version(source)}"
     print(f"Building {name} of {git('rev-parse', '--short', 'HEAD')}.", flush=True)
@@ -188,9 +192,9 @@ def git(*arguments: str, cwd: Path = ROOT) -> str:
     return subprocess.check_output(["git", *arguments], cwd=cwd, text=True).strip()
 
 
-def run(*command: str, cwd: Path = ROOT, env: dict[str, str] | None = None) -> None:
+def run(*command: str, cwd: Path = ROOT, **how: Any) -> None:
     """Run a command; end the program if it fails."""
-    if subprocess.run(command, cwd=cwd, env=env).returncode != 0:
+    if subprocess.run(command, cwd=cwd, **how).returncode != 0:
         raise SystemExit(f"This failed, see above: {' '.join(command)}")
 
 
