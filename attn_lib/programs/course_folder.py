@@ -1,6 +1,6 @@
 """A folder with the lessons and exercises, for somebody who installed the course as a package.
 
-`.course.json` in it says what was shipped: the version, and hashes for each cell. What an update replaces is in
+`.course.json` in it says what was shipped: the version, and hashes of each notebook and of its cells. What an update replaces is in
 `.updates/TIME/before`; `update.json` beside it is what undoing needs.
 """
 
@@ -10,10 +10,11 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Self
 
 from filelock import FileLock, Timeout
 
@@ -37,12 +38,25 @@ class Refused(Exception):
     """It cannot be done; the message says why, and nothing has changed."""
 
 
+@dataclass(frozen=True)
+class Noted:
+    """What is noted about a notebook that was shipped; empty if that is not known."""
+
+    whole: str = ""  # the hash of the file
+    cells: Shipped = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, data: bytes) -> Self:
+        """Return what is to be noted about a notebook."""
+        return cls(sha256(data).hexdigest(), shipped(read_notebook(data)))
+
+
 @dataclass
 class Manifest:
     """What was shipped to a folder."""
 
     version: str = ""  # not known
-    files: dict[str, Shipped] = field(default_factory=dict)
+    files: dict[str, Noted] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -117,7 +131,7 @@ def fill(folder: Path) -> list[Path]:
                 write_whole(path, data)
                 written.append(path)
             if path.read_bytes() == data:  # else it is somebody's, and not known
-                files[name] = shipped(read_notebook(data))
+                files[name] = Noted.of(data)
         _write_manifest(folder, Manifest(course_version(), files))
     return written
 
@@ -137,8 +151,11 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
                 f"expected format {FORMAT}, got {noted['format']}."
             )
         files = {
-            name: {id: (source, outputs) for id, (source, outputs) in cells.items()}
-            for name, cells in noted["files"].items()
+            name: Noted(
+                entry["whole"],
+                {id: (source, outputs) for id, (source, outputs) in entry["cells"].items()},
+            )
+            for name, entry in noted["files"].items()
         }
         return Manifest(str(noted["version"]), files), ""
     except FileNotFoundError:
@@ -237,9 +254,8 @@ def _changes(
     """Yield what an update has to write; fill in what is to be noted about the folder."""
     files = course_files()
     for name, data in files.items():
-        path, base = folder / name, manifest.files.get(name, {})
-        new = read_notebook(data)
-        noted.files[name] = shipped(new)
+        path, base = folder / name, manifest.files.get(name, Noted())
+        noted.files[name] = Noted.of(data)
         if not path.exists():
             missed = name in manifest.files
             yield Change(
@@ -247,10 +263,11 @@ def _changes(
             )
             continue
         old = path.read_bytes()
-        if old == data:
-            continue
+        if old == data or noted.files[name] == base:
+            continue  # it is the new one, or there is nothing new for it
+        new = read_notebook(data)
         try:
-            result = merged(base, read_notebook(old), new)
+            result = merged(base.cells, read_notebook(old), new)
         except NotReadable as problem:
             noted.files[name] = base
             say(f"{name}: left as it is, it cannot be read ({problem}).")
@@ -278,7 +295,7 @@ def _replace(
     """Write a file, unless somebody has just saved it."""
     path = folder / change.name
     if (path.read_bytes() if path.exists() else None) != change.old:
-        noted.files[change.name] = manifest.files.get(change.name, {})
+        noted.files[change.name] = manifest.files.get(change.name, Noted())
         say(f"{change.name}: left as it is, it has just been saved. Update again.")
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -328,11 +345,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
-    kept: dict[str, Any] = {
-        "format": FORMAT,
-        "version": manifest.version,
-        "files": manifest.files,
-    }
+    kept = {"format": FORMAT, **asdict(manifest)}
     write_whole(folder / MANIFEST, json.dumps(kept, indent=1))
 
 

@@ -154,6 +154,17 @@ def test_undoing_brings_everything_back_and_keeps_what_was_written_since(course)
     assert course.files() == before
 
 
+def test_a_notebook_that_the_course_has_not_changed_is_not_touched(course):
+    mine = course.read()
+    mine["metadata"] = {"language_info": {"name": "python"}}
+    mine["cells"][3] = code("d", "2 * 2", "4", execution={"started": "today"})
+    course.write(EXERCISE, write_notebook(mine))
+    course.release("0.2.0", {})
+    assert course.update() == []
+    assert course.read() == mine
+    assert course.said == [f"Nothing to update: {course.folder} has version 0.2.0."]
+
+
 def test_where_the_course_has_changed_the_same_cell_its_own_is_kept_too(course):
     course.answer()
     new = course.release_two()
@@ -245,11 +256,15 @@ def test_a_manifest_of_format_1_is_read(course):
         "c": ["852fe8a2067f4a3d", "12ae32cb1ec02d01"],
         "d": ["82a6fbea97373670", "d497da9add72bafb"],
     }
-    kept = {"format": 1, "version": "0.1.0", "files": {EXERCISE: cells}}
+    kept = {
+        "format": 1,
+        "version": "0.1.0",
+        "files": {EXERCISE: {"whole": "x", "cells": cells}},
+    }
     course.write(MANIFEST, json.dumps(kept).encode())
     manifest, problem = course_folder.read_manifest(course.folder)
     assert manifest.version == "0.1.0"
-    assert manifest.files[EXERCISE] == shipped(BASE)
+    assert manifest.files[EXERCISE] == course_folder.Noted("x", shipped(BASE))
     assert problem == ""
     assert course_folder.FORMAT == 1, "Add a test that reads the format before."
 
