@@ -96,7 +96,7 @@ def check(out: Path) -> Iterator[str]:
     source = out.parent / "source"
     now = version(source)
     [wheel], [sdist] = out.glob("*.whl"), out.glob("*.tar.gz")
-    if f"\nversion: {now}\n" not in (source / "CITATION.cff").read_text():
+    if f"\nversion: {now}\n" not in (source / "CITATION.cff").read_text(encoding="utf-8"):
         yield f"CITATION.cff: expected version {now}, as in pyproject.toml"
     command = [sys.executable, "-m", "twine", "check", "--strict", str(wheel), str(sdist)]
     checked = subprocess.run(command, capture_output=True, text=True)
@@ -171,7 +171,9 @@ def hand_over(made: Path) -> None:
         write_whole(DIST / path.name, path.read_bytes())
         print(f"{(DIST / path.name).stat().st_size / 1e6:6.1f} MB  dist/{path.name}")
     now = version(made.parent / "source")
-    if f"\n## {now}" not in (made.parent / "source" / "CHANGELOG.md").read_text():
+    if f"\n## {now}" not in (made.parent / "source" / "CHANGELOG.md").read_text(
+        encoding="utf-8"
+    ):
         print(
             f"CHANGELOG.md has no heading `## {now}`: give what is unreleased that name first, and build again."
         )
@@ -181,7 +183,9 @@ def hand_over(made: Path) -> None:
 
 def version(folder: Path) -> str:
     """Return the version of the course in a folder: it stands in pyproject.toml alone."""
-    return tomllib.loads((folder / "pyproject.toml").read_text())["project"]["version"]
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]["version"]
 
 
 def sha256(path: Path) -> str:

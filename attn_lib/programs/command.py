@@ -43,15 +43,16 @@ def main(arguments: Sequence[str]) -> int:
         sys.argv = [f"{NAME} {arguments[0]}", *arguments[1:]]
         runpy.run_module(PROGRAMS[arguments[0]][0], run_name="__main__")
         return 0
-    options, flags = parser().parse_known_args(arguments)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options, flags = parser().parse_args(arguments[:end]), arguments[end + 1 :]
     if flags and options.command != "start":
-        parser().error(f"unrecognized arguments: {' '.join(flags)}")
+        parser().error(f"expected nothing after --, got {' '.join(flags)}")
     try:
         match options.command:
             case "start":
-                return start(
-                    find_folder(options.folder), flags, models=not options.no_models
-                )
+                flags = ["--no-browser"] * options.no_browser + [*flags]
+                models = not options.no_models
+                return start(find_folder(options.folder), flags, models=models)
             case "update" if options.undo:
                 undo(find_folder(options.folder))
             case "update":
@@ -89,12 +90,15 @@ def parser() -> argparse.ArgumentParser:
 
     about = (
         "Copy the lessons and exercises into a folder, unless they are there; fetch the pretrained models, unless "
-        "they are there; open JupyterLab. Other options, such as --no-browser, are JupyterLab's."
+        "they are there; open JupyterLab. What stands after -- goes to JupyterLab: -- --port 9000."
     )
     begun = commands.add_parser(
         "start", help="open the course in JupyterLab", description=about
     )
     begun.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help=where)
+    begun.add_argument(
+        "--no-browser", action="store_true", help="say the address, do not open it"
+    )
     begun.add_argument(
         "--no-models",
         action="store_true",

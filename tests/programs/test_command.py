@@ -38,6 +38,9 @@ def test_without_a_command_it_starts_and_goes_on_from_there(lab, tmp_path, capsy
     assert f"are now in {folder}" in capsys.readouterr().out
     assert len([*folder.rglob("*.ipynb")]) == 31
     lab.assert_called_once_with(folder, ["--no-browser"])
+    main(["start", "--no-browser", str(folder), "--", "--port", "9"])
+    lab.assert_called_with(folder, ["--no-browser", "--port", "9"])
+    capsys.readouterr()
     assert main([]) == 0
     assert f"Going on in {folder}" in capsys.readouterr().out
     assert main(["update"]) == 0
@@ -99,7 +102,7 @@ def test_without_the_models_it_goes_on(lab, monkeypatch, capsys, problem):
         (["update"], "There is no course in"),
         (["update", "--undo", "nowhere"], "nowhere"),
         (["start", str(ROOT)], "is a clone of the course"),
-        (["start", "/dev/null"], "/dev/null"),
+        (["start", __file__], "test_command.py"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_not_done(lab, arguments, says, capsys):
@@ -109,7 +112,7 @@ def test_what_cannot_be_done_is_said_and_not_done(lab, arguments, says, capsys):
 
 
 def test_a_command_that_is_not_there_is_refused(lab, tmp_path, capsys):
-    for arguments in (["updte"], ["update", "--no-browser"]):
+    for arguments in (["updte"], ["update", "--", "--port", "9"], ["--port", "9"]):
         with pytest.raises(SystemExit):
             main(arguments)
     assert "updte" in capsys.readouterr().err
