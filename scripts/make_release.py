@@ -7,6 +7,7 @@ commit gives the same bytes; --again builds twice and compares.
 import argparse
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -77,7 +78,11 @@ def build(folder: Path) -> Path:
 
     name = f"{NAME}-{version(source)}"
     print(f"Building {name} of {git('rev-parse', '--short', 'HEAD')}.", flush=True)
+    readme = source / "README.md"
+    of_commit = readme.read_text(encoding="utf-8")
+    readme.write_text(for_pypi(of_commit, source), encoding="utf-8")
     python("hatchling", "build", "-d", str(out))
+    readme.write_text(of_commit, encoding="utf-8")
     python("attn_lib.grading", "release", "--out", str(out / f"{name}-class.zip"))
     print("Building the site.", flush=True)
     site = folder / "site"
@@ -89,6 +94,17 @@ def build(folder: Path) -> Path:
     files = sorted(out.iterdir())
     (out / SUMS).write_text("".join(f"{sha256(path)}  {path.name}\n" for path in files))
     return out
+
+
+def for_pypi(readme: str, source: Path) -> str:
+    """Return the README for the page on PyPI, where no file is beside it: links lead to the repository, if that is known."""
+    project = project_of(source)
+    repository = project.get("urls", {}).get("Repository")
+    tree = f"{repository}/blob/v{project['version']}"
+    raw = tree.replace("/blob/", "/raw/")
+    link, picture = r"\[([^\[\]]+)\]\((?!\w+:|#)([^()\s]+)\)", r'(<img src=")(.+?>)'
+    readme = re.sub(link, rf"[\1]({tree}/\2)" if repository else r"\1", readme)
+    return re.sub(picture, rf"\1{raw}/\2" if repository else "", readme)
 
 
 def check(out: Path) -> Iterator[str]:
@@ -183,9 +199,12 @@ def hand_over(made: Path) -> None:
 
 def version(folder: Path) -> str:
     """Return the version of the course in a folder: it stands in pyproject.toml alone."""
-    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))[
-        "project"
-    ]["version"]
+    return project_of(folder)["version"]
+
+
+def project_of(folder: Path) -> dict[str, Any]:
+    """Return what pyproject.toml says of the project in a folder."""
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def sha256(path: Path) -> str:

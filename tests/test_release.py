@@ -1,5 +1,6 @@
 """What `make release` checks is found when it is wrong."""
 
+import re
 import subprocess
 import zipfile
 from pathlib import Path
@@ -71,3 +72,24 @@ def test_what_differs_when_it_is_built_again_is_named(tmp_path):
         "other.whl differs when it is built again: 1, 2, y",
     ]
     assert make_release.differing(first, first) == []
+
+
+README = """<img src="site/_static/hero.png" alt="A map" width="640">
+
+A [lesson](notebooks/01_a.ipynb), [uv](https://docs.astral.sh/uv), and [below](#below).
+"""
+
+
+def test_the_page_on_pypi_has_no_link_to_a_file_beside_it(tmp_path):
+    project = tmp_path / "pyproject.toml"
+    project.write_text('[project]\nversion = "1.0"\n')
+    assert make_release.for_pypi(README, tmp_path).strip() == (
+        "A lesson, [uv](https://docs.astral.sh/uv), and [below](#below)."
+    )
+    project.write_text(project.read_text() + 'urls = {Repository = "https://x.org/y"}\n')
+    page = make_release.for_pypi(README, tmp_path)
+    assert '<img src="https://x.org/y/raw/v1.0/site/_static/hero.png" alt="A map"' in page
+    assert "A [lesson](https://x.org/y/blob/v1.0/notebooks/01_a.ipynb), [uv](https:" in page
+    readme = (make_release.ROOT / "README.md").read_text(encoding="utf-8")
+    whole = make_release.for_pypi(readme, tmp_path)
+    assert not re.search(r"\]\((?!https://|#)|src=\"(?!https:)", whole)

@@ -99,7 +99,8 @@ def find_folder(given: Path | None) -> Path:
         Refused: it is a clone of the course.
     """
     here = Path.cwd()
-    default = here if (here / MANIFEST).exists() else here / "attention-from-scratch"
+    is_one = (here / MANIFEST).exists() or (here / "attn_lib").is_dir()
+    default = here if is_one else here / "attention-from-scratch"
     folder = (given or default).absolute()
     if (folder / "attn_lib").is_dir():
         raise Refused(

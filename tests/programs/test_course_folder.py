@@ -353,6 +353,7 @@ def test_where_the_folder_is(course, monkeypatch, tmp_path):
     monkeypatch.chdir(course.folder)
     assert find_folder(None) == course.folder
     (course.folder / "attn_lib").mkdir()
+    (course.folder / MANIFEST).unlink()
     with pytest.raises(Refused, match="is a clone of the course"):
         find_folder(None)
     with pytest.raises(Refused, match="There is no course in"):
