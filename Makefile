@@ -1,7 +1,7 @@
 # Attention from Scratch. `make` alone lists what there is. Needs a POSIX shell and Python 3.11-3.13.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check deep nightly quick lint notebooks exercises slips claims site bench bench-grading class format models lock clean
+.PHONY: help lab test check deep nightly quick lint notebooks exercises slips claims site bench bench-grading class format models lock release clean
 
 VENV := .venv/bin/python
 # Every test and notebook run keeps a learner's progress of its own, in a temporary folder.
@@ -105,6 +105,10 @@ lock:  ## lock the versions after a change in pyproject.toml, with uv (UPGRADE=1
 	uv lock $(if $(UPGRADE),--upgrade)
 	$(EXPORT) --no-default-groups --group lab --output-file requirements.txt >/dev/null
 	$(EXPORT) --only-group dev --output-file requirements-dev.txt >/dev/null
+
+release:  ## build what a release hands out into dist/, and check it (RELEASE="--again --install": twice, and try the wheel)
+	$(call set_up,test)
+	$(VENV) -m scripts.make_release $(RELEASE)
 
 clean:  ## remove what builds and tests leave behind; keeps .venv and everything of yours
 	rm -rf _site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,9 +1,19 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and the folder for those of the learner."""
 
 import os
 import stat
 import tempfile
 from pathlib import Path
+
+import platformdirs
+
+
+def user_folder() -> Path:
+    """Return where the learner's files lie, outside of the course: $ATTN_HOME, or the user's data folder."""
+    home = os.environ.get("ATTN_HOME")
+    return (
+        Path(home) if home else platformdirs.user_data_path("attention-from-scratch", False)
+    )
 
 
 def write_whole(path: Path, content: str | bytes, *, mode: int = 0o644) -> None:

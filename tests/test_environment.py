@@ -28,6 +28,7 @@ REQUIREMENTS = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 LOCK = (ROOT / "uv.lock").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 WORKFLOW = (ROOT / ".github/workflows/check.yml").read_text(encoding="utf-8")
+RELEASE = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
 
 
 def lines(name: str) -> list[str]:
@@ -121,9 +122,23 @@ def test_the_range_of_pythons_is_the_same_everywhere():
         assert jobs[name]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
 
 
-def test_the_workflow_pins_every_action_by_hash():
-    for action in re.findall(r"uses: (.+)", WORKFLOW):
+def test_the_workflows_pin_every_action_by_hash():
+    for action in re.findall(r"uses: (.+)", WORKFLOW + RELEASE):
         assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action), action
+
+
+def test_a_tag_makes_the_release_that_the_makefile_makes():
+    [job] = yaml.safe_load(RELEASE)["jobs"].values()
+    assert any("make release" in step.get("run", "") for step in job["steps"])
+    grep = next(
+        step["run"] for step in job["steps"] if "pyproject.toml" in step.get("run", "")
+    )
+    tag = f"v{PROJECT['version']}"
+    for name, status in ((tag, 0), (f"{tag}1", 1), ("v0", 1)):
+        done = subprocess.run(
+            ["sh", "-c", grep], cwd=ROOT, env=os.environ | {"GITHUB_REF_NAME": name}
+        )
+        assert done.returncode == status, name
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is missing")
@@ -270,7 +285,9 @@ def test_the_list_of_headings_is_open_until_the_learner_closes_it(place):
     (place / ".venv").mkdir()
     workspaces = WorkspacesManager(str(place / ".venv/workspaces"))
     set_up.open_contents()
-    assert workspaces.load("default")["data"] == set_up.LAYOUT
+    assert (
+        workspaces.load("default")["data"] == json.loads(set_up.LAYOUT.read_text())["data"]
+    )
     mine = {"data": {}, "metadata": {"id": "default"}}
     workspaces.save("default", json.dumps(mine))
     set_up.open_contents()

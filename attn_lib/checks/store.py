@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 from filelock import FileLock, Timeout
 
-from attn_lib.files import write_whole
+from attn_lib.files import user_folder, write_whole
 
 LOCK_SECONDS = 3
+VERSION = 1  # of the file's form: raised when an older course would misread it; `load` reads all of them
 
 
 class CannotKeep(Exception):
@@ -23,11 +23,8 @@ class CannotKeep(Exception):
 
 
 def folder() -> Path:
-    """Return the folder of the learner's progress: $ATTN_HOME, or the user's data folder."""
-    home = os.environ.get("ATTN_HOME")
-    return (
-        Path(home) if home else platformdirs.user_data_path("attention-from-scratch", False)
-    )
+    """Return the folder of the learner's progress."""
+    return user_folder()
 
 
 def path() -> Path:
@@ -44,7 +41,7 @@ def load() -> tuple[dict[str, dict[str, Any]], str]:
         recognized, and "mended", the drills; and the message, or "".
 
     Raises:
-        CannotKeep: the file is there but may not be read.
+        CannotKeep: the file is there but may not be read, or a newer course wrote it in another form.
     """
     try:
         text = path().read_text(encoding="utf-8-sig")
@@ -55,7 +52,13 @@ def load() -> tuple[dict[str, dict[str, Any]], str]:
     except OSError as error:
         raise CannotKeep(f"Your progress in {path()} could not be read: {error}.") from None
     try:
-        kept = json.loads(text)["tasks"]
+        whole = json.loads(text)
+        form, kept = whole.get("version", VERSION), whole["tasks"]
+        if isinstance(form, int) and form > VERSION:
+            raise CannotKeep(
+                f"Your progress in {path()} was written by a newer version of the course, and is left as it is: "
+                f"expected form {VERSION}, got {form}. Update the course."
+            )
         if not all(_is_entry(entry) for entry in kept.values()):
             raise TypeError
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -79,7 +82,9 @@ def update(name: str, change: Callable[[dict[str, Any]], None]) -> str:
             kept, message = load()
             empty = {"attempts": 0, "status": "", "passed": False, "source": ""}
             change(kept.setdefault(name, empty))
-            text = json.dumps({"version": 1, "tasks": kept}, indent=1, ensure_ascii=False)
+            text = json.dumps(
+                {"version": VERSION, "tasks": kept}, indent=1, ensure_ascii=False
+            )
             write_whole(path(), text, mode=0o600)
             return message
     except Timeout:

@@ -1,1 +1,1 @@
-"""Programs to run: a chat, a small HTTP service, data-parallel training."""
+"""Programs to run: the command `attention-from-scratch`, a chat, a small HTTP service, data-parallel training."""

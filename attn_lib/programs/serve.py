@@ -43,7 +43,8 @@ except ModuleNotFoundError as error:
         raise
     sys.exit(
         f"The service needs {error.name}, which is not installed. In the course folder, run\n"
-        "pip install -r requirements.txt"
+        "pip install -r requirements.txt\n"
+        "or, without one: pip install 'attention-from-scratch[shipping]'"
     )
 
 MAX_BYTES = 16_384  # of a body

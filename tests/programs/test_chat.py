@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attn_lib import smollm2
+from attn_lib import minilm
 from attn_lib.data.own_model import load_own_model, new_model, save_own_model
 from attn_lib.generation import generate
 from attn_lib.programs import chat
@@ -225,7 +225,7 @@ def test_wrong_options_are_refused_at_once(monkeypatch, capsys, options, says):
 
 
 def test_missing_weights_name_the_command(monkeypatch):
-    monkeypatch.setattr(smollm2, "find_spec", lambda name: None)
+    monkeypatch.setattr(minilm, "find_spec", lambda name: None)
     monkeypatch.setattr(sys, "argv", ["chat", "--prompt", "Hi"])
     with pytest.raises(SystemExit, match="make models"):
         chat.main()
