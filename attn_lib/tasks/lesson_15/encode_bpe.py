@@ -6,6 +6,12 @@ import torch
 
 from attn_lib import bpe
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_15.merging import (
+    each_for_itself,
+    from_the_right,
+    last_lost,
+    merged,
+)
 from attn_lib.tasks.lesson_15.runs import encoded
 
 
@@ -116,6 +122,7 @@ Which place in `merges` has the pair that training merged first, a small one or 
 What says which pair goes first: how long it is, the alphabet, or when training merged it?
     not-by-rank  best = max(known, key=lambda pair: len("".join(pair)))
     not-by-rank  best = min(known, key=lambda pair: (len("".join(pair)), rank[pair]))
+    not-by-rank  best = min(known, key=lambda pair: (-pairs.count(pair), rank[pair]))
     not-by-rank  best = min(known) || max(known) || max(known, key=pairs.count)
 The rank tells of all pairs in the word. By what do you choose among those that `merges` does not have?
     unknown-pairs-merged  known = pairs ; best = min(known, key=lambda pair: rank.get(pair, len(rank)))
@@ -184,29 +191,14 @@ How many tokens has an empty word?
 """)
 
 
-def _merged(tokens, pair):
-    """Merge from the left."""
-    done, rest = [], list(tokens)
-    while rest:
-        size = 2 if tuple(rest[:2]) == pair else 1
-        done.append("".join(rest[:size]))
-        rest = rest[size:]
-    return done
-
-
-def _from_the_right(tokens, pair):
-    turned = [token[::-1] for token in tokens[::-1]]
-    turned = _merged(turned, tuple(part[::-1] for part in pair[::-1]))
-    return [token[::-1] for token in turned[::-1]]
-
-
-def _one_after_another(merge=_merged, order=list):
-    """Return an answer that goes through all merges once."""
+def _one_after_another(merge=merged, order=list, *, if_there=False):
+    """Return an answer that goes through all merges once, or through those that are there."""
 
     def answer(word, merges):
         tokens = list(word)
         for pair in order(merges):
-            tokens = merge(tokens, pair)
+            if not if_there or pair in pairwise(tokens):
+                tokens = merge(tokens, pair)
         return tokens
 
     return answer
@@ -233,35 +225,17 @@ encode_bpe.mistake(
 encode_bpe.mistake(
     "merged-from-the-right",
     "Of three equal characters in a row, which two are merged?",
-)(_one_after_another(_from_the_right))
-
-
-def _last_lost(tokens, pair):
-    """Look at each token but the last, which has no right neighbor."""
-    merged = _merged(tokens, pair)
-    return merged if tuple(tokens[-2:]) == pair else merged[:-1]
-
-
-def _each_for_itself(tokens, pair):
-    """Ask of each token whether it begins the pair, and leave it out if it ends one."""
-    pairs = [*pairwise(tokens)]
-    starts = [*(each == pair for each in pairs), False]
-    ends = [False, *starts]
-    return [
-        "".join(pair) if start else token
-        for token, start, end in zip(tokens, starts, ends, strict=False)
-        if start or not end
-    ]
+)(_one_after_another(from_the_right))
 
 
 encode_bpe.mistake(
     "last-token-lost",
     "Your loop needs a token and the next one. What becomes of the last token, which has no next one?",
-)(_one_after_another(_last_lost))
+)(_one_after_another(last_lost), _one_after_another(last_lost, if_there=True))
 encode_bpe.mistake(
     "overlapping-pairs",
     "In aaa, the middle one is in two pairs. Of how many tokens can it become a part?",
-)(_one_after_another(_each_for_itself))
+)(_one_after_another(each_for_itself))
 
 
 @encode_bpe.mistake(
@@ -273,7 +247,7 @@ def _(word, merges):
     for pair in merges:
         if pair not in [*pairwise(tokens)]:
             break
-        tokens = _merged(tokens, pair)
+        tokens = merged(tokens, pair)
     return tokens
 
 
@@ -361,5 +335,5 @@ encode_bpe.mistake(
 def _(word, merges):
     tokens = list(word)
     while merges:
-        tokens = _merged(tokens, merges.pop(0))
+        tokens = merged(tokens, merges.pop(0))
     return tokens

@@ -70,6 +70,10 @@ What is your rate at step 0, and at step `warmup`? At which step does it reach t
     peak-one-step-early  rise = (step + 1) / max(warmup, 1) ; rising = step + 1 < warmup
     peak-one-step-late  rise = step / (warmup + 1) || (step + 1) / (warmup + 1)
     peak-one-step-late  rising = step <= warmup ; rise = step / (warmup + 1)
+Steps are counted from 0. Which is the first step in yours, and at which one does the peak come?
+    counted-from-one  rising = step + 1 < warmup ; rise = (step + 1) / max(warmup, 1) ; passed = step + 1 - warmup
+    counted-from-one  rising = step + 1 <= warmup ; rise = (step + 1) / max(warmup, 1) ; passed = step + 1 - warmup
+    counted-from-one  rising = step + 1 < warmup ; rise = (step + 1) / max(warmup, 1) ; passed = step + 1 - warmup ; down = peak * height
 With warmup 0, what do you divide by on the way up?
     warmup-of-zero  rise = step / warmup
     warmup-of-zero  rise = step / warmup ; rising = step <= warmup
@@ -98,8 +102,11 @@ The way down begins at `warmup`, and ends at `total`. How many steps is it long,
     cosine-over-the-total  passed = step ; length = total ; share = passed / length
     cosine-over-the-total  passed = step ; length = total + warmup
     cosine-over-the-total  length = total + warmup
+    cosine-over-the-total  length = total ; rate = floor if step >= total else up if rising else down
 Where is the share of the way 0, and where is it 1? Count the steps from one end to the other.
     way-down-one-step-off  length = total - warmup - 1 or 1 || total - warmup + 1
+    way-down-one-step-off  length = total - warmup - 1 or 1 ; rate = floor if step >= total else up if rising else down
+    way-down-one-step-off  length = total - warmup + 1 ; rate = floor if step >= total else up if rising else down
     way-down-one-step-off  passed = step - warmup + 1 || step - warmup - 1
 A cosine goes up again. What holds the rate at the floor after `total`?
     rises-again  share = passed / length
@@ -121,12 +128,15 @@ What is the cosine at the beginning and at the end of the way down? What makes 1
     cosine-not-shifted  height = cosine || cosine / 2 || abs(cosine)
     cosine-not-halved  height = 1 + cosine || 1 + cosine / 2
     upside-down  height = (1 - cosine) / 2
+    upside-down  height = (1 - cosine) / 2 ; rate = floor if step >= total else up if rising else down
     upside-down  cosine = math.cos(math.pi + math.pi * share)
     upside-down  down = peak - (peak - floor) * height
 The way down is half a wave. How much of one is yours?
     other-part-of-the-wave  cosine = math.cos(2 * math.pi * share) || math.cos(math.pi / 2 * share)
     other-part-of-the-wave  cosine = math.cos(2 * math.pi * share) ; share = passed / length
     other-part-of-the-wave  cosine = math.cos(math.pi * share / 2) ; height = cosine
+    other-part-of-the-wave  cosine = math.cos(2 * math.pi * share) ; rate = floor if step >= total else up if rising else down
+    other-part-of-the-wave  cosine = math.cos(math.pi / 2 * share) ; rate = floor if step >= total else up if rising else down
     other-part-of-the-wave  cosine = math.cos(share) || math.sin(math.pi * share)
 Does `math.cos` count in degrees or in radians?
     degrees  cosine = math.cos(180 * share) || math.cos(math.degrees(math.pi * share))

@@ -184,11 +184,13 @@ Does `torch.randint(a, b, ...)` ever draw b? And which of all places do yours le
 How often is each place drawn? Rounding to the next whole number gives the two ends half of what the others get.
     not-equally-likely  starts = (torch.rand(batch_size, generator=generator) * (places - 1)).round().long()
     not-equally-likely  starts = (torch.rand(batch_size, generator=generator).square() * places).long()
-    not-equally-likely  starts = (torch.rand(batch_size, generator=generator) * N).long().clamp(max=places - 1)
-    not-equally-likely  starts = torch.randint(N, (batch_size,), generator=generator).clamp(max=places - 1)
     not-equally-likely  starts = (torch.randn(batch_size, generator=generator) * places / 6 + places / 2).long().clamp(0, places - 1)
     not-equally-likely  starts = torch.randint(N, (batch_size,), generator=generator) % places
     not-equally-likely  starts = torch.randint(places, (2, batch_size), generator=generator).amin(0)
+Draws beyond the last place come down to it in yours. How often does it come then?
+    too-far-and-clamped  starts = (torch.rand(batch_size, generator=generator) * N).long().clamp(max=places - 1)
+    too-far-and-clamped  starts = torch.randint(N, (batch_size,), generator=generator).clamp(max=places - 1)
+    too-far-and-clamped  starts = torch.randint(places + 1, (batch_size,), generator=generator).clamp(max=places - 1)
 How many numbers do you draw for one batch? Two rows of it: where do they begin?
     one-place-for-all-rows  starts = torch.randint(places, (1,), generator=generator).expand(batch_size)
     one-place-for-all-rows  starts = torch.randint(places, (1,), generator=generator).repeat(batch_size)
@@ -223,6 +225,9 @@ What should the model tell after the token at a place: that token, or the next o
     targets-are-the-inputs  following = read
     targets-are-the-inputs  nexts = rows
     targets-behind  following = read - 1 || (read - 1).clamp(min=0)
+Inputs and targets are the same piece of the text. From how many draws do the two come in yours?
+    targets-from-other-places  following = torch.randint(places, (batch_size,), generator=generator)[:, None] + steps + 1
+    targets-from-other-places  following = torch.randint(places, (batch_size,), generator=generator)[:, None] + steps
 How far is a target from its input?
     targets-too-far  following = read + 2 ; places = N - length - 1
     targets-too-far  following = (read + 2).clamp(max=N - 1) || (read + length).clamp(max=N - 1)

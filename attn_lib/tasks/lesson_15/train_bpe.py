@@ -4,6 +4,7 @@ import torch
 
 from attn_lib import bpe
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_15.merging import each_for_itself, from_the_right, merged
 from attn_lib.tasks.lesson_15.runs import trained
 
 
@@ -90,7 +91,7 @@ def _(rng):
     yield case("blanks", {" ab": 2, " ac": 2, "a b": 3, "ab ": 1}, 6)
     yield case("other letters", {"été": 3, "thé": 2, "大学": 2, "🙂🙂": 1}, 6)
     yield case("signs", {"</w>": 2, "a+b": 2, "(.*)": 2, "1,2": 1}, 9)
-    yield case("large counts", {"ab": 10**6, "cd": 10**6 + 1, "bc": 10**6 - 1}, 3)
+    yield case("large counts", {"ab": 2000, "cd": 2001, "bc": 1999}, 3)
     names = {"newest": 6, "widest": 3, "low": 5, "lower": 2, "lowest": 1}
     yield case("words with common ends", names, 12)
     text = (
@@ -206,23 +207,6 @@ def _pairs(tokens):
     return [tuple(tokens[i : i + 2]) for i in range(len(tokens) - 1)]
 
 
-def _merged(tokens, pair):
-    """Merge from the left."""
-    done, rest = [], list(tokens)
-    while rest:
-        size = 2 if tuple(rest[:2]) == pair else 1
-        done.append("".join(rest[:size]))
-        rest = rest[size:]
-    return done
-
-
-def _from_the_right(tokens, pair):
-    turned = _merged(
-        [token[::-1] for token in tokens[::-1]], tuple(p[::-1] for p in pair[::-1])
-    )
-    return [token[::-1] for token in turned[::-1]]
-
-
 def _apart(tokens):
     """List pairs so that no token is in two equal ones: in aaa there is one."""
     found = dict[int, tuple]()
@@ -236,7 +220,7 @@ def _every_second(tokens):
     return [tuple(tokens[i : i + 2]) for i in range(0, len(tokens) - 1, 2)]
 
 
-def _trained(pairs=_pairs, merge=_merged):
+def _trained(pairs=_pairs, merge=merged):
     """Return an answer that counts or merges in its own way."""
 
     def answer(words, num_merges):
@@ -260,7 +244,12 @@ train_bpe.mistake(
     "overlapping-pairs",
     "In aaa, the first two are neighbors, and so are the last two: how many pairs are that? And of the three, which "
     "two are merged?",
-)(_trained(merge=_from_the_right), _trained(_apart), _trained(_every_second))
+)(
+    _trained(merge=from_the_right),
+    _trained(merge=each_for_itself),
+    _trained(_apart),
+    _trained(_every_second),
+)
 
 
 def _in_one_text(between):
@@ -278,7 +267,7 @@ def _in_one_text(between):
                 break
             best = min(counts, key=lambda pair: (-counts[pair], pair))
             merges.append(best)
-            tokens = _merged(tokens, best)
+            tokens = merged(tokens, best)
         return merges
 
     return lambda words, n: answer(
@@ -307,7 +296,7 @@ def _without_new_pairs(words, num_merges):
     for best in _counted_once(words, len(words) * 20):
         if len(merges) < num_merges and any(best in _pairs(p) for p in parts.values()):
             merges.append(best)
-            parts = {word: _merged(tokens, best) for word, tokens in parts.items()}
+            parts = {word: merged(tokens, best) for word, tokens in parts.items()}
     return merges
 
 
