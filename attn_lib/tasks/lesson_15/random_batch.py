@@ -105,6 +105,14 @@ def _refuse_other_chance(inputs, again, elsewhere, untouched):
 def _refuse_dependent_rows(starts, places):
     """Raise `Wrong` if what no batch (calls, B) has comes by chance less than once in a million."""
     calls, B = starts.shape
+    among = math.lgamma(places + B) - math.lgamma(places) - math.lgamma(B + 1)
+    ascending = among - B * math.log(places)  # places + B - 1 over B, of places**B
+    rise = starts.diff(dim=1)
+    if calls * ascending < RARE and ((rise >= 0).all() or (rise <= 0).all()):
+        text = (
+            "In every batch, the rows stand in the order in which they stand in the text."
+        )
+        raise Wrong("rows sorted", text)
     all_different = sum(math.log1p(-i / places) for i in range(min(B, places)))
     is_repeated = (starts.sort(dim=1).values.diff(dim=1) == 0).any()
     if calls * all_different < RARE and not is_repeated:
@@ -200,6 +208,9 @@ Does one row of your batch tell where the next one begins? Each row has a place 
     rows-side-by-side  starts = (torch.randint(places, (1,), generator=generator) + length * torch.arange(batch_size)) % places
     rows-side-by-side  places = max(N - batch_size * length, 1) ; inputs = ids[starts[0] : starts[0] + batch_size * length].view(batch_size, length) ; targets = ids[starts[0] + 1 : starts[0] + 1 + batch_size * length].view(batch_size, length)
     rows-side-by-side  starts = (torch.randint(max(places - batch_size, 1), (1,), generator=generator) + torch.arange(batch_size)).clamp(max=places - 1)
+Each row is drawn for itself. What does the first row of yours tell about the others, once you have sorted them?
+    rows-sorted  starts = torch.randint(places, (batch_size,), generator=generator).sort().values
+    rows-sorted  starts = torch.randint(places, (batch_size,), generator=generator).sort(descending=True).values
 What does your batch read in the second call, and with another seed? Where is chance in it: is nothing drawn, or does a
 generator begin with the same seed each time?
     no-chance  starts = torch.arange(batch_size) % places || torch.zeros(batch_size, dtype=torch.long)

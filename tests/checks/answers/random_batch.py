@@ -17,7 +17,6 @@ answers = Answers(
             "torch.ones(places).multinomial(batch_size, replacement=True, generator=generator)",
             "torch.cat([torch.randint(places, (1,), generator=generator) for _ in range(batch_size)])",
             "torch.randint(places, (batch_size,), generator=generator).flip(0)",
-            "torch.randint(places, (batch_size,), generator=generator).sort().values",  # a batch has no order
             "torch.randint(places, (batch_size,), generator=generator, dtype=torch.int32)",
         ],
         read=["torch.stack([torch.arange(i, i + length) for i in starts.tolist()])", "starts.view(-1, 1) + steps"],
