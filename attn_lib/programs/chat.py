@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from io import TextIOWrapper
 from itertools import chain, islice
@@ -24,13 +24,20 @@ import torch
 from attn_lib.checks import store
 from attn_lib.data.own_model import END_ID as OWN_END
 from attn_lib.data.own_model import load_own_model
+from attn_lib.four_bits import in_four_bits
 from attn_lib.generation import next_token, stream
 from attn_lib.llama import Llama
 from attn_lib.minilm import MissingWeights
-from attn_lib.quantization import Float16Linear, Int8Linear, quantized
+from attn_lib.quantization import Float16Linear, quantized
 from attn_lib.smollm2 import END, SYSTEM, load_smollm2, message_ids
 
 PIECE = 256  # tokens that are read at a time, so that Ctrl-C is noticed
+WEIGHTS: dict[str, Callable[[Llama], Llama]] = {
+    "int4": in_four_bits,
+    "int8": lambda model: cast(Llama, quantized(model)),
+    "float16": lambda model: cast(Llama, quantized(model, Float16Linear)),
+    "float32": lambda model: model,
+}
 COMMANDS = "/new begins anew, Ctrl-C stops an answer, Ctrl-D ends the program."
 
 
@@ -315,8 +322,9 @@ def options_given() -> argparse.Namespace:
     add("--max-new-tokens", type=int, default=500, help="the longest answer (500)")
     add(
         "--weights",
-        choices=("float32", "float16", "int8"),
-        help="less bytes, sooner written: float16 (where the processor can, the default), int8 a little less exact",
+        choices=WEIGHTS,
+        help="fewer bits, sooner written: int4 (as in the file of SmolLM2, where the processor can), int8 (a "
+        "little less exact), float16 (a model of yours, where the processor can), float32 (anywhere)",
     )
     add("--threads", type=int, help="of the processor (whatever is fastest: it tries)")
     options = parser.parse_args()
@@ -343,6 +351,20 @@ def prompt_of(options: argparse.Namespace) -> str:
     return text
 
 
+def with_weights(model: Llama, options: argparse.Namespace) -> Llama:
+    """Return the model with the weights that were asked for, or with the first that this processor can.
+
+    Four bits are what the file of SmolLM2 holds; an own model would lose by them.
+    """
+    unasked = ["float16", "float32"] if options.model else ["int4", "float16", "float32"]
+    for name in [options.weights] if options.weights else unasked:
+        try:
+            return WEIGHTS[name](model)
+        except (RuntimeError, ValueError) as error:  # no such kernel, or odd widths
+            refused = f"PyTorch cannot multiply by {name} weights here: {error}"
+    sys.exit(refused)
+
+
 def main() -> None:
     """Load the model, then answer one prompt or talk."""
     options = options_given()
@@ -354,15 +376,7 @@ def main() -> None:
         )
     except (MissingWeights, OSError, ValueError) as error:
         sys.exit(str(error))
-    if options.weights != "float32":
-        try:
-            layer = Int8Linear if options.weights == "int8" else Float16Linear
-            model = cast(Llama, quantized(model, layer))
-        except RuntimeError as error:  # no such kernel for this processor
-            if options.weights:
-                sys.exit(
-                    f"PyTorch cannot multiply by {options.weights} weights here: {error}"
-                )
+    model = with_weights(model, options)
     torch.set_num_threads(options.threads or fastest_threads(model, os.cpu_count() or 1))
     generator = torch.Generator()
     generator.manual_seed(generator.seed() if options.seed is None else options.seed)

@@ -1,5 +1,6 @@
 """The chat as a program in a terminal, and as a conversation that is read once."""
 
+import argparse
 import os
 import pty
 import re
@@ -222,6 +223,32 @@ def test_wrong_options_are_refused_at_once(monkeypatch, capsys, options, says):
     assert ended.value.code == 2
     assert says in errors
     assert "Loading" not in errors
+
+
+@pytest.mark.parametrize(
+    ("own", "works", "taken"),
+    [
+        (None, {"int4", "float16", "float32"}, "int4"),
+        (None, {"float16", "float32"}, "float16"),
+        (None, {"float32"}, "float32"),
+        ("mine", {"int4", "float16", "float32"}, "float16"),
+    ],
+)
+def test_weights_are_the_first_that_the_processor_can(monkeypatch, own, works, taken):
+    def taking(name):
+        if name not in works:
+            raise RuntimeError("no kernel")
+        return name
+
+    makers = {
+        name: partial(lambda name, model: taking(name), name) for name in chat.WEIGHTS
+    }
+    monkeypatch.setattr(chat, "WEIGHTS", makers)
+    options = argparse.Namespace(weights=None, model=own)
+    assert chat.with_weights(None, options) == taken
+    options.weights = "int8"
+    with pytest.raises(SystemExit, match="cannot multiply by int8 weights here: no kernel"):
+        chat.with_weights(None, options)
 
 
 def test_missing_weights_name_the_command(monkeypatch):
