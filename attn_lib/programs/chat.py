@@ -12,12 +12,13 @@ import shutil
 import signal
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 import torch
 
@@ -189,25 +190,43 @@ def noting_ctrl_c() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
+def columns_of(text: str) -> int:
+    """Return how wide a text is on the screen: Chinese letters take two columns, accents of their own none."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
+
+
+def screen() -> int:
+    """Return the columns of the screen; of a file, as good as all."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 10**9
+
+
 def wrapped(pieces: Iterable[str], width: int) -> Iterator[str]:
     """Yield pieces of a text such that no word of less than `width` is cut at the screen's edge."""
     column, waiting = 0, ""
     for piece in chain(pieces, ["\n"]):
         *words, waiting = re.split(r"(?<=\s)", waiting + piece)
         for word in words:
-            letters = word.rstrip()
-            if column > 0 and column + len(letters) > width:
+            letters = columns_of(word.rstrip())
+            if column > 0 and column + letters > width:
                 column = 0
                 yield "\n"
-            column = 0 if "\n" in word else (column + len(word)) % width
+            if column + letters in (width - 1, width) and word.endswith(" "):
+                word = word.rstrip() + "\n"  # or the space would begin the next line
+            column = 0 if "\n" in word else (column + columns_of(word)) % width
             yield word
+
+
+def note(text: str, file: TextIO | None = None) -> None:
+    """Print a sentence of the program's own, its lines broken between words."""
+    print("".join(wrapped([text], screen())), end="", file=file)
 
 
 def say(chat: Chat, text: str) -> None:
     """Write an answer as it comes, until its end or Ctrl-C; then how fast it came."""
     start = time.perf_counter()
     times = list[float]()
-    with noting_ctrl_c() as pressed, closing(chat.answer(text)) as answer:
+    with keys_kept(), noting_ctrl_c() as pressed, closing(chat.answer(text)) as answer:
 
         def heard() -> Iterator[str]:
             for piece in answer:
@@ -226,19 +245,43 @@ def say(chat: Chat, text: str) -> None:
                     times.append(time.perf_counter())
                     yield piece
 
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10**9
-        for piece in wrapped(heard(), width):
+        for piece in wrapped(heard(), screen()):
             print(piece, end="", flush=True)
     if pressed:
         print("[stopped]")
     elif chat.cut:
-        print(f"[cut: {chat.cut}]", file=sys.stderr)
+        note(f"[cut: {chat.cut}]", sys.stderr)
     if len(times) > 1:
         each = (times[-1] - times[0]) / (len(times) - 1)
-        print(
+        note(
             f"[{len(times)} tokens, {1 / each:.1f} a second, the first after {times[0] - start:.1f} s]",
-            file=sys.stderr,
+            sys.stderr,
         )
+
+
+@contextmanager
+def keys_kept() -> Iterator[None]:
+    """Keep what is typed or pasted meanwhile for the next message, and off the screen."""
+    try:
+        import termios
+    except ImportError:  # Windows
+        yield
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    kept = before.copy()
+    kept[3] &= ~(
+        termios.ECHO | termios.ICANON
+    )  # in lines, what is longer than 4096 would be lost
+    termios.tcsetattr(sys.stdin, termios.TCSADRAIN, kept)
+    print("\x1b[?2004h", end="", flush=True)  # a paste of several lines stays one
+    try:
+        yield
+    finally:
+        print("\x1b[?2004l", end="", flush=True)
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
 @contextmanager
@@ -274,7 +317,7 @@ def as_text(typed: str) -> str:
 
 def talk(chat: Chat) -> None:
     """Answer what is typed, until the input ends."""
-    print(COMMANDS)
+    note(COMMANDS)
     while True:
         try:
             text = as_text(input("\n> "))
@@ -289,22 +332,23 @@ def talk(chat: Chat) -> None:
             chat.begin()
             print("(A new conversation.)")
         elif text.startswith("/"):
-            print(COMMANDS)
+            note(COMMANDS)
         elif text:
             try:
                 say(chat, text)
             except ValueError as error:
-                print(error)
+                note(str(error))
+            except KeyboardInterrupt:
+                pass  # a second one, just after the answer has stopped
             if chat.room < chat.model.config.max_len // 8 and not isinstance(chat, Writer):
-                print(f"(Room for {chat.room} tokens. /new begins another conversation.)")
+                note(f"(Room for {chat.room} tokens. /new begins another conversation.)")
 
 
 def options_given() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m attn_lib.chat",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=(__doc__ or "").partition("\n\n")[2],
     )
     add = parser.add_argument
     add("--prompt", help='answer this and end; "-" reads it from standard input')
@@ -370,6 +414,7 @@ def main() -> None:
     options = options_given()
     prompt = None if options.prompt is None else prompt_of(options)
     print("Loading the model, and trying how many threads are fastest ...", file=sys.stderr)
+    torch.set_num_threads(1)  # on a busy machine, more make it load at half the speed
     try:
         model, tokenizer = (
             load_own_model(options.model) if options.model else load_smollm2()
@@ -387,6 +432,9 @@ def main() -> None:
     }
     kind = Writer if options.model else Chat
     chat = kind(model, tokenizer, options.system, options.max_new_tokens, **sampling)
+    if not chat.room:
+        most, tokens = model.config.max_len, len(chat.ids)
+        sys.exit(f"expected a --system of less than {most} tokens, got {tokens}")
     for file in (sys.stdout, sys.stderr):
         cast(TextIOWrapper, file).reconfigure(
             errors="replace"
@@ -402,15 +450,3 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             sys.exit(f"the answer cannot be written: {error}")
-
-
-def run() -> None:
-    """Call `main` for a terminal: Ctrl-C while the model loads ends the program quietly."""
-    try:
-        main()
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
-if __name__ == "__main__":
-    run()
