@@ -137,7 +137,7 @@ class Float16Linear(nn.Module):
 def quantized(
     module: nn.Module, layer: Callable[[nn.Linear], nn.Module] = Int8Linear
 ) -> nn.Module:
-    """Return a copy of a module in which every `nn.Linear` has rounded weights.
+    """Return a copy of a module in which another layer, usually of rounded weights, stands for every `nn.Linear`.
 
     All else stays as it was, embeddings too, and classes that inherit from `nn.Linear`, as
     `nn.MultiheadAttention` has one and reads its weight.

@@ -27,6 +27,7 @@ from attn_lib.four_bits import in_four_bits
 from attn_lib.generation import stream
 from attn_lib.quantization import Float16Linear, quantized
 from attn_lib.smollm2 import find_smollm2, load_smollm2
+from attn_lib.split_linear import SplitLinear
 
 Writer = Callable[[list[int], int], object]  # (ids, how many tokens to write)
 NEW = 32  # tokens
@@ -44,6 +45,7 @@ def variants(model: Any) -> dict[str, Any]:
     float16 = quantized(model, Float16Linear)
     return {
         "float32": model,
+        "by threads": quantized(model, SplitLinear),
         "float16": float16,
         "int8": quantized(model),
         "int4": in_four_bits(model),

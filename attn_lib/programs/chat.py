@@ -31,13 +31,14 @@ from attn_lib.llama import Llama
 from attn_lib.minilm import MissingWeights
 from attn_lib.quantization import Float16Linear, quantized
 from attn_lib.smollm2 import END, SYSTEM, load_smollm2, message_ids
+from attn_lib.split_linear import SplitLinear
 
 PIECE = 256  # tokens that are read at a time, so that Ctrl-C is noticed
 WEIGHTS: dict[str, Callable[[Llama], Llama]] = {
     "int4": in_four_bits,
     "int8": lambda model: cast(Llama, quantized(model)),
     "float16": lambda model: cast(Llama, quantized(model, Float16Linear)),
-    "float32": lambda model: model,
+    "float32": lambda model: cast(Llama, quantized(model, SplitLinear)),
 }
 COMMANDS = "/new begins anew, Ctrl-C stops an answer, Ctrl-D ends the program."
 
