@@ -1,6 +1,7 @@
 """Weights as small integers: one byte each instead of four, and one scale for each row."""
 
 import copy
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -130,20 +131,20 @@ class Float16Linear(nn.Module):
     def forward(self, x: Float32[Tensor, "*b inp"]) -> Float32[Tensor, "*b out"]:
         """Return y (..., out) for x (..., in); without gradients."""
         y = torch.ops.quantized.linear_dynamic_fp16(torch.atleast_2d(x), self.packed)
-        return y.reshape(*x.shape[:-1], -1)
+        return y.reshape(*x.shape[:-1], self.out_features)
 
 
 def quantized(
-    module: nn.Module, layer: type[Int8Linear | Float16Linear] = Int8Linear
+    module: nn.Module, layer: Callable[[nn.Linear], nn.Module] = Int8Linear
 ) -> nn.Module:
-    """Return a copy of a module in which every `nn.Linear` has rounded weights.
+    """Return a copy of a module in which another layer, usually of rounded weights, stands for every `nn.Linear`.
 
     All else stays as it was, embeddings too, and classes that inherit from `nn.Linear`, as
     `nn.MultiheadAttention` has one and reads its weight.
 
     Args:
         module: of any kind; a layer that stands in two places stays one.
-        layer: the class of layer that takes the place of an `nn.Linear`.
+        layer: makes the layer that takes the place of an `nn.Linear`.
     """
     made = {id(x): layer(x) for x in module.modules() if type(x) is nn.Linear}
     return copy.deepcopy(module, made)  # what it finds there, it does not copy

@@ -12,25 +12,34 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Generator, Iterable, Iterator
+import unicodedata
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 import torch
 
 from attn_lib.checks import store
 from attn_lib.data.own_model import END_ID as OWN_END
 from attn_lib.data.own_model import load_own_model
+from attn_lib.four_bits import in_four_bits
 from attn_lib.generation import next_token, stream
 from attn_lib.llama import Llama
 from attn_lib.minilm import MissingWeights
-from attn_lib.quantization import Float16Linear, Int8Linear, quantized
+from attn_lib.quantization import Float16Linear, quantized
 from attn_lib.smollm2 import END, SYSTEM, load_smollm2, message_ids
+from attn_lib.split_linear import SplitLinear
 
 PIECE = 256  # tokens that are read at a time, so that Ctrl-C is noticed
+WEIGHTS: dict[str, Callable[[Llama], Llama]] = {
+    "int4": in_four_bits,
+    "int8": lambda model: cast(Llama, quantized(model)),
+    "float16": lambda model: cast(Llama, quantized(model, Float16Linear)),
+    "float32": lambda model: cast(Llama, quantized(model, SplitLinear)),
+}
 COMMANDS = "/new begins anew, Ctrl-C stops an answer, Ctrl-D ends the program."
 
 
@@ -182,25 +191,43 @@ def noting_ctrl_c() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
+def columns_of(text: str) -> int:
+    """Return how wide a text is on the screen: Chinese letters take two columns, accents of their own none."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
+
+
+def screen() -> int:
+    """Return the columns of the screen; of a file, as good as all."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 10**9
+
+
 def wrapped(pieces: Iterable[str], width: int) -> Iterator[str]:
     """Yield pieces of a text such that no word of less than `width` is cut at the screen's edge."""
     column, waiting = 0, ""
     for piece in chain(pieces, ["\n"]):
         *words, waiting = re.split(r"(?<=\s)", waiting + piece)
         for word in words:
-            letters = word.rstrip()
-            if column > 0 and column + len(letters) > width:
+            letters = columns_of(word.rstrip())
+            if column > 0 and column + letters > width:
                 column = 0
                 yield "\n"
-            column = 0 if "\n" in word else (column + len(word)) % width
+            if column + letters in (width - 1, width) and word.endswith(" "):
+                word = word.rstrip() + "\n"  # or the space would begin the next line
+            column = 0 if "\n" in word else (column + columns_of(word)) % width
             yield word
+
+
+def note(text: str, file: TextIO | None = None) -> None:
+    """Print a sentence of the program's own, its lines broken between words."""
+    print("".join(wrapped([text], screen())), end="", file=file)
 
 
 def say(chat: Chat, text: str) -> None:
     """Write an answer as it comes, until its end or Ctrl-C; then how fast it came."""
     start = time.perf_counter()
     times = list[float]()
-    with noting_ctrl_c() as pressed, closing(chat.answer(text)) as answer:
+    with keys_kept(), noting_ctrl_c() as pressed, closing(chat.answer(text)) as answer:
 
         def heard() -> Iterator[str]:
             for piece in answer:
@@ -219,19 +246,43 @@ def say(chat: Chat, text: str) -> None:
                     times.append(time.perf_counter())
                     yield piece
 
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10**9
-        for piece in wrapped(heard(), width):
+        for piece in wrapped(heard(), screen()):
             print(piece, end="", flush=True)
     if pressed:
         print("[stopped]")
     elif chat.cut:
-        print(f"[cut: {chat.cut}]", file=sys.stderr)
+        note(f"[cut: {chat.cut}]", sys.stderr)
     if len(times) > 1:
         each = (times[-1] - times[0]) / (len(times) - 1)
-        print(
+        note(
             f"[{len(times)} tokens, {1 / each:.1f} a second, the first after {times[0] - start:.1f} s]",
-            file=sys.stderr,
+            sys.stderr,
         )
+
+
+@contextmanager
+def keys_kept() -> Iterator[None]:
+    """Keep what is typed or pasted meanwhile for the next message, and off the screen."""
+    try:
+        import termios
+    except ImportError:  # Windows
+        yield
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    kept = before.copy()
+    kept[3] &= ~(
+        termios.ECHO | termios.ICANON
+    )  # in lines, what is longer than 4096 would be lost
+    termios.tcsetattr(sys.stdin, termios.TCSADRAIN, kept)
+    print("\x1b[?2004h", end="", flush=True)  # a paste of several lines stays one
+    try:
+        yield
+    finally:
+        print("\x1b[?2004l", end="", flush=True)
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
 @contextmanager
@@ -267,7 +318,7 @@ def as_text(typed: str) -> str:
 
 def talk(chat: Chat) -> None:
     """Answer what is typed, until the input ends."""
-    print(COMMANDS)
+    note(COMMANDS)
     while True:
         try:
             text = as_text(input("\n> "))
@@ -282,22 +333,23 @@ def talk(chat: Chat) -> None:
             chat.begin()
             print("(A new conversation.)")
         elif text.startswith("/"):
-            print(COMMANDS)
+            note(COMMANDS)
         elif text:
             try:
                 say(chat, text)
             except ValueError as error:
-                print(error)
+                note(str(error))
+            except KeyboardInterrupt:
+                pass  # a second one, just after the answer has stopped
             if chat.room < chat.model.config.max_len // 8 and not isinstance(chat, Writer):
-                print(f"(Room for {chat.room} tokens. /new begins another conversation.)")
+                note(f"(Room for {chat.room} tokens. /new begins another conversation.)")
 
 
 def options_given() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m attn_lib.chat",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=(__doc__ or "").partition("\n\n")[2],
     )
     add = parser.add_argument
     add("--prompt", help='answer this and end; "-" reads it from standard input')
@@ -315,8 +367,9 @@ def options_given() -> argparse.Namespace:
     add("--max-new-tokens", type=int, default=500, help="the longest answer (500)")
     add(
         "--weights",
-        choices=("float32", "float16", "int8"),
-        help="less bytes, sooner written: float16 (where the processor can, the default), int8 a little less exact",
+        choices=WEIGHTS,
+        help="fewer bits, sooner written: int4 (as in the file of SmolLM2, where the processor can), int8 (a "
+        "little less exact), float16 (a model of yours, where the processor can), float32 (anywhere)",
     )
     add("--threads", type=int, help="of the processor (whatever is fastest: it tries)")
     options = parser.parse_args()
@@ -343,26 +396,33 @@ def prompt_of(options: argparse.Namespace) -> str:
     return text
 
 
+def with_weights(model: Llama, options: argparse.Namespace) -> Llama:
+    """Return the model with the weights that were asked for, or with the first that this processor can.
+
+    Four bits are what the file of SmolLM2 holds; an own model would lose by them.
+    """
+    unasked = ["float16", "float32"] if options.model else ["int4", "float16", "float32"]
+    for name in [options.weights] if options.weights else unasked:
+        try:
+            return WEIGHTS[name](model)
+        except (RuntimeError, ValueError) as error:  # no such kernel, or odd widths
+            refused = f"PyTorch cannot multiply by {name} weights here: {error}"
+    sys.exit(refused)
+
+
 def main() -> None:
     """Load the model, then answer one prompt or talk."""
     options = options_given()
     prompt = None if options.prompt is None else prompt_of(options)
     print("Loading the model, and trying how many threads are fastest ...", file=sys.stderr)
+    torch.set_num_threads(1)  # on a busy machine, more make it load at half the speed
     try:
         model, tokenizer = (
             load_own_model(options.model) if options.model else load_smollm2()
         )
     except (MissingWeights, OSError, ValueError) as error:
         sys.exit(str(error))
-    if options.weights != "float32":
-        try:
-            layer = Int8Linear if options.weights == "int8" else Float16Linear
-            model = cast(Llama, quantized(model, layer))
-        except RuntimeError as error:  # no such kernel for this processor
-            if options.weights:
-                sys.exit(
-                    f"PyTorch cannot multiply by {options.weights} weights here: {error}"
-                )
+    model = with_weights(model, options)
     torch.set_num_threads(options.threads or fastest_threads(model, os.cpu_count() or 1))
     generator = torch.Generator()
     generator.manual_seed(generator.seed() if options.seed is None else options.seed)
@@ -373,6 +433,9 @@ def main() -> None:
     }
     kind = Writer if options.model else Chat
     chat = kind(model, tokenizer, options.system, options.max_new_tokens, **sampling)
+    if not chat.room:
+        most, tokens = model.config.max_len, len(chat.ids)
+        sys.exit(f"expected a --system of less than {most} tokens, got {tokens}")
     for file in (sys.stdout, sys.stderr):
         cast(TextIOWrapper, file).reconfigure(
             errors="replace"
@@ -388,15 +451,3 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             sys.exit(f"the answer cannot be written: {error}")
-
-
-def run() -> None:
-    """Call `main` for a terminal: Ctrl-C while the model loads ends the program quietly."""
-    try:
-        main()
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
-if __name__ == "__main__":
-    run()

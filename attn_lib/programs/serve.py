@@ -5,11 +5,10 @@
 
 An error is {"error": "what was expected, what came"} and its status:
 
-    400 not JSON              404, 405 no such page, no such method   408 the body came too slowly
+    400 not JSON, or no HTTP  404, 405 no such page, no such method   408 the body came too slowly
     413 too many bytes        422 JSON of the wrong form              503 too many at once: later
     504 the deadline passed; what was written until then is in it, as "text", "tokens" and "seconds"
 
-Plain text is what comes before a request is read: 400 for what is no HTTP, 503 beyond 100 connections.
 Ctrl-C ends the service when all that is being written is answered; pressed again, at once.
 """
 
@@ -31,6 +30,7 @@ from attn_lib.models import LanguageModel
 from attn_lib.programs.writing import load_model, write
 
 try:
+    import h11
     import uvicorn
     from fastapi import FastAPI, HTTPException, Request
     from fastapi.responses import JSONResponse
@@ -164,15 +164,31 @@ def service(writer: Writer) -> FastAPI:
 
 
 class OneRequest(H11Protocol):
-    """A connection for one request, closed if the headers come too late; uvicorn would wait."""
+    """A connection for one request, closed if the headers come too late; uvicorn would wait.
+
+    Where uvicorn refuses in plain text, this one does in JSON.
+    """
 
     def connection_made(self, transport) -> None:
         super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            many = (
+                f"expected at most {MAX_CONNECTIONS} connections at once, try again later"
+            )
+            self.app = JSONResponse({"error": many}, 503, {"Retry-After": "1"})
         self.loop.call_later(READ_SECONDS, self.hang_up)
 
     def hang_up(self) -> None:
         if self.cycle is None:  # no request yet
             self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        answer = JSONResponse({"error": f"expected HTTP: {msg}"}, 400)
+        headers = [*answer.raw_headers, (b"connection", b"close")]
+        start = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for event in (start, h11.Data(bytes(answer.body)), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event))
+        self.transport.close()
 
 
 class Server(uvicorn.Server):
@@ -223,7 +239,6 @@ def main() -> None:
         ws="none",
         headers=[("Connection", "close")],
         log_level="error",
-        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=math.ceil(options.deadline) + READ_SECONDS,
     )
     # When all is answered, uvicorn repeats the signal that ended it. Then the exit status is 0.

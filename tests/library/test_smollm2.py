@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from attn_lib import minilm, smollm2
+from attn_lib.four_bits import in_four_bits
 from attn_lib.generation import generate
 from attn_lib.minilm import INSTALL, MissingWeights
 from attn_lib.own_attention import use_own_attention
-from attn_lib.quantization import Float16Linear, Int8Linear, quantized
+from attn_lib.quantization import Float16Linear, quantized
 from attn_lib.smollm2 import (
     attention_weights,
     find_smollm2,
@@ -110,19 +111,44 @@ def test_greedy_texts_are_those_of_transformers(make, most):
         assert written[0, -50:].tolist() == reference["continuation"]
 
 
+def float16(model):
+    return quantized(model, Float16Linear)
+
+
 @needs_weights
 @pytest.mark.parametrize(
-    "layer", [Int8Linear, pytest.param(Float16Linear, marks=pytest.mark.nightly)]
+    ("rounded", "most"),
+    [
+        (quantized, 0.02),
+        (in_four_bits, 0.001),
+        pytest.param(float16, 0.001, marks=pytest.mark.nightly),
+    ],
 )
-def test_rounded_weights_cost_little(loaded, layer):
+def test_rounded_weights_cost_little(loaded, rounded, most):
     model, tokenizer = loaded
-    ids = torch.tensor([tokenizer.encode("\n\n".join(paragraphs()[:8])).ids[:300]])
+    ids = torch.tensor([tokenizer.encode("\n\n".join(paragraphs())).ids[:1500]])
 
+    @torch.inference_mode()
     def loss(model):
         logits = model(ids)[0, :-1]
         return torch.nn.functional.cross_entropy(logits, ids[0, 1:]).item()
 
-    assert abs(loss(quantized(model, layer)) - loss(model)) < 0.05
+    assert abs(loss(rounded(model)) - loss(model)) < most
+
+
+@needs_weights
+def test_the_blocks_have_the_four_bits_of_the_file_and_write_the_same(loaded):
+    model, _ = loaded
+    for layer in model.blocks.modules():
+        if type(layer) is torch.nn.Linear:
+            steps = layer.weight.unflatten(1, (-1, 32))
+            least, largest = steps.aminmax(dim=-1, keepdim=True)
+            q = (steps - least) * 15 / (largest - least)
+            assert (q - q.round()).abs().max() < 1e-3
+    small = in_four_bits(model)
+    for reference in REFERENCE["prompts"][:2]:
+        written = generate(small, torch.tensor([reference["ids"]]), 50)
+        assert written[0, -50:].tolist() == reference["continuation"]
 
 
 @needs_weights

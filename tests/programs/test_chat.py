@@ -1,5 +1,6 @@
 """The chat as a program in a terminal, and as a conversation that is read once."""
 
+import argparse
 import os
 import pty
 import re
@@ -108,12 +109,77 @@ def test_words_are_not_cut_at_the_edge_of_the_screen(width):
     pieces = [text[i : i + 3] for i in range(0, len(text), 3)]
     shown = "".join(wrapped(pieces, width))
     assert shown.split() == text.split()
-    assert shown.replace("\n", "") == text.replace("\n", "")
     if width == 80:
         assert shown == text + "\n"
     for line in shown.split("\n"):
+        assert not line.startswith(" ") or line.startswith(("  def", "    return"))
         for word in re.finditer(r"\S+", line):
             assert word.start() // width == (word.end() - 1) // width, line
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("that it is", 7, ["that it", "is"]),  # the space after "it" begins no line
+        ("犬が 好き", 8, ["犬が ", "好き"]),  # each of these letters is as wide as two
+        ("e\u0301te\u0301 chaud", 9, ["e\u0301te\u0301 chaud"]),
+    ],
+)
+def test_lines_are_as_wide_as_they_are_on_the_screen(text, width, lines):
+    assert "".join(wrapped(text, width)).split("\n") == [*lines, ""]
+
+
+def test_what_the_program_says_is_not_cut_either(monkeypatch, capsys):
+    monkeypatch.setattr(chat, "screen", lambda: 20)
+    chat.note(chat.COMMANDS)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 20
+    assert "\n".join(lines).split() == chat.COMMANDS.split()
+
+
+def test_a_second_ctrl_c_just_after_an_answer_ends_nothing(monkeypatch, tmp_path):
+    talk = Writer(*load_own_model(own_model_at(tmp_path / "mine.safetensors")), "", 2)
+    typed = iter(["Return", "exit"])
+    monkeypatch.setattr("builtins.input", lambda _: next(typed))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(chat, "say", interrupted)
+    chat.talk(talk)
+    assert next(typed, None) is None
+
+
+@needs_weights
+def test_a_system_text_that_leaves_no_room_is_refused(monkeypatch, loaded):
+    options = ["--system", "word " * 9000, "--prompt", "Hi", "--threads", "1"]
+    monkeypatch.setattr(sys, "argv", ["chat", *options])
+    monkeypatch.setattr(chat, "load_smollm2", lambda: loaded)
+    with pytest.raises(SystemExit, match=r"--system of less than 8192 tokens, got 9\d{3}"):
+        chat.main()
+
+
+@pytest.mark.parametrize("imported", ["torch._utils", "attn_lib.masks", "attn_lib.llama"])
+def test_ctrl_c_during_the_import_ends_the_program_quietly(imported):
+    command = [sys.executable, "-X", "importtime", *COMMAND[1:], "--prompt", "Hi"]
+    heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    options = {"stderr": subprocess.PIPE, "text": True, "preexec_fn": heeding}
+    with subprocess.Popen(command, **options) as program:
+        for line in program.stderr:
+            if line.split()[-1] == imported:
+                program.send_signal(signal.SIGINT)
+                break
+        rest = program.stderr.read()
+        assert program.wait(60) in (-signal.SIGINT, 130)
+    assert "Loading" not in rest
+    assert "Traceback" not in rest
+    assert "KeyboardInterrupt" not in rest
+
+
+def test_help_fits_the_window():
+    done = run("--help", env=os.environ | {"COLUMNS": "80"})
+    assert done.returncode == 0
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
 
 
 @needs_weights
@@ -224,6 +290,32 @@ def test_wrong_options_are_refused_at_once(monkeypatch, capsys, options, says):
     assert "Loading" not in errors
 
 
+@pytest.mark.parametrize(
+    ("own", "works", "taken"),
+    [
+        (None, {"int4", "float16", "float32"}, "int4"),
+        (None, {"float16", "float32"}, "float16"),
+        (None, {"float32"}, "float32"),
+        ("mine", {"int4", "float16", "float32"}, "float16"),
+    ],
+)
+def test_weights_are_the_first_that_the_processor_can(monkeypatch, own, works, taken):
+    def taking(name):
+        if name not in works:
+            raise RuntimeError("no kernel")
+        return name
+
+    makers = {
+        name: partial(lambda name, model: taking(name), name) for name in chat.WEIGHTS
+    }
+    monkeypatch.setattr(chat, "WEIGHTS", makers)
+    options = argparse.Namespace(weights=None, model=own)
+    assert chat.with_weights(None, options) == taken
+    options.weights = "int8"
+    with pytest.raises(SystemExit, match="cannot multiply by int8 weights here: no kernel"):
+        chat.with_weights(None, options)
+
+
 def test_missing_weights_name_the_command(monkeypatch):
     monkeypatch.setattr(minilm, "find_spec", lambda name: None)
     monkeypatch.setattr(sys, "argv", ["chat", "--prompt", "Hi"])
@@ -280,8 +372,12 @@ def test_talking_in_a_terminal(tmp_path):
         ):
             terminal.type(f"{typed}\n")
             terminal.wait_for(pattern)
+        question = "What is the capital\nof France?"
+        terminal.type(f"\x1b[200~{question}\x1b[201~\r")  # a paste, while it writes
+        time.sleep(0.3)
         terminal.process.send_signal(signal.SIGINT)
-        terminal.wait_for(r"\[stopped\].*\n> ")
+        assert "capital" not in terminal.wait_for(r"\[stopped\].*?a second")
+        assert terminal.wait_for(r"is Paris\..*a second.*\n> ").count("a second") == 1
         terminal.process.send_signal(signal.SIGINT)
         terminal.wait_for(r"Ctrl-D ends the program.*\n> ", again=signal.SIGINT)
         for typed, pattern in (
@@ -290,8 +386,7 @@ def test_talking_in_a_terminal(tmp_path):
         ):
             terminal.type(f"{typed}\n")
             terminal.wait_for(rf"{pattern}.*\n> ")
-        lines = "What is the capital\nof France?"
-        terminal.type(f"\x1b[200~{lines}\x1b[201~\r")  # a paste
+        terminal.type(f"\x1b[200~{question}\x1b[201~\r")  # a paste
         assert terminal.wait_for(r"is Paris\..*a second.*\n> ").count("a second") == 1
         terminal.type("word " * 2000 + "\n")
         terminal.wait_for(r"tokens to read")

@@ -184,6 +184,36 @@ def test_other_pages_and_methods_are_refused(program):
         assert list(said) == ["error"]
 
 
+def json_answer_of(connection):
+    """Read an answer until the other side closes; return its status and what it says."""
+    answer = http.client.HTTPResponse(connection)
+    answer.begin()
+    assert answer.getheader("Content-Type") == "application/json"
+    return answer.status, json.loads(answer.read())
+
+
+@pytest.mark.parametrize("nonsense", [b"\x00\xff\r\n\r\n", b"GET / FTP/9\r\nHost\r\n\r\n"])
+def test_what_is_no_http_is_refused_in_json(program, nonsense):
+    with program.connect() as connection:
+        connection.sendall(nonsense)
+        status, said = json_answer_of(connection)
+    assert status == 400
+    assert said["error"].startswith("expected HTTP: ")
+
+
+def test_a_connection_beyond_the_limit_is_refused_in_json(program):
+    with contextlib.ExitStack() as idle:
+        for _ in range(serve.MAX_CONNECTIONS):
+            idle.enter_context(program.connect())
+        status, headers, said = program.call("GET", "/health")
+        assert (status, headers["Retry-After"]) == (503, "1")
+        assert said["error"].startswith("expected at most 100 connections at once")
+    deadline = time.monotonic() + 5
+    while program.call("GET", "/health")[0] != 200:  # when the idle ones have left
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_chunks_without_end_are_cut_off(program):
     sent, chunk = 0, b"1000\r\n" + b"x" * 4096 + b"\r\n"
     with program.connect() as connection:
