@@ -18,6 +18,7 @@ from attn_lib.files import write_whole
 LOCALE = Path(__file__).parents[1] / "locale"
 LANGUAGES = {"en": "English", "zh": "中文"}
 FIELD = re.compile(r"\{(\w+)\}")
+NUMBERS = ("n", "m", "all")
 END = r"(?=\s|$)"  # of a sentence, or of a few words
 
 _session: list[str] = []  # what was chosen in it last
@@ -88,13 +89,15 @@ class Phrase(NamedTuple):
 def phrase(text: str, said: str) -> Phrase:
     """Return what finds a sentence with fields at the beginning of a text.
 
-    A field is as short as it can be. At the end of a sentence it takes the rest of the line.
+    A field is as short as it can be; at the end of a sentence it takes the rest of the line. {n}, {m} and {all} are numbers.
+    What stands in a field is translated, too, but for {error}, the words of Python or PyTorch.
     """
     parts, end, seen = [], 0, set[str]()
     for found in FIELD.finditer(text):
         parts.append(re.escape(text[end : found.start()]))
         name, end = f"f{found[1]}", found.end()
-        field = f".+{'' if end == len(text) else '?'}"
+        field = r"\d[\d.]*" if found[1] in NUMBERS else ".+"
+        field += "?" if end < len(text) else ""
         parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>{field})")
         seen.add(name)
     pattern = re.compile("".join([*parts, re.escape(text[end:]), END]))
@@ -123,7 +126,7 @@ def translated(text: str) -> str:
 def _translated(line: str) -> str:
     """Translate a line, sentence by sentence, from its beginning."""
     whole, with_fields = _phrases(spoken())
-    rest = line.lstrip()
+    rest = line.lstrip(" █░✓✗○")
     done = line[: len(line) - len(rest)]
     while rest:
         small = rest[0].lower() + rest[1:]  # what begins a sentence here may not elsewhere
@@ -136,7 +139,8 @@ def _translated(line: str) -> str:
             if found and one.weight > weight:
                 said = one.said
                 for name, part in found.groupdict().items():
-                    said = said.replace(f"{{{name[1:]}}}", _translated(part))
+                    inside = part if name == "ferror" else _translated(part)
+                    said = said.replace(f"{{{name[1:]}}}", inside)
                 length, weight = found.end(), one.weight
         if not length:
             return done + rest
