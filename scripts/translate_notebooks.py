@@ -14,7 +14,7 @@ from attn_lib.checks.language import LOCALE, catalog, spoken
 from attn_lib.files import write_whole
 from scripts.catalogs import ROOT, notebooks
 
-LINK = re.compile(r"\]\(([^):#\s]+)")  # of a file in the course
+LINK = re.compile(r"\]\(([^):#\s]+)(?=[)#])")  # of a file in the course
 
 
 def translated_notebook(

@@ -1,6 +1,7 @@
 """What is translated is complete and up to date, and keeps code, formulas and links."""
 
 import json
+import os
 import re
 
 import pytest
@@ -64,7 +65,14 @@ def test_a_translated_notebook_is_the_english_one_but_for_markdown(tmp_path):
             (ROOT / path.relative_to(tmp_path / "zh")).read_text(encoding="utf-8")
         )
         chinese = json.loads(path.read_text(encoding="utf-8"))
-        for notebook in (english, chinese):
+        both = (english, chinese)
+        there, here = (re.findall(r"https?://[^)\s]+", json.dumps(one)) for one in both)
+        assert sorted(here) == sorted(there)
+        for link in re.findall(r"\]\((\.[^)#]+|\w+\.ipynb)", json.dumps(chinese)):
+            target = (ROOT / path.relative_to(tmp_path)).parent / link
+            in_zh = tmp_path / os.path.relpath(target, ROOT)
+            assert in_zh.exists() or target.resolve().exists(), link
+        for notebook in both:
             for cell in notebook["cells"]:
                 if cell["cell_type"] == "markdown":
                     cell["source"] = []
