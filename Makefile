@@ -48,6 +48,8 @@ nightly:  ## the tests that repeat others exhaustively, and the untouched exerci
 	$(call set_up,test)
 	$(PYTEST) tests -m nightly
 	$(NBVAL) --nbval-lax exercises
+	ATTN_LANGUAGE=zh $(VENV) -m scripts.translate_notebooks
+	$(NBVAL) --nbval zh/notebooks/01_single_head.ipynb
 
 quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)
