@@ -24,6 +24,7 @@ help:  ## list these targets
 
 lab:  ## set up what is missing, then open the course in JupyterLab
 	$(call set_up,lab)
+	@$(VENV) -m scripts.translate_notebooks
 	@echo "Opening JupyterLab. To stop it, press Ctrl-C twice here."
 	@exec env JUPYTERLAB_WORKSPACES_DIR="$${JUPYTERLAB_WORKSPACES_DIR:-.venv/workspaces}" \
 		$(VENV) -m jupyterlab --notebook-dir=. $(LAB_FLAGS) notebooks/00_start_here.ipynb
@@ -47,6 +48,8 @@ nightly:  ## the tests that repeat others exhaustively, and the untouched exerci
 	$(call set_up,test)
 	$(PYTEST) tests -m nightly
 	$(NBVAL) --nbval-lax exercises
+	ATTN_LANGUAGE=zh $(VENV) -m scripts.translate_notebooks
+	$(NBVAL) --nbval zh/notebooks/01_single_head.ipynb
 
 quick:  ## formatting, lint and the quick tests (under 2 minutes)
 	$(call set_up,test)

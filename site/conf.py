@@ -25,7 +25,7 @@ from live_pages import link_to  # noqa: E402
 
 from scripts.stated_time import stated_minutes  # noqa: E402
 
-SOURCES = ("site", "notebooks", "exercises", "solutions")
+SOURCES = ("site", "notebooks", "exercises", "solutions", "zh")
 
 project = "Attention from Scratch"
 html_last_updated_fmt = "%d %B %Y"
@@ -55,6 +55,8 @@ include_patterns = [
     "notebooks/*.ipynb",
     "exercises/*/*.ipynb",
     "solutions/*/*.ipynb",
+    "zh/notebooks/*.ipynb",
+    "zh/exercises/*/*.ipynb",
 ]
 exclude_patterns = [
     "**/.*",
@@ -232,6 +234,14 @@ def course_order() -> Iterator[str]:
             yield f"/exercises/{lesson.stem}/{lesson.stem}"
 
 
+def chinese_order() -> Iterator[str]:
+    """Yield each Chinese lesson and then its exercises, as entries of a table of contents."""
+    for lesson in sorted((ROOT / "zh" / "notebooks").glob("*.ipynb")):
+        yield f"/zh/notebooks/{lesson.stem}"
+        if folder_of(lesson, "zh/exercises").exists():
+            yield f"/zh/exercises/{lesson.stem}/{lesson.stem}"
+
+
 def semester() -> Iterator[str]:
     """Yield a table of fourteen weeks: what is read in class, and what is done at home for how many points."""
     yield "| Week | In class | Time | At home | Points |\n|-|-|-|-|-|"
@@ -261,6 +271,7 @@ def solution_list() -> Iterator[str]:
 LISTS = {
     "{{ lesson_table }}": lesson_table,
     "{{ course_order }}": course_order,
+    "{{ chinese_order }}": chinese_order,
     "{{ solution_list }}": solution_list,
     "{{ map }}": map_of_lessons,
     "{{ tries }}": some_verdicts,
@@ -325,12 +336,17 @@ def add_notebook_bar(app, doctree) -> None:
     """Put a line with the download under a notebook's title; warn above a solution."""
     docname = app.env.current_document.docname
     folder = PurePosixPath(docname).parts[0]
-    if folder not in ("notebooks", "exercises", "solutions"):
+    if folder not in ("notebooks", "exercises", "solutions", "zh"):
         return
     up = "../" * docname.count("/")
-    colab = open_in_colab(app.config.repository, docname)
+    colab = open_in_colab(app.config.repository, docname) if folder != "zh" else ""
+    colab += other_language(docname, app.env.found_docs, up)
     bar = (
-        f'<p class="notebook-bar"><a href="{up}_sources/{docname}.ipynb" download>Download this '
+        f'<p class="notebook-bar"><a href="{up}_sources/{docname}.ipynb" download>下载这个笔记本</a>，或者'
+        f'<a href="{up}site/start.html">获取课程</a>来运行：先在笔记本里用 {CODE.format("language(&quot;zh&quot;)")} '
+        f"选择中文，再运行 {CODE.format('make lab')}，打开 {CODE.format(docname + '.ipynb')}{colab}</p>"
+        if folder == "zh"
+        else f'<p class="notebook-bar"><a href="{up}_sources/{docname}.ipynb" download>Download this '
         f'notebook</a>, or <a href="{up}site/start.html">get the course</a> and run it: '
         f"{CODE.format('make lab')}, then open {CODE.format(docname + '.ipynb')}{colab}</p>"
     )
@@ -348,6 +364,32 @@ def add_notebook_bar(app, doctree) -> None:
         title.parent.insert(
             title.parent.index(title) + 1, nodes.raw("", bar, format="html")
         )
+
+
+def other_language(docname: str, there: set[str], up: str) -> str:
+    """Return the links between the Chinese and the English page of a notebook, as the end of a line."""
+    english = docname.removeprefix("zh/")
+    chinese = f"zh/{english}"
+    if not {english, chinese} <= there:
+        return ""
+    if docname == english:
+        link = f'<a href="{up}{chinese}.html" hreflang="zh" lang="zh" data-offer="你上次读的是中文：继续读中文">中文</a>'
+        return f' · <span class="languages">{link} / English</span>'
+    link = f'<a href="{up}{english}.html" hreflang="en" lang="en" data-offer="You read English last: go on in English">English</a>'
+    return f' · <span class="languages">中文 / {link}</span>'
+
+
+def say_the_language(app, pagename, templatename, context, doctree) -> None:
+    """Tell browsers and screen readers which pages are Chinese."""
+    if pagename.startswith("zh/"):
+        context["language"] = "zh"
+
+
+def write_chinese_notebooks(app) -> None:
+    """Write the Chinese notebooks, before Sphinx looks for pages."""
+    from scripts.translate_notebooks import write_translated  # takes seconds
+
+    write_translated("zh")
 
 
 def add_description(app, pagename, templatename, context, doctree) -> None:
@@ -369,7 +411,9 @@ def setup(app) -> None:
     app.connect(
         "builder-inited", keep_pictures_in_the_build, priority=900
     )  # after MyST-NB's own
+    app.connect("builder-inited", write_chinese_notebooks)
     app.connect("source-read", complete_source)
     app.connect("env-get-outdated", always_reread_lists)
     app.connect("doctree-read", add_notebook_bar)
     app.connect("html-page-context", add_description)
+    app.connect("html-page-context", say_the_language)

@@ -1,10 +1,10 @@
 """Check an answer, get a hint, see your progress: what the exercises use.
 
-from attn_lib.checks import check, drill, hint, progress, judge, tasks, mine
+from attn_lib.checks import check, drill, hint, progress, judge, tasks, mine, language
 """
 
 import attn_lib.tasks  # noqa: F401 - it makes the tasks known
-from attn_lib.checks.commands import check, grade, hint, mine, progress
+from attn_lib.checks.commands import check, grade, hint, language, mine, progress
 from attn_lib.checks.drill import drill
 from attn_lib.checks.judge import judge
 from attn_lib.checks.task import Task, tasks
@@ -18,6 +18,7 @@ __all__ = [
     "grade",
     "hint",
     "judge",
+    "language",
     "mine",
     "progress",
     "tasks",

@@ -1,4 +1,4 @@
-"""The functions that a learner calls: `check`, `hint`, `progress`, `mine`; and `grade` for the grader."""
+"""The functions that a learner calls: `check`, `hint`, `progress`, `mine`, `language`; and `grade` for the grader."""
 
 import ast
 import contextlib
@@ -8,6 +8,7 @@ from typing import Any
 
 from attn_lib.checks import store
 from attn_lib.checks.judge import judge
+from attn_lib.checks.language import speak, translated
 from attn_lib.checks.observe import walled_off
 from attn_lib.checks.progress_table import next_task, progress_table
 from attn_lib.checks.say import safe_str
@@ -165,15 +166,18 @@ def hint(name: str = "") -> None:
     try:
         task = find_task(name)
     except ValueError as error:
-        show(str(error), f"<p>{html.escape(str(error))}</p>")
+        text = translated(str(error))
+        show(text, f"<p>{html.escape(text)}</p>")
         return
     given = min(_hints_given.get(task.name, 0) + 1, len(task.hints))
     last, more = " (the last one)" if given == len(task.hints) else "", ""
-    title = f"Hint {given} of {len(task.hints)}{last}"
+    title = translated(f"Hint {given} of {len(task.hints)}{last}")
     if _hints_given.get(task.name) == given:
-        more = "No more hints: look at the lesson again, or at the verdict's question."
+        more = translated(
+            "No more hints: look at the lesson again, or at the verdict's question."
+        )
     _hints_given[task.name] = given
-    text = task.hints[given - 1]
+    text = translated(task.hints[given - 1])
     show(
         f"{title}: {text} {more}".rstrip(),
         '<div class="attn-hint" style="border:1px solid #8a6d00;border-left:6px solid #8a6d00;'
@@ -193,10 +197,35 @@ def progress(lesson: int | None = None) -> None:
     except CannotKeep as error:
         kept, message = {}, str(error)
     text, table = progress_table(kept, lesson)
+    message = translated(message)
     show(
         f"{text}\n{message}".rstrip(),
         table + (f"<p>{html.escape(message)}</p>" if message else ""),
     )
+
+
+CHOSEN = {
+    "en": "English from now on.",
+    "zh": "从现在起，提示、问题和检查结果都用中文（第 00 到 03 课；其余仍是英文）。下次运行 `make lab` 时，"
+    '中文课文会写进文件夹 `zh`。改回英文：`language("en")`。',
+}
+
+
+def language(code: str) -> None:
+    """Choose the language of hints, questions and verdicts, here and in later sessions.
+
+    Args:
+        code: "en" or "zh". Chinese are lessons and exercises 00 to 03; `make lab` writes them into the folder zh.
+
+    Raises:
+        ValueError: there is no such language.
+    """
+    try:
+        speak(code)
+        text = CHOSEN[code]
+    except CannotKeep as error:
+        text = translated(str(error))
+    show(text, f"<p>{inline(text)}</p>")
 
 
 def mine(name: str) -> Any:
@@ -217,7 +246,8 @@ def mine(name: str) -> Any:
         if entry.get("source"):
             answer = _passing(task, entry["source"])
             if answer is not None:
-                show(f"{task.name}: your own.", f"<p>{task.name}: your own.</p>")
+                text = translated(f"{task.name}: your own.")
+                show(text, f"<p>{text}</p>")
                 return answer
             reason = "your kept answer no longer passes; check it again in its exercise"
         elif entry.get("passed"):
@@ -225,6 +255,7 @@ def mine(name: str) -> Any:
     except (Exception, SystemExit) as error:
         reason = safe_str(error) or type(error).__name__
     text = f"{task.name}: the library's version stands in for yours ({reason})."
+    text = translated(text)
     show(text, f"<p>{html.escape(text)}</p>")
     return task.library
 

@@ -8,6 +8,7 @@ import base64
 from torch import Tensor
 
 from attn_lib.checks.compare import agreeing
+from attn_lib.checks.language import translated
 
 GAP, TOP = 28, 20  # pixels
 LARGEST = 12  # rows or columns; beyond it the picture is left out
@@ -58,7 +59,7 @@ def difference_picture(expected: Tensor | None, actual: Tensor | None) -> str:
     ]
     for p, (title, cells) in enumerate(panels):
         left = 6 + p * step
-        parts.append(f'<text x="{left}" y="14">{title}</text>')
+        parts.append(f'<text x="{left}" y="14">{translated(title)}</text>')
         for i, (fill, ink, number) in enumerate(cells):
             x, y = left + i % columns * wide, TOP + i // columns * tall
             parts.append(
@@ -72,7 +73,7 @@ def difference_picture(expected: Tensor | None, actual: Tensor | None) -> str:
     data = base64.b64encode("".join([*parts, "</svg>"]).encode()).decode()
     alt = f"Grids of the expected and your values; {int(wrong.sum())} of {wrong.numel()} cells differ."
     return (
-        f'<img src="data:image/svg+xml;base64,{data}" alt="{alt}" width="{width}" '
+        f'<img src="data:image/svg+xml;base64,{data}" alt="{translated(alt)}" width="{width}" '
         f'height="{height}" style="max-width:100%;margin:0.2em 0">'
     )
 

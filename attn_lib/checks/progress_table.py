@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_lib.checks.kinds import came_back
+from attn_lib.checks.language import translated
 from attn_lib.checks.task import Task, tasks
 
 BLOCKS = 10  # in a full bar
@@ -25,7 +26,7 @@ def progress_table(kept: Kept, lesson: int | None = None) -> tuple[str, str]:
     """
     among = [t for t in handed_out() if lesson in (None, t.lesson)]
     if not among:
-        text = f"Lesson {lesson} has no tasks."
+        text = translated(f"Lesson {lesson} has no tasks.")
         return text, f"<p>{html.escape(text)}</p>"
     if lesson is None:
         header = ("lesson", "tasks passed", "points")
@@ -45,7 +46,9 @@ def progress_table(kept: Kept, lesson: int | None = None) -> tuple[str, str]:
         if again := came_back(kept):
             counts = ", ".join(f"{kind} in {count} tasks" for kind, count in again)
             last += f'\nMistakes that came back: {counts}. To practice: drill(kind="{again[0][0]}")'
-    return _as_text(header, rows, last), _as_html(header, rows, last)
+    said = [tuple(map(translated, row)) for row in (header, *rows)]
+    parts = said[0], said[1:], translated(last)
+    return _as_text(*parts), _as_html(*parts)
 
 
 @cache

@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from attn_lib.checks.difference_picture import difference_picture
+from attn_lib.checks.language import translated
 
 # A sign and a color for each status; the color only marks the edge, so that the text keeps the
 # contrast of the theme, light, dark or printed.
@@ -78,10 +79,11 @@ class Verdict:
             worth = f"{self.points:g} of {self.max_points:g} {unit}." * bool(
                 self.max_points
             )
-            return "\n".join(p for p in (worth, self.note) if p) or "Right."
+            told = "\n".join(p for p in (worth, self.note) if p) or "Right."
+            return translated(told)
         parts = [self._mend_first, self.where and f"Input: {self.where}", self.evidence]
         parts += [self.question and f"Think: {self.question}", self.note]
-        return "\n".join(part for part in parts if part)
+        return translated("\n".join(part for part in parts if part))
 
     @property
     def _mend_first(self) -> str:
@@ -94,7 +96,7 @@ class Verdict:
     def heading(self) -> str:
         """The first line: "✓ Passed: attention"."""
         sign, word, _ = LOOK[self.status]
-        return f"{sign} {word}: {self.task}"
+        return f"{sign} {translated(word)}: {self.task}"
 
     @property
     def by_hand(self) -> str:
@@ -108,11 +110,11 @@ class Verdict:
         )
         small = self.by_hand if self.status in ("wrong", "error") else ""
         if small:
-            text += "  To try it by hand:\n" + "".join(
+            text += f"  {translated('To try it by hand')}:\n" + "".join(
                 f"    {x}\n" for x in small.splitlines()
             )
         if self.printed:
-            text += "  Your code printed:\n"
+            text += f"  {translated('Your code printed')}:\n"
             text += "".join(f"    {line}\n" for line in self.printed.splitlines()[:20])
         return text.rstrip()
 
@@ -127,7 +129,7 @@ class Verdict:
                 body.append(_paragraph(self._mend_first, weight="bold"))
             if self.where:
                 body.append(_paragraph(f"Input: {self.where}"))
-            first, *rest = self.evidence.split("\n")
+            first, *rest = translated(self.evidence).split("\n")
             body.append(_paragraph(first))
             body += [_code("\n".join(rest))] if rest else []
             body.append(difference_picture(self.expected, self.actual))
@@ -235,7 +237,7 @@ def inline(text: str) -> str:
 
 
 def _paragraph(text: str, weight: str = "normal") -> str:
-    return f'<p style="margin:0.4em 0;font-weight:{weight}">{inline(text)}</p>'
+    return f'<p style="margin:0.4em 0;font-weight:{weight}">{inline(translated(text))}</p>'
 
 
 def _code(text: str) -> str:
@@ -247,4 +249,5 @@ def _code(text: str) -> str:
 
 
 def _fold(title: str, text: str) -> str:
-    return f"<details><summary>{title}</summary>{_code(text)}</details>" if text else ""
+    summary = f"<summary>{translated(title)}</summary>"
+    return f"<details>{summary}{_code(text)}</details>" if text else ""

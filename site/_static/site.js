@@ -80,3 +80,20 @@ try {
 } catch {
   // no storage
 }
+
+// A page in two languages has a link to the other one. Who has followed it is offered that language on later pages,
+// and never sent there.
+for (const link of document.querySelectorAll(".languages a[hreflang]")) {
+  const stored = (use) => {
+    try {
+      return use(localStorage);
+    } catch {
+      return null; // the browser keeps nothing
+    }
+  };
+  link.addEventListener("click", () => stored((kept) => kept.setItem("language", link.hreflang)));
+  if (stored((kept) => kept.getItem("language")) === link.hreflang) {
+    link.textContent = link.dataset.offer;
+    link.classList.add("offered");
+  }
+}
