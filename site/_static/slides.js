@@ -1,6 +1,10 @@
 // A lesson as slides, for a class: each heading with its questions, what folds open, its formulas and its figures.
 
 (() => {
+  const isChinese = document.documentElement.lang.startsWith("zh");
+  const WORDS = isChinese
+    ? { show: "幻灯片放映", back: "上一页", on: "下一页", close: "回到课文" }
+    : { show: "Show as slides", back: "Back", on: "On", close: "To the lesson" };
   const KEPT = "h1, h2, h3, p, details, div.math, .cell_output img";
 
   // Return the slides of an article as lists of copies: a heading first, then at most one figure in each.
@@ -13,12 +17,12 @@
       if (isHeading) heading = node;
       if (!heading || node.parentElement.closest("details, figure, blockquote, .notebook-bar")) continue;
       if (isHeading) begin();
-      else if (node.localName === "p" && !/\?$/.test(node.textContent.trim())) continue;
+      else if (node.localName === "p" && !/[?？]$/.test(node.textContent.trim())) continue;
       else if (getComputedStyle(node).display === "none") continue; // the form of a picture for the other theme
       else {
         const isFigure = node.localName === "img";
         const before = node.previousElementSibling;
-        const isAsked = node.localName === "details" && before?.localName === "p" && !before.textContent.trim().endsWith("?");
+        const isAsked = node.localName === "details" && before?.localName === "p" && !/[?？]$/.test(before.textContent.trim());
         const isLarge = (one) => one.localName === "picture" || one.localName === "img" || one.localName === "details";
         if (found.at(-1).some(isLarge) && (isFigure || node.localName !== "details")) begin();
         if (isAsked) found.at(-1).push(before.cloneNode(true));
@@ -48,14 +52,14 @@
       at = Math.min(Math.max(to, 0), slides.length - 1);
       slide.replaceChildren(...slides[at]);
       slide.scrollTop = 0;
-      place.textContent = `${at + 1} of ${slides.length}`;
+      place.textContent = isChinese ? `${at + 1} / ${slides.length}` : `${at + 1} of ${slides.length}`;
       history.replaceState(null, "", `#slide=${at + 1}`);
     };
     bar.append(
-      make("Back", "←", () => go(at - 1)),
+      make(WORDS.back, "←", () => go(at - 1)),
       place,
-      make("On", "→", () => go(at + 1)),
-      make("To the lesson", "✕", () => dialog.close()),
+      make(WORDS.on, "→", () => go(at + 1)),
+      make(WORDS.close, "✕", () => dialog.close()),
     );
     dialog.append(slide, bar);
     const steps = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
@@ -78,7 +82,7 @@
   const article = document.querySelector("article");
   const bar = document.querySelector(".notebook-bar");
   if (location.pathname.includes("/notebooks/") && article && bar) {
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Show as slides" });
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: WORDS.show });
     button.addEventListener("click", () => present(article, 0));
     bar.append(" · ", button);
     const [, wanted] = location.hash.match(/^#slide=(\d+)$/) ?? [];
