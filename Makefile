@@ -24,7 +24,7 @@ help:  ## list these targets
 
 lab:  ## set up what is missing, then open the course in JupyterLab
 	$(call set_up,lab)
-	@$(VENV) -m scripts.translate_notebooks
+	@-$(VENV) -m scripts.translate_notebooks
 	@echo "Opening JupyterLab. To stop it, press Ctrl-C twice here."
 	@exec env JUPYTERLAB_WORKSPACES_DIR="$${JUPYTERLAB_WORKSPACES_DIR:-.venv/workspaces}" \
 		$(VENV) -m jupyterlab --notebook-dir=. $(LAB_FLAGS) notebooks/00_start_here.ipynb

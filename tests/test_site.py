@@ -168,6 +168,18 @@ def test_every_notebook_page_offers_its_notebook_for_download(site, pages):
 
 
 @pytest.mark.slow
+def test_a_page_in_two_languages_leads_to_the_other_one(site):
+    pages, chinese = pages_of(site), sorted(site.glob("zh/*s/**/*.html"))
+    assert len(chinese) == 7
+    for path in chinese:
+        other = site / path.relative_to(site / "zh")
+        assert (pages[path].html["lang"], pages[other].html["lang"]) == ("zh", "en")
+        for page, target in ((path, other), (other, path)):
+            (link,) = pages[page].select(".languages a")
+            assert (page.parent / link["href"]).resolve() == target.resolve()
+            assert link["lang"] == pages[target].html["lang"]
+
+
 def test_solutions_are_out_of_the_sidebar_and_carry_a_warning(pages):
     assert SOLUTIONS
     for name, soup in pages.items():

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from attn_lib import checks
 from attn_lib.checks import check, judge, language, tasks
 from attn_lib.checks.language import (
     FIELD,
@@ -18,6 +19,7 @@ from attn_lib.checks.language import (
     translated,
 )
 from attn_lib.checks.mistakes import known
+from attn_lib.grading import inside_checks
 from scripts.catalogs import LAST, ROOT, notebooks, sources
 from scripts.translate_notebooks import write_translated
 
@@ -196,3 +198,7 @@ def test_the_words_of_an_error_stay_as_they_are(monkeypatch):
     monkeypatch.setenv("ATTN_LANGUAGE", "zh")
     error = "RuntimeError: shape '[1, 1, 4]' is invalid for input of size 3"
     assert translated(f"It raised {error}") == f"它抛出了 {error}"
+
+
+def test_the_grader_has_a_stand_in_for_each_name_of_the_checks():
+    assert {*checks.__all__} - {"Task", "Verdict"} <= {*vars(inside_checks)}

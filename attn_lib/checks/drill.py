@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from attn_lib.checks import store
 from attn_lib.checks.judge import judge
 from attn_lib.checks.kinds import KINDS, kind_of
+from attn_lib.checks.language import translated
 from attn_lib.checks.mistakes import known
 from attn_lib.checks.seen import seen
 from attn_lib.checks.source import definition_of
@@ -113,7 +114,8 @@ def drill(
         _asked_from[cell] = task.name, found.key
         _put(task, found, len(mended))
     except (ValueError, CannotKeep) as error:
-        show(str(error), f"<p>{inline(str(error))}</p>")
+        text = translated(str(error))
+        show(text, f"<p>{inline(text)}</p>")
     return None
 
 
@@ -151,7 +153,9 @@ def cell_of(task: Task, drill: Drill) -> str:
     if drill.lines == 2:
         one = len(drill.mistakes) == 1
         asked = "One mistake is made in two lines" if one else "Two lines are wrong"
-    return CELL.format(asked=asked, task=task.name, code=drill.code, key=drill.key)
+    text = CELL.format(asked=asked, task=task.name, code=drill.code, key=drill.key)
+    first, rest = text.split("\n", 1)
+    return f"# {translated(first.removeprefix('# '))}\n{rest}"
 
 
 def _renamed(code: str) -> str:
@@ -246,6 +250,7 @@ def _put(task: Task, found: Drill, mended: int) -> None:
     shell.set_next_input(code)
     count = f"; {mended} mended so far" if mended else ""
     text = f"A drill for `{task.name}` is in the next cell{count}."
+    text = translated(text)
     show(text, f"<p>{inline(text)}</p>")
 
 

@@ -34,7 +34,7 @@ def tasks() -> list:
     return []
 
 
-judge, progress, drill = check, hint, hint
+judge, progress, drill, language = check, hint, hint, hint
 
 
 def mine(name: str) -> Any:
