@@ -377,9 +377,10 @@ def options_given() -> argparse.Namespace:
         options.prompt = "-"  # a pipe
     try:
         next_token(torch.zeros(2), options.temperature, options.top_p)
-        torch.Generator().manual_seed(options.seed or 0)
-    except (ValueError, RuntimeError, OverflowError) as error:
+    except ValueError as error:
         parser.error(str(error))
+    if not 0 <= (options.seed or 0) < 2**63:
+        parser.error(f"expected --seed from 0 to 2^63 - 1, got {options.seed}")
     cores = os.cpu_count() or 1
     if options.max_new_tokens < 1:
         parser.error("expected --max-new-tokens of at least 1")

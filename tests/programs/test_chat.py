@@ -273,7 +273,8 @@ def test_a_reader_who_has_enough_is_no_error():
     [
         (["--top-p", "0"], "0 < top_p <= 1, got 0.2 and 0.0"),
         (["--temperature", "-1"], "0 <= temperature < inf"),
-        (["--seed", str(10**30)], "Overflow"),
+        (["--seed", str(10**30)], "expected --seed from 0 to"),
+        (["--seed", "-1"], "expected --seed from 0 to"),
         (["--threads", "0"], "expected --threads from 1 to"),
         (["--threads", "100000"], "expected --threads from 1 to"),
         (["--max-new-tokens", "0"], "of at least 1"),
