@@ -273,9 +273,9 @@ def keys_kept() -> Iterator[None]:
         return
     before = termios.tcgetattr(sys.stdin)
     kept = before.copy()
-    kept[3] &= ~(
-        termios.ECHO | termios.ICANON
-    )  # in lines, what is longer than 4096 would be lost
+    # In lines (ICANON), what is longer than 4096 would be lost.
+    kept[3] &= ~(termios.ECHO | termios.ICANON)
+    kept[3] |= termios.NOFLSH  # Ctrl-C stops the answer, and drops nothing of this
     termios.tcsetattr(sys.stdin, termios.TCSADRAIN, kept)
     print("\x1b[?2004h", end="", flush=True)  # a paste of several lines stays one
     try:
@@ -339,6 +339,7 @@ def talk(chat: Chat) -> None:
                 say(chat, text)
             except ValueError as error:
                 note(str(error))
+                continue
             except KeyboardInterrupt:
                 pass  # a second one, just after the answer has stopped
             if chat.room < chat.model.config.max_len // 8 and not isinstance(chat, Writer):
@@ -415,7 +416,7 @@ def main() -> None:
     """Load the model, then answer one prompt or talk."""
     options = options_given()
     prompt = None if options.prompt is None else prompt_of(options)
-    print("Loading the model, and trying how many threads are fastest ...", file=sys.stderr)
+    print("Loading the model ...", file=sys.stderr)
     torch.set_num_threads(1)  # on a busy machine, more make it load at half the speed
     try:
         model, tokenizer = (

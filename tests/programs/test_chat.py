@@ -1,6 +1,7 @@
 """The chat as a program in a terminal, and as a conversation that is read once."""
 
 import argparse
+import fcntl
 import os
 import pty
 import re
@@ -8,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from contextlib import closing
 from functools import partial
@@ -148,6 +150,17 @@ def test_a_second_ctrl_c_just_after_an_answer_ends_nothing(monkeypatch, tmp_path
     monkeypatch.setattr(chat, "say", interrupted)
     chat.talk(talk)
     assert next(typed, None) is None
+
+
+def test_a_message_that_does_not_fit_is_told_how_to_go_on_once(
+    monkeypatch, tmp_path, capsys
+):
+    talk = Chat(*load_own_model(own_model_at(tmp_path / "mine.safetensors")), "abc", 2)
+    typed = iter(["a" * 20, "exit"])
+    monkeypatch.setattr("builtins.input", lambda _: next(typed))
+    chat.talk(talk)
+    said = capsys.readouterr().out.removeprefix(chat.COMMANDS)
+    assert said.count("/new begins another conversation") == 1
 
 
 @needs_weights
@@ -329,8 +342,14 @@ class Terminal:
 
     def __init__(self, home):
         self.screen, theirs = pty.openpty()
-        # A shell that runs the tests in the background lets Ctrl-C be ignored.
-        heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+
+        def heeding():
+            # A shell that runs the tests in the background lets Ctrl-C be ignored.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            fcntl.ioctl(
+                0, termios.TIOCSCTTY, 0
+            )  # a key is a signal where the terminal is its own
+
         streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
         self.process = subprocess.Popen(
             COMMAND,
@@ -376,7 +395,7 @@ def test_talking_in_a_terminal(tmp_path):
         question = "What is the capital\nof France?"
         terminal.type(f"\x1b[200~{question}\x1b[201~\r")  # a paste, while it writes
         time.sleep(0.3)
-        terminal.process.send_signal(signal.SIGINT)
+        terminal.type("\x03")
         assert "capital" not in terminal.wait_for(r"\[stopped\].*?a second")
         assert terminal.wait_for(r"is Paris\..*a second.*\n> ").count("a second") == 1
         terminal.process.send_signal(signal.SIGINT)
