@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,17 @@ from torch import nn
 from attn_lib.checks import wording
 from attn_lib.checks.afresh import afresh
 from attn_lib.checks.case import Case
+from attn_lib.checks.experiments import (
+    AFRESH,
+    LARGER,
+    NUMBERS,
+    ONE_PIECE,
+    SMALLER,
+    WIDE,
+    otherwise,
+)
 from attn_lib.checks.gradients import Observed, judge_inputs_and_gradients
-from attn_lib.checks.observe import Outcome, observe, walled_off
+from attn_lib.checks.observe import Outcome, named_tensors, observe, walled_off
 from attn_lib.checks.pattern import pattern
 from attn_lib.checks.raised import question_about
 from attn_lib.checks.recognize import (
@@ -21,12 +30,14 @@ from attn_lib.checks.recognize import (
     OTHER_DTYPE,
     Recognized,
     float_dtypes,
+    recast,
     recognize,
 )
 from attn_lib.checks.task import Mistake, find_task
 from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.checks.verdict import Verdict
 
+TRIED = 3  # failing cases that an experiment must put right
 SCORED_SECONDS = 45.0  # for all cases of a task that is scored in steps
 
 
@@ -51,19 +62,19 @@ def judge(name: str, answer: Any, *, seed: int = 0) -> Verdict:
     return judge_observed(
         tried,
         lambda case, gradients: observe(answer, tried.cases[case], gradients=gradients),
-        lambda case: observe(copy, tried.cases[case]) if copy else None,
+        lambda case, how: otherwise(answer, copy, tried.cases[case], how),
     )
 
 
 def judge_observed(
-    tried: Trial, observed: Observed, alone: Callable[[int], Outcome | None]
+    tried: Trial, observed: Observed, again: Callable[[int, str], Outcome]
 ) -> Verdict:
     """Judge an answer by what it does on each case, wherever it runs.
 
     Args:
         tried: the task's inputs for a seed.
         observed: `observed(case, gradients)` runs the answer on the case of that number.
-        alone: runs it on a case as if no other had come before; None if that cannot be done.
+        again: `again(case, how)` runs it under another condition, one of `experiments`.
     """
     task = tried.task
     if task.score is not None:
@@ -90,18 +101,21 @@ def judge_observed(
         if verdict.status != "passed":
             return verdict
     earliest = failures[min(failures)]
-    if _is_right_alone(tried, alone, min(failures), earliest):
+    if min(failures) > 0 and _is_right_if(AFRESH, tried, again, [min(failures)], failures):
         return wording.failed(task, earliest, wording.KEEPS)
     shown = sorted(failures, key=lambda i: wording.is_harder(failures[i]))
     found = recognize(tried, outcomes, shown)
     changed = next((name for outcome in outcomes for name in outcome.changed), None)
-    if found is not None:
+    lacking = None
+    if found is None or not found.is_sure:
+        lacking = _by_experiment(tried, again, shown, failures)
+    if found is not None and lacking is None:
         if found.second is None:
             found = replace(found, second=_beside(tried, observed, found, changed))
         return wording.recognized(task, failures[found.case], found)
     first = failures[shown[0]]
-    mistake = None
-    if error := first.outcome.error:
+    mistake = lacking
+    if mistake is None and (error := first.outcome.error):
         mistake = question_about(error) or wording.OF_KIND.get(error.kind)
     if mistake is None and tried.expected(shown[0]).error:
         mistake = wording.to_refuse(first.outcome)
@@ -121,17 +135,40 @@ def judge_observed(
     return wording.failed(task, first, mistake)
 
 
-def _is_right_alone(
-    tried: Trial, alone: Callable[[int], Outcome | None], i: int, failure: wording.Failure
+def _is_right_if(
+    how: str,
+    tried: Trial,
+    again: Callable[[int, str], Outcome],
+    among: list[int],
+    failures: Mapping[int, wording.Failure],
 ) -> bool:
-    """Say whether an answer fails on a case only because of what was asked before."""
-    case = failure.case
-    if i == 0 or failure.outcome.drew or case.in_turns or case.serves:
-        return False
-    got = alone(i)
-    return got is not None and not wording.difference(
-        tried.task, case, tried.expected(i), got
-    )
+    """Say whether an answer is right on some cases that it fails, under another condition."""
+    for i in among:
+        case, failed = tried.cases[i], failures[i].outcome
+        if failed.drew or case.in_turns or case.serves or tried.expected(i).error:
+            return False
+        got, want = again(i, how), tried.expected(i)
+        got = recast(got, want) if how == WIDE else got
+        if wording.difference(tried.task, case, want, got):
+            return False
+    return True
+
+
+def _by_experiment(
+    tried: Trial,
+    again: Callable[[int, str], Outcome],
+    shown: list[int],
+    failures: Mapping[int, wording.Failure],
+) -> tuple[str, str] | None:
+    """Return the condition under which an answer is right where it fails: an id and a question."""
+    among = shown[:TRIED]
+    given = [t for i in among for t in named_tensors(tried.cases[i].args).values()]
+    ways = [] if all(t.is_contiguous() for t in given) else [ONE_PIECE]
+    ways += [f"{how} {place}" for how in (LARGER, SMALLER) for place in range(NUMBERS)]
+    for how in (*ways, WIDE):
+        if _is_right_if(how, tried, again, among, failures):
+            return wording.LACKS[how.rstrip(" 0123456789")]
+    return None
 
 
 def _scored(tried: Trial, observed: Observed) -> Verdict:

@@ -2,14 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
-from typing import Any
-
-import torch
-from torch import Tensor
 
 from attn_lib.checks.case import Case
 from attn_lib.checks.compare import Difference
-from attn_lib.checks.facts import HALF, STRIDED, plain_facts, size_facts
+from attn_lib.checks.experiments import size
+from attn_lib.checks.facts import plain_facts, size_facts
 from attn_lib.checks.task import Task
 
 ENOUGH = 3  # inputs that come out right, to say what sets the others apart
@@ -21,11 +18,6 @@ LARGER = (
     "larger-ones-only",
     "All smaller inputs come out right. Which table, number or bound in your code is too small for this one?",
 )
-QUESTIONS = {
-    STRIDED: "in memory, such numbers do not stand in the order of their indices. Which line of yours reads them as if "
-    "they did?",
-    HALF: "which step of yours needs more digits, or larger numbers, than it has?",
-}
 IN_ANOTHER_WAY = "which line of yours treats these in another way?"
 
 
@@ -48,9 +40,8 @@ def pattern(
     if len(others) < ENOUGH:
         return None
     if told := _shared(task, plain_facts, failing, others):
-        asked = QUESTIONS.get(told, IN_ANOTHER_WAY)
-        return "some-inputs-only", f"Only inputs with {told} go wrong: {asked}"
-    if min(_size(c.args) for c in failing) > max(_size(c.args) for c in others):
+        return "some-inputs-only", f"Only inputs with {told} go wrong: {IN_ANOTHER_WAY}"
+    if min(size(c.args) for c in failing) > max(size(c.args) for c in others):
         return LARGER
     # Some two sizes compare in a way of their own in any one input; if it is meant, it is told.
     is_meant = len(failing) > 1 or " = " in failing[0].about
@@ -76,18 +67,3 @@ def _shared(
             if not any(one.issuperset(some) for one in right):
                 return " and ".join(some)
     return ""
-
-
-def _size(value: Any) -> float:
-    """Return the largest axis, number or length in some arguments."""
-    if isinstance(value, Tensor):
-        is_measured = value.is_floating_point() or value.dtype == torch.bool
-        largest = 0.0 if is_measured or not value.numel() else float(value.abs().amax())
-        return max([*value.shape, largest], default=0)
-    if isinstance(value, Mapping):
-        return max(map(_size, value.values()), default=0)
-    if isinstance(value, tuple | list):
-        return max([len(value), *map(_size, value)])
-    if isinstance(value, str):
-        return len(value)
-    return abs(value) if type(value) is int else 0

@@ -71,17 +71,17 @@ def recognize(
         found = search.all_of_it()
         if found is not None and found.is_all:
             return found
-        recast = [_recast(got, tried.expected(i)) for i, got in enumerate(outcomes)]
-        if any(new is not old for new, old in zip(recast, outcomes, strict=True)):
-            wrong = [i for i in failing if not _is_right(tried, recast[i], i)]
+        anew = [recast(got, tried.expected(i)) for i, got in enumerate(outcomes)]
+        if any(new is not old for new, old in zip(anew, outcomes, strict=True)):
+            wrong = [i for i in failing if not _is_right(tried, anew[i], i)]
             is_boolean = any(_is_boolean(v) for v in tried.expected(search.shown).values)
             other_dtype = NOT_BOOLEAN if is_boolean else OTHER_DTYPE
             if not wrong:
                 return found or Recognized(other_dtype, search.shown)
-            other = _Search(tried, recast, wrong).all_of_it()
+            other = _Search(tried, anew, wrong).all_of_it()
             if other is not None and other.second is None:
                 both = other.mistake, other_dtype
-                if recast[other.case] is not outcomes[other.case]:
+                if anew[other.case] is not outcomes[other.case]:
                     both = both[::-1]  # the dtype is what is said there
                 other = replace(other, mistake=both[0], second=both[1])
             if other is not None:
@@ -340,7 +340,7 @@ def _gap(want: Outcome, got: Outcome, other: Outcome) -> float:
     return 0.0
 
 
-def _recast(got: Outcome, want: Outcome) -> Outcome:
+def recast(got: Outcome, want: Outcome) -> Outcome:
     """Return an outcome with the dtypes that were wanted; itself, if it has them.
 
     Floats of another dtype are cast, and so are the numbers 0 and 1 where booleans were wanted. A value

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attn_lib.checks.case import Case, call
 from attn_lib.checks.compare import Difference, compare
+from attn_lib.checks.experiments import LARGER, ONE_PIECE, SMALLER, WIDE
 from attn_lib.checks.module_runs import MODULE_RUNS
 from attn_lib.checks.observe import Outcome, named_tensors
 from attn_lib.checks.recognize import Recognized
@@ -28,6 +29,30 @@ KEEPS = (
     "Asked for this input alone, your answer is right; after the inputs before it, it is not. What does it keep from "
     "one call to the next?",
 )
+
+# What an answer lacks that is right under another condition, by that condition.
+LACKS = {
+    ONE_PIECE: (
+        "memory-order",
+        "With the same numbers in memory one behind the other, in the order of their indices, yours is right. Which line "
+        "reads them as if they stood so?",
+    ),
+    LARGER: (
+        "bound-too-small",
+        "With a larger number in the place of one that stands in your code, yours is right here. Which of your numbers is a "
+        "bound, and what of this input goes past it?",
+    ),
+    SMALLER: (
+        "tiny-number-too-large",
+        "With a smaller number in the place of a tiny one that stands in your code, yours is right here. Next to which "
+        "numbers of this input is it not tiny?",
+    ),
+    WIDE: (
+        "dtype-too-narrow",
+        "With float64 and int64 in the place of every other dtype, yours is right here. Through which dtype do your "
+        "numbers pass, and which of them has too many digits for it, or is too large?",
+    ),
+}
 
 OTHER_ERROR = (
     "another-error",

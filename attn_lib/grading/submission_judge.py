@@ -90,13 +90,13 @@ class Judge:
             wanted = tried.expected(case, gradients=True).gradients if gradients else None
             return _observe(sandbox, task, given, end(), wanted)
 
-        def alone(case: int) -> Outcome:
+        def again(case: int, how: str) -> Outcome:
             return _observe(
-                sandbox, task, tried.cases[case], self._end(CASE_SECONDS), alone=True
+                sandbox, task, tried.cases[case], self._end(CASE_SECONDS), how=how
             )
 
         try:
-            verdict = judge_observed(tried, observed, alone)
+            verdict = judge_observed(tried, observed, again)
             if verdict.status == "passed" and task.make_large:
                 current = "a very long text"
                 return self._measured(sandbox, task) or verdict
@@ -227,13 +227,13 @@ def _observe(
     case: Case,
     end: float,
     gradients: Iterable[str] | None = None,
-    alone: bool = False,
+    how: str = "",
 ) -> Outcome:
     """Run the answer on one case, inside; return what it is said to have done before a deadline.
 
     Args:
         gradients: the names of those that are wanted; None runs it without.
-        alone: as if no case had come before.
+        how: under which other condition, one of `experiments`.
     """
     blobs = list[bytes]()
     serves = begun(case.serves) if case.serves else None
@@ -241,7 +241,7 @@ def _observe(
         "task": task.name,
         "run": f"{case.run.__module__}:{case.run.__name__}",
         "gradients": gradients is not None,
-        "alone": alone,
+        "how": how,
         "serves": serves is not None,
         "args": pack(case.args, blobs),
     }

@@ -31,6 +31,7 @@ CONFINED = (
 OBSERVERS = (
     "attn_lib.checks.afresh",
     "attn_lib.checks.authoring",
+    "attn_lib.checks.experiments",
     "attn_lib.checks.observe",
 )
 

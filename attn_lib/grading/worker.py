@@ -25,6 +25,7 @@ import torch
 
 from attn_lib.checks.afresh import afresh
 from attn_lib.checks.case import Case
+from attn_lib.checks.experiments import otherwise
 from attn_lib.checks.observe import observe
 from attn_lib.grading.definitions import definitions
 from attn_lib.grading.wire import find, pack_call, pack_outcome, receive, send, unpack
@@ -150,12 +151,14 @@ def main(channel: int) -> None:
         else:
             blobs: list[bytes] = []
             answer: Any = names.get(header["task"])
-            if header["alone"]:
-                answer = _afresh.get(header["task"])
             serves = partial(serve, requests, replies) if header["serves"] else None
             args, run = unpack(header["args"], data), find(header["run"])
             case = Case("", args, run, serves=serves)
-            outcome = observe(answer, case, gradients=header["gradients"])
+            if header["how"]:
+                copy = _afresh.get(header["task"])
+                outcome = otherwise(answer, copy, case, header["how"])
+            else:
+                outcome = observe(answer, case, gradients=header["gradients"])
             send(replies, pack_outcome(outcome, blobs), blobs)
 
 

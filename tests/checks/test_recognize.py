@@ -19,11 +19,11 @@ from attn_lib.checks.recognize import (
     Recognized,
     _gap,
     _outline,
-    _recast,
     _same_error,
     _Search,
     alike,
     is_plain,
+    recast,
     same_value,
 )
 from attn_lib.checks.task import Mistake, find_task
@@ -175,8 +175,8 @@ def test_a_right_mask_of_zeros_and_ones_is_asked_about_its_dtype_only(dtype):
 def test_other_numbers_than_zero_and_one_are_not_taken_for_booleans():
     want = Outcome([torch.tensor([True, False])])
     twice, once = (Outcome([torch.tensor([n, 0])]) for n in (2, 1))
-    assert _recast(twice, want) is twice
-    assert _recast(once, want).values[0].dtype == torch.bool
+    assert recast(twice, want) is twice
+    assert recast(once, want).values[0].dtype == torch.bool
 
 
 @told("chunked_attention", "dtype-changed", "should have dtype", second="scale-missing")
@@ -432,19 +432,19 @@ def test_the_gap_between_two_answers_is_that_at_the_number_shown(want, mine, the
     assert _gap(*three) == gap
 
 
-def test_results_are_recast_to_the_float_dtypes_that_were_wanted():
+def test_results_arerecast_to_the_float_dtypes_that_were_wanted():
     third = torch.tensor([1 / 3], dtype=torch.float64)
     want = Outcome([third, ONES, ONES.int(), "text"])
     got = Outcome([third.half(), ONES.double() * 2, ONES.long(), "other"])
-    first, second, *others = _recast(got, want).values
+    first, second, *others = recast(got, want).values
     assert first is third  # right in all the digits of its dtype
     assert second.dtype == torch.float32
     assert second.tolist() == [2.0, 2.0]
     assert others[0] is got.values[2]
     assert others[1] == "other"
-    assert _recast(want, want) is want
+    assert recast(want, want) is want
     few = replace(got, values=got.values[:1])
-    assert _recast(few, want) is few
+    assert recast(few, want) is few
 
 
 @pytest.mark.parametrize(

@@ -251,3 +251,15 @@ def test_answers_of_earlier_lessons_are_there_and_later_ones_are_not():
 @pytest.mark.parametrize("kept", ["a global dict", "a default"])
 def test_what_is_kept_between_calls_is_named_here_too(kept):
     assert verdict_on("alibi_bias", stateful(KEEPS[kept])).mistake == "keeps-something"
+
+
+def test_what_an_answer_lacks_is_found_here_too():
+    source = """
+import torch
+
+def alibi_bias(num_heads, q_len, kv_len):
+    slopes = 2.0 ** (-8 * torch.arange(1, num_heads + 1) / num_heads)
+    distance = (torch.arange(kv_len) - torch.arange(kv_len - q_len, kv_len)[:, None]).abs()
+    return -slopes[:, None, None] * distance.clamp(max=350)
+"""
+    assert verdict_on("alibi_bias", source).mistake == "bound-too-small"

@@ -106,6 +106,8 @@ sine has its cosine beside it?
     stacked-along-the-wrong-axis  table = torch.stack([sines, cosines]).reshape(length, d_model)
 Pair i has the columns 2i and 2i + 1. Which ones do you fill for i = 1?
     pairs-overlap  table = torch.cat([sines, cosines[:, -1:], 0 * sines[:, 1:]], 1)
+Each position turns a pair by as much as the one before it did. By how much do yours turn from 1 to 2, and from 2 to 3?
+    positions-squared  positions = _ ** 2 || _ ** 0.5 || (1 + _).log()
 Are all your rows alike? Each position has a row of its own.
     one-row-for-all  positions = torch.full_like(_, length)
     one-row-for-all  positions = torch.full_like(_, length - 1)

@@ -41,6 +41,10 @@ def t5_bucket(relative_position, num_buckets, max_distance):
     return result
 
 
+def of_any_dtype(buckets, *_):
+    return buckets.long()
+
+
 @t5_bucket.cases
 def _(rng):
     def case(about, positions, num_buckets, max_distance):
@@ -79,6 +83,9 @@ def _(rng):
     yield case("32 buckets, a max_distance of 10", torch.arange(-20, 21), 32, 10)
     yield case("a long way", torch.arange(-3000, 3001, 7), 64, 2500)
     yield case("more buckets than an int8 holds", torch.arange(-900, 901, 4), 160, 700)
+    none = torch.arange(0)  # a list of nothing has no dtype: only its shape counts
+    yield Case("no distances at all", (none, 8, 20), grad=False, finish=of_any_dtype)
+    yield case("int32", torch.arange(-40, 41, dtype=torch.int32), 12, 30)
     yield Case("a number (0-d)", (torch.tensor(-7), 12, 30), grad=False, finish=any_int)
     both = torch.arange(9) - torch.arange(9)[:, None]
     yield case("seven queries, nine keys", both[2:], 12, 30)
@@ -145,6 +152,9 @@ What is the largest bucket of one side? In which one does a key far beyond max_d
     capped-too-late  capped = far.clamp(max=half) || far.clamp(max=num_buckets - 1)
     capped-too-late  capped = far ; result = (_).clamp(max=num_buckets - 1)
     capped-too-early  capped = far.clamp(max=half - 2)
+Which bucket does a key after the query get that is far away? Which of the two do you do first: add its half, or see to
+the largest bucket?
+    capped-after-the-side  capped = far ; result = (_).clamp(max=half - 1)
 Which distances have a bucket of their own? How many of them are there on one side?
     too-many-near-ones  near = distance < half
     too-few-near-ones  exact = half // 2 - 1 if half > 2 else 1

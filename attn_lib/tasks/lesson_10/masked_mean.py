@@ -67,7 +67,9 @@ def _(rng):
     strided = lambda h, mask: h.mT.contiguous().mT  # noqa: E731
     yield drawn("not contiguous", 3, "xxx. x.x.", change=strided, grad=False)
     about, text = "float64, to its last digits", "xxx. x... ...."
-    yield drawn(about, 3, text, dtype=torch.float64, grad=False, tolerance=1e-6)
+    exact = lambda h, mask: h.double() / 3  # noqa: E731
+    options = {"dtype": torch.float64, "change": exact, "tolerance": 1e-12}
+    yield drawn(about, 3, text, grad=False, **options)
     yield drawn("three hundred tokens", 2, f"{'x' * 300} {'x.' * 150}", grad=False)
     for dtype in (torch.float16, torch.bfloat16):
         long = f"{dtype}, nine hundred tokens".removeprefix("torch.")

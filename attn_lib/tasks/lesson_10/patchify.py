@@ -65,6 +65,8 @@ def _(rng):
     strided = torch.randn(2, 4, 9, 3, generator=rng).permute(0, 3, 1, 2)
     yield Case("not contiguous", (strided[..., :6], 2), grad=False)
     yield case("float64, to its last digits", 2, 3, 4, 6, patch=2, dtype=torch.float64)
+    exact = torch.randn(1, 2, 4, 6, generator=rng, dtype=torch.float64)
+    yield Case("float64, with all its digits", (exact, 2), grad=False, tolerance=1e-15)
     yield case("float16", 2, 3, 4, 6, patch=2, dtype=torch.float16)
 
 

@@ -12,7 +12,7 @@ answers = Answers(
         total=["torch.einsum('ble->be', cleared)", "cleared.mean(1) * h.shape[1]"],
         count=["mask.sum(-1)[:, None]", "mask.long().sum(1, keepdim=True)"],
         divisor=["count.masked_fill(count == 0, 1)", "torch.maximum(count, torch.tensor(1))", "count + (count == 0)"],
-        mean=["(total / divisor).to(h.dtype)", "total * (1 / divisor).to(h.dtype)"],
+        mean=["(total / divisor).to(h.dtype)", "total * (1 / divisor.to(h.dtype))"],
     ),
 )  # fmt: skip
 

@@ -1,0 +1,87 @@
+"""What an answer lacks is found by running it under another condition, in the check and in the grader."""
+
+import functools
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from attn_lib.checks import judge, wording
+
+BOUND = 300
+LACKING = [id for id, _ in wording.LACKS.values()]
+
+
+def in_bytes(num_heads, q_len, kv_len):
+    slopes = torch.tensor([2.0 ** (-8 * (h + 1) / num_heads) for h in range(num_heads)])
+    distance = (torch.arange(kv_len) - torch.arange(kv_len - q_len, kv_len)[:, None]).abs()
+    return -slopes[:, None, None] * distance.to(torch.uint8)
+
+
+def up_to_a_bound(num_heads, q_len, kv_len):
+    return _up_to(num_heads, q_len, kv_len, 350)
+
+
+def up_to_a_bound_elsewhere(num_heads, q_len, kv_len):
+    slopes = torch.tensor([2.0 ** (-8 * (h + 1) / num_heads) for h in range(num_heads)])
+    return -slopes[:, None, None] * distances(q_len, kv_len)
+
+
+@functools.lru_cache
+def distances(q_len, kv_len):
+    first = kv_len - q_len
+    return (
+        (torch.arange(kv_len) - torch.arange(first, kv_len)[:, None]).abs().clamp(max=BOUND)
+    )
+
+
+def up_to_a_default(num_heads, q_len, kv_len, longest=350):
+    return _up_to(num_heads, q_len, kv_len, longest)
+
+
+def _up_to(num_heads, q_len, kv_len, longest):
+    slopes = torch.tensor([2.0 ** (-8 * (h + 1) / num_heads) for h in range(num_heads)])
+    distance = (torch.arange(kv_len) - torch.arange(kv_len - q_len, kv_len)[:, None]).abs()
+    return -slopes[:, None, None] * distance.clamp(max=longest)
+
+
+def by_a_tiny_number(h, mask):
+    return h.masked_fill(~mask[..., None], 0).sum(1) / (
+        mask.sum(1, keepdim=True).to(h.dtype) + 1e-3
+    )
+
+
+def as_they_lie(images, patch):
+    B, C, H, W = images.shape
+    lie = torch.as_strided(images, (B, C, H, W), (C * H * W, H * W, W, 1), 0)
+    return F.unfold(lie, patch, stride=patch).mT
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "mistake"),
+    [
+        ("alibi_bias", in_bytes, "dtype-too-narrow"),
+        ("alibi_bias", up_to_a_bound, "bound-too-small"),
+        ("alibi_bias", up_to_a_bound_elsewhere, "bound-too-small"),
+        ("alibi_bias", up_to_a_default, "bound-too-small"),
+        ("masked_mean", by_a_tiny_number, "tiny-number-too-large"),
+        ("patchify", as_they_lie, "memory-order"),
+    ],
+)
+def test_what_an_answer_lacks_is_asked_about(task, answer, mistake):
+    assert judge(task, answer).mistake == mistake
+
+
+def test_the_code_is_as_it_was_afterwards():
+    before = _up_to.__code__, up_to_a_default.__defaults__, BOUND
+    judge("alibi_bias", up_to_a_default)
+    judge("alibi_bias", up_to_a_bound_elsewhere)
+    assert (_up_to.__code__, up_to_a_default.__defaults__, BOUND) == before
+    assert int(distances(1, 400)[0, 0]) == BOUND  # nothing is left in a cache, either
+
+
+def test_nothing_is_said_of_what_no_experiment_mends():
+    def upside_down(num_heads, q_len, kv_len, longest=350):
+        return up_to_a_bound(num_heads, q_len, kv_len).flip(-1) / 300
+
+    assert judge("alibi_bias", upside_down).mistake not in LACKING
