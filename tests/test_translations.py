@@ -186,7 +186,7 @@ def test_a_wrong_answer_is_told_so_in_chinese(monkeypatch, capsys):
     check("attention_scores", lambda q, k: q @ k.mT)
     told = capsys.readouterr().out
     assert told.splitlines()[:4] == [
-        "✗ 还没对: attention_scores",
+        "✗ 还没对：attention_scores",
         "  输入：一个查询，两个键：q (1, 1, 4), k (1, 2, 4)。",
         "  在结果中，索引 [0, 0, 0] 处：期望 2.0000，得到 4.0000。2 个数中有 2 个不同，最多相差 2.0000。"
         "你的每个数都是期望值的 2 倍。",

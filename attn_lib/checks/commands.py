@@ -8,7 +8,7 @@ from typing import Any
 
 from attn_lib.checks import store
 from attn_lib.checks.judge import judge
-from attn_lib.checks.language import speak, translated
+from attn_lib.checks.language import colon, speak, translated
 from attn_lib.checks.observe import walled_off
 from attn_lib.checks.progress_table import next_task, progress_table
 from attn_lib.checks.say import safe_str
@@ -179,10 +179,10 @@ def hint(name: str = "") -> None:
     _hints_given[task.name] = given
     text = translated(task.hints[given - 1])
     show(
-        f"{title}: {text} {more}".rstrip(),
+        f"{title}{colon()}{text} {more}".rstrip(),
         '<div class="attn-hint" style="border:1px solid #8a6d00;border-left:6px solid #8a6d00;'
         "border-radius:4px;padding:0.5em 0.9em;margin:0.4em 0;max-width:48em;"
-        f'color:var(--jp-ui-font-color1, inherit)"><strong>{title}:</strong> {inline(text)} {more}</div>',
+        f'color:var(--jp-ui-font-color1, inherit)"><strong>{title}{colon().rstrip()}</strong> {inline(text)} {more}</div>',
     )
 
 

@@ -116,6 +116,11 @@ def _phrases(code: str) -> tuple[dict[str, str], list[Phrase]]:
     return whole, [phrase(text, both[text]) for text in both if text not in whole]
 
 
+def colon() -> str:
+    """Return what stands between a heading and the rest of its line."""
+    return "：" if spoken() == "zh" else ": "
+
+
 def translated(text: str) -> str:
     """Return a text of the checks in the learner's language; what no catalog knows stays as it is."""
     if spoken() == "en":

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from attn_lib.checks.difference_picture import difference_picture
-from attn_lib.checks.language import translated
+from attn_lib.checks.language import colon, translated
 
 # A sign and a color for each status; the color only marks the edge, so that the text keeps the
 # contrast of the theme, light, dark or printed.
@@ -96,7 +96,7 @@ class Verdict:
     def heading(self) -> str:
         """The first line: "✓ Passed: attention"."""
         sign, word, _ = LOOK[self.status]
-        return f"{sign} {translated(word)}: {self.task}"
+        return f"{sign} {translated(word)}{colon()}{self.task}"
 
     @property
     def by_hand(self) -> str:
@@ -110,11 +110,11 @@ class Verdict:
         )
         small = self.by_hand if self.status in ("wrong", "error") else ""
         if small:
-            text += f"  {translated('To try it by hand')}:\n" + "".join(
+            text += f"  {translated('To try it by hand')}{colon().rstrip()}\n" + "".join(
                 f"    {x}\n" for x in small.splitlines()
             )
         if self.printed:
-            text += f"  {translated('Your code printed')}:\n"
+            text += f"  {translated('Your code printed')}{colon().rstrip()}\n"
             text += "".join(f"    {line}\n" for line in self.printed.splitlines()[:20])
         return text.rstrip()
 
