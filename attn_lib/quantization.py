@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Float32, Int8
 from torch import Tensor, nn
 
+SCALE = ".scale"  # in the name of what holds the scales of a matrix
+
 
 def quantize_int8(
     weight: Float[Tensor, "out inp"],
@@ -61,6 +63,35 @@ def dequantize_int8(
             f"got {tuple(q.shape)} of {q.dtype} and {tuple(scale.shape)}"
         )
     return q.float() * scale.float()
+
+
+def rounded(state: dict[str, Tensor]) -> nn.Module:
+    """Return a module to save in the place of a large one: its matrices as int8, with a scale for each row.
+
+    Args:
+        state: of the module, by name; what is no matrix stays as it is.
+    """
+    module = nn.Module()
+    for name, weight in state.items():
+        if weight.ndim == 2:
+            weight, scale = quantize_int8(weight)
+            module.register_buffer((name + SCALE).replace(".", "/"), scale)
+        module.register_buffer(name.replace(".", "/"), weight)
+    return module
+
+
+def unrounded(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return what `rounded` was given, in float32, from the state of what it made.
+
+    Raises:
+        ValueError: a matrix and its scale do not fit.
+        LookupError: there is a scale without its matrix.
+    """
+    state = {name.replace("/", "."): tensor for name, tensor in state.items()}
+    for name in [name for name in state if name.endswith(SCALE)]:
+        matrix = name.removesuffix(SCALE)
+        state[matrix] = dequantize_int8(state[matrix], state.pop(name))
+    return state
 
 
 class Int8Linear(nn.Module):

@@ -27,7 +27,7 @@ DIST = ROOT / "dist"
 NAME = "attention-from-scratch"
 SUMS = "SHA256SUMS"
 # Most of the wheel are the small trained models of lessons 08 and 15, and the pictures in the lessons.
-WHEEL_MB = 10
+WHEEL_MB = 8
 BY_HAND = """
 To be done by hand:
 1. Uncomment [project.urls] in pyproject.toml, with the address of the repository, if that is not yet done.

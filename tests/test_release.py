@@ -50,7 +50,7 @@ def zipped(path: Path, files: dict[str, str]) -> Path:
         ({"attn_lib/course/exercises/01_a/01_a.ipynb": "an answer"}, "is not the file of the commit"),
         ({"attn_lib/course/solutions/01_a/01_a.ipynb": "{}"}, "which is not of the course"),
         ({"attn_lib/course/notebooks/01_a.ipynb": None}, "lacks attn_lib/course/notebooks/01_a.ipynb"),
-        ({"attn_lib/__init__.py": "1" * 10_000_001}, "expected at most 10 MB, got 10.0"),
+        ({"attn_lib/__init__.py": "1" * 8_000_001}, "expected at most 8 MB, got 8.0"),
     ],
 )  # fmt: skip
 def test_a_wheel_holds_the_course_and_nothing_else(source, tmp_path, change, problem):

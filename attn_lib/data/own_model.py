@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from attn_lib.checkpoint import load_checkpoint, save_checkpoint
 from attn_lib.generation import stream
 from attn_lib.llama import Llama, LlamaConfig
-from attn_lib.quantization import dequantize_int8, quantize_int8
+from attn_lib.quantization import rounded, unrounded
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).with_suffix(".safetensors")
 END, END_ID = "<|end|>", 0  # after each document
 SIZES = "d_model", "num_heads", "num_kv_heads", "num_layers", "d_ff", "max_len"
-SCALE = ".scale"
 NUM_MERGES = 1791  # with 256 bytes and END, 2,048 tokens
 
 
@@ -100,17 +99,11 @@ def save_own_model(
         path: of the file; what was there before is replaced.
         recipe: what trained it: a dict that JSON gives back as it was.
     """
-    rounded = nn.Module()
     state = model.state_dict()
     del state["embed.weight"]  # it is the head's
-    for name, weight in state.items():
-        if weight.ndim == 2:
-            weight, scale = quantize_int8(weight)
-            rounded.register_buffer((name + SCALE).replace(".", "/"), scale)
-        rounded.register_buffer(name.replace(".", "/"), weight)
     sizes = {name: getattr(model.config, name) for name in SIZES}
     config = {"sizes": sizes, "merges": [list(pair) for pair in merges]}
-    save_checkpoint(rounded, config | {"recipe": recipe or {}}, path)
+    save_checkpoint(rounded(state), config | {"recipe": recipe or {}}, path)
 
 
 def load_own_model(path: str | Path = SHIPPED) -> tuple[Llama, "Tokenizer"]:
@@ -124,13 +117,10 @@ def load_own_model(path: str | Path = SHIPPED) -> tuple[Llama, "Tokenizer"]:
         FileNotFoundError: there is no such file.
     """
     tensors, config = load_checkpoint(path)
-    state = {name.replace("/", "."): tensor for name, tensor in tensors.items()}
     try:
+        state = unrounded(tensors)
         tokenizer = new_tokenizer(config["merges"])
         model = new_model(tokenizer.get_vocab_size(), **config["sizes"])
-        for name in [name for name in state if name.endswith(SCALE)]:
-            whole = name.removesuffix(SCALE)
-            state[whole] = dequantize_int8(state[whole], state.pop(name))
         model.load_state_dict(state | {"embed.weight": state["head.weight"]})
     except (LookupError, TypeError, ValueError, RuntimeError) as error:
         raise ValueError(

@@ -19,6 +19,7 @@ from attn_lib import positions
 from attn_lib.checkpoint import load_checkpoint, save_checkpoint
 from attn_lib.data.text import random_windows, split_help
 from attn_lib.models import LanguageModel
+from attn_lib.quantization import rounded, unrounded
 from attn_lib.training import train
 
 FOLDER = Path(__file__).with_suffix("")
@@ -79,7 +80,7 @@ def trained(scheme: str) -> tuple[list[LanguageModel], str]:
     tensors, config = load_checkpoint(FOLDER / f"{scheme}.safetensors")
     models = [new_model(scheme, len(config["vocabulary"]), seed) for seed in SEEDS]
     together = nn.ModuleList(models)
-    together.load_state_dict(tensors)
+    together.load_state_dict(unrounded(tensors))
     return [model.eval().requires_grad_(False) for model in models], config["vocabulary"]
 
 
@@ -97,11 +98,11 @@ def main() -> None:
 
 
 def save(scheme: str, models: list[LanguageModel], vocabulary: str) -> None:
-    """Write the models of a scheme in half precision, with what trained them."""
+    """Write the models of a scheme, matrices as int8, with what trained them."""
     recipe = {"scheme": scheme, "seeds": list(SEEDS), "steps": STEPS, "lr": RATE}
     config = recipe | {"torch": torch.__version__, "vocabulary": vocabulary}
     path = FOLDER / f"{scheme}.safetensors"
-    save_checkpoint(nn.ModuleList(models).half(), config, path)
+    save_checkpoint(rounded(nn.ModuleList(models).state_dict()), config, path)
     print(f"wrote {path}, {path.stat().st_size / 1e6:.2f} MB")
 
 
