@@ -48,7 +48,7 @@ def plain_facts(task: Task, args: tuple) -> Iterator[str]:
 
 
 def size_facts(task: Task, args: tuple) -> Iterator[str]:
-    """Yield which sizes are 1, which are equal, and which are larger than another of the same kind."""
+    """Yield which sizes are equal, which are 1, and which are larger than another of the same kind."""
     sizes: dict[str, int] = {}
     kinds: dict[str, int] = {}  # of a tensor's size, the axis; of a number, -1
     for name, value in named(task, args).items():
@@ -58,11 +58,9 @@ def size_facts(task: Task, args: tuple) -> Iterator[str]:
             for axis, n in enumerate(value.shape):
                 place = f"`{name}.shape[{axis}]`"
                 sizes[place], kinds[place] = n, axis
-    for name, size in sizes.items():
-        if size == 1:
-            yield f"{name} = 1"
-    for a, b in combinations(sizes, 2):
-        if sizes[a] == sizes[b]:
-            yield f"{a} = {b}"
-        elif kinds[a] == kinds[b]:
+    pairs = list(combinations(sizes, 2))
+    yield from (f"{a} = {b}" for a, b in pairs if sizes[a] == sizes[b])
+    yield from (f"{name} = 1" for name, size in sizes.items() if size == 1)
+    for a, b in pairs:
+        if sizes[a] != sizes[b] and kinds[a] == kinds[b]:
             yield f"{a} {'<' if sizes[a] < sizes[b] else '>'} {b}"

@@ -18,6 +18,7 @@ LARGER = (
     "larger-ones-only",
     "All smaller inputs come out right. Which table, number or bound in your code is too small for this one?",
 )
+BY_SIZE = "which axis does your code know by its size alone, or which two does it mix up if they are of one size?"
 IN_ANOTHER_WAY = "which line of yours treats these in another way?"
 
 
@@ -43,9 +44,13 @@ def pattern(
         return "some-inputs-only", f"Only inputs with {told} go wrong: {IN_ANOTHER_WAY}"
     if min(size(c.args) for c in failing) > max(size(c.args) for c in others):
         return LARGER
-    # Some two sizes compare in a way of their own in any one input; if it is meant, it is told.
-    is_meant = len(failing) > 1 or " = " in failing[0].about
-    if is_meant and (told := _shared(task, size_facts, failing, others)):
+    # Some two sizes compare in a way of their own in any one input; if it is meant, its name tells.
+    if len(failing) == 1 and " = " in failing[0].about:
+        return (
+            "some-sizes-only",
+            f"Only the input “{failing[0].about}” goes wrong: {BY_SIZE}",
+        )
+    if len(failing) > 1 and (told := _shared(task, size_facts, failing, others)):
         return "some-sizes-only", f"Only inputs with {told} go wrong: {IN_ANOTHER_WAY}"
     return None
 

@@ -79,6 +79,11 @@ QUESTIONS = {
         "Print both shapes, one under the other, from the right. Which axes line up in your line, and which "
         "should?",
     ),
+    "axes-of-what-is-joined": (
+        r"Tensors must have same number of dimensions: got (\d+) and (\d+)",
+        "What is joined has as many axes each; here {} and {}. Which line of yours took an axis away, or did not put one in? "
+        "What does `squeeze` do to an axis of one?",
+    ),
     "sizes-of-a-reshape": (
         r"shape '.*' is invalid for input|unflatten: Provided sizes",
         "Multiply the sizes that you ask for. As many numbers must be in the tensor: from where do you take "
@@ -150,7 +155,7 @@ QUESTIONS = {
         "ask for? And what if there is none at all?",
     ),
     "smallest-of-nothing": (
-        r"(?:min|max)\(\) (?:arg is an empty sequence|iterable argument is empty)",
+        r"(?:min|max)\(\)(?: arg is an empty sequence| iterable argument is empty|: Expected reduction dim)",
         "`min` and `max` choose among things. On which input are there none, and what should happen then?",
     ),
     "dtypes-meet": (
@@ -283,6 +288,11 @@ QUESTIONS = {
 
 # The same for what a case itself complains about.
 ABOUT_WRONG = {
+    "room-too-small": (
+        r"The caches are full",
+        "How many tokens do the caches hold in the end, the prompt and all that was written? From where does the room that you "
+        "ask for come?",
+    ),
     "too-many-numbers-at-once": (
         r"array, is too large|too many are alive|more than twice the memory",
         "Which line makes or keeps a number for every pair of a query and a key? Which pairs does one step need, and when "

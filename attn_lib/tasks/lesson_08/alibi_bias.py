@@ -82,7 +82,7 @@ Print your slopes: are they all different? Which of your numbers depends on the 
     one-slope-for-all  exponents = 4 * torch.ones(num_heads) || torch.ones(num_heads)
 Print your exponents for 2 heads and for 16. What does `//` make of 2/8, and of 8/16?
     exponents-floored  exponents = i / (num_heads // 8) || 8 * i // num_heads
-    exponents-floored  exponents = -(-8 * i // num_heads) || 8 // num_heads * i
+    exponents-floored  exponents = -(-8 * i // num_heads) || 8 // num_heads * i || max(8 // num_heads, 1) * i
 Each head halves the slope of the one before, if there are 8. Which number do you raise to a power?
     another-base  slopes = torch.exp(-exponents)
 A slope of 2^(-8i/H) is smaller than 1. What are yours?

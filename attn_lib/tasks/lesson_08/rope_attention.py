@@ -90,6 +90,11 @@ def _(rng):
     qk, v = torch.tensor([2.0, 0.0]).expand(300, 2), 4 * turns.cos()
     long = (x[None].bfloat16() for x in (qk, qk, v))
     yield Case("bfloat16, 300 tokens", (*long, 1), grad=False, tolerance=0.1)
+    yield case("as long and as wide, with other heads", 1, 6, 20, 2)
+    yield case("as long and as wide, with fewer heads", 1, 2, 20, 6)
+    far = torch.tensor([[200.0, 0.0], [200.0, 0.0]])[None]
+    v = torch.tensor([[4.0, 8.0], [0.0, 4.0]])[None]
+    yield Case("scores near -28,000", (far, -far, v, 1), grad=False)
     yield case("13 heads, 20 words", 1, 13, 20, 6)
 
 

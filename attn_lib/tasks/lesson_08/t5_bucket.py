@@ -85,7 +85,6 @@ def _(rng):
     yield case("more buckets than an int8 holds", torch.arange(-900, 901, 4), 160, 700)
     none = torch.arange(0)  # a list of nothing has no dtype: only its shape counts
     yield Case("no distances at all", (none, 8, 20), grad=False, finish=of_any_dtype)
-    yield case("int32", torch.arange(-40, 41, dtype=torch.int32), 12, 30)
     yield Case("a number (0-d)", (torch.tensor(-7), 12, 30), grad=False, finish=any_int)
     both = torch.arange(9) - torch.arange(9)[:, None]
     yield case("seven queries, nine keys", both[2:], 12, 30)
@@ -149,6 +148,8 @@ Which is the first far bucket? The near ones have the numbers 0 to exact - 1.
     far-buckets-from-another-number  far = half + steps.floor().long()
 What is the largest bucket of one side? In which one does a key far beyond max_distance end?
     not-capped  capped = far
+A distance of just max_distance: is it capped, too? What are its share and its bucket?
+    capped-behind-the-end  capped = torch.where(distance > max_distance, half - 1, far + (distance == max_distance) * (half - far))
     capped-too-late  capped = far.clamp(max=half) || far.clamp(max=num_buckets - 1)
     capped-too-late  capped = far ; result = (_).clamp(max=num_buckets - 1)
     capped-too-early  capped = far.clamp(max=half - 2)

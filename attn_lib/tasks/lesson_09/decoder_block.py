@@ -155,6 +155,18 @@ def _(rng):
     yield case("bfloat16", *large, **masks, dtype=torch.bfloat16, tolerance=6e-2)
 
 
+def values_from_x(cross, x, context, context_mask):
+    """Attend to a context by its keys, but mix values that are made of x."""
+    read = cross.q_proj(x), cross.k_proj(context), cross.v_proj(x)
+    q, k, v = (t.unflatten(-1, (cross.num_heads, -1)).transpose(1, 2) for t in read)
+    hidden = torch.zeros(len(x), 1, 1, context.shape[1], dtype=torch.bool)
+    if context_mask is not None:
+        hidden = ~context_mask[:, None, None]
+    scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(hidden, -1e9)
+    weights = scores.softmax(-1).masked_fill(hidden, 0.0)
+    return cross.o_proj((weights @ v).transpose(1, 2).flatten(2))
+
+
 decoder_block.rows(
     norm_rows(
         ["x", "middle", "later"],
@@ -187,6 +199,8 @@ The context is read as it comes. Which of your norms does it meet, and whose num
 Who asks, and who is read? The block has one vector for each word of x, as many as come in.
     queries-from-the-context  read = self.cross_attn(context, normed2, context_mask=context_mask)
     queries-from-the-context  read = self.cross_attn(context, normed2)
+What does the second attention mix: words of the context, or of x? Which two of its first three layers read the context?
+    values-from-x  read = values_from_x(self.cross_attn, normed2, context, context_mask)
 What does the second attention read: x, or the context? Change the context: does the output move?
     context-not-read  read = self.cross_attn(normed2, normed2)
     context-not-read  read = self.cross_attn(normed2, middle)

@@ -118,6 +118,9 @@ A text of nothing but padding: which tokens does your mean have there, and which
 What is 0 / 0, and which text has no real token?
     nan-for-nothing  divisor = count
     nan-for-nothing  mean = torch.stack([one[real_one].mean(0) for one, real_one in zip(h, mask)])
+Between two real tokens there may be a pad. Does yours leave it out, or everything before the first real one and after the
+last?
+    one-block-of-real-ones  real = ((mask.long().cumsum(1) > 0) & (mask.long().flip(1).cumsum(1).flip(1) > 0))[..., None] ; count = ((mask.long().cumsum(1) > 0) & (mask.long().flip(1).cumsum(1).flip(1) > 0)).sum(1, keepdim=True)
 How many pads has a text, and where do they stand? Put one in front: which token does yours leave out?
     pads-assumed-at-the-end  real = mask.long().cumprod(1).bool()[..., None] ; count = mask.long().cumprod(1).sum(1, keepdim=True)
     pads-assumed-at-the-end  real = (torch.arange(h.shape[1]) < mask.sum(1, keepdim=True))[..., None]

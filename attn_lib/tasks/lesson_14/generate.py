@@ -82,6 +82,7 @@ def _(rng):
     yield drawn("L = max_new_tokens", 2, 5, 5, 10)
     yield drawn("a long prompt, few new tokens", 2, 12, 2, 9)
     yield drawn("a prompt of 140 tokens", 1, 140, 4, 9, num_layers=1)
+    yield drawn("a prompt of 1,100 tokens", 1, 1100, 3, 9, num_layers=1)
     yield drawn("a short prompt, many new tokens", 2, 2, 16, 9)
     yield drawn("a model of one layer", 2, 3, 4, 9, num_layers=1)
     yield drawn("a model of thirty layers", 2, 3, 4, 9, num_layers=30)

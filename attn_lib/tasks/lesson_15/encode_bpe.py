@@ -280,6 +280,19 @@ def _replaced_blanks(word, merges):
     return text.split(" ")
 
 
+def _replaced_by_rank(between):
+    """Return an answer that has a sign between the tokens, and replaces the pair of the smallest rank."""
+
+    def answer(word, merges):
+        text, rank = between.join(word), {pair: i for i, pair in enumerate(merges)}
+        while known := [p for p in pairwise(text.split(between)) if p in rank]:
+            best = min(known, key=rank.__getitem__)
+            text = text.replace(between.join(best), "".join(best))
+        return text.split(between) if word else []
+
+    return answer
+
+
 def _leftmost(is_new_start):
     """Return an answer that merges whatever it meets, from the left."""
 
@@ -303,7 +316,13 @@ encode_bpe.mistake(
     "replaced-across-tokens",
     'Blanks between tokens, and `replace`: does "a b" also stand in "xa b"? And what if a blank is a character of '
     "the word?",
-)(_replaced(" "), _replaced("|"), _replaced_blanks)
+)(
+    _replaced(" "),
+    _replaced("|"),
+    _replaced_blanks,
+    _replaced_by_rank(" "),
+    _replaced_by_rank("\0"),
+)
 
 
 def _longest(word, merges):

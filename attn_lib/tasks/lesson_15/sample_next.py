@@ -297,6 +297,9 @@ Which tokens stay is a question for each row. Does another row of the batch chan
     one-set-for-all-rows  stay = ordered.masked_fill(torch.arange(logits.shape[-1]) >= (~cut).sum(-1).min(), 0.0)
     one-set-for-all-rows  upto = ordered.flatten().cumsum(0).view_as(ordered)
     one-set-for-all-rows  upto = ordered.mean(0, keepdim=True).cumsum(-1).expand(ordered.shape) ; before = upto - ordered.mean(0, keepdim=True)
+Of four equal chances and top_p 0.5, how many tokens has the smallest set? Do you cut by a count, or by a chance that others
+share?
+    equals-all-stay  stay = ordered.masked_fill(ordered < ordered.gather(-1, (~cut).sum(-1, keepdim=True) - 1), 0.0)
 You remove tokens. Whom do you remove, and whom do you keep?
     upside-down  stay = ordered.masked_fill(~cut, 0.0)
 All in the set share what is left: do they keep their chances among each other?

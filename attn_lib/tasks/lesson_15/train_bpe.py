@@ -154,6 +154,7 @@ What happens to the words once a pair is chosen? What would the next round count
 Blanks between tokens, and `replace`: does "a b" also stand in "xa b"? Is "xa" the left token of the pair?
     replaced-across-tokens  parts[word] = " ".join(tokens).replace(" ".join(best), "".join(best)).split(" ")
     replaced-across-tokens  parts[word] = " ".join(tokens).replace(" ".join(best), "".join(best)).split()
+    replaced-across-tokens  parts[word] = chr(0).join(tokens).replace(chr(0).join(best), "".join(best)).split(chr(0))
 A word can hold the pair twice. How many of them does yours merge in a round?
     only-the-first-one-merged  found = _ and "".join(best) not in merged
     only-the-first-one-merged  found = _ and place == 0
