@@ -38,6 +38,7 @@ def write_live_pages(app) -> None:
             start=real_heads.TROPHY,
             head=tuple(head),
             token=token,
+            gallery="site/explorer.html",
         )
     except MissingWeights:
         pass

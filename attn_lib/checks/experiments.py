@@ -190,7 +190,7 @@ def _numbers(answer: Any) -> list[float]:
 def _another_number(answer: Any, number: float, more: float) -> Iterator[None]:
     """Put another number into the place of one in an answer's code, for a while."""
     if abs(number) < TINY:
-        other = number * 1e-12
+        other = number * 1e-30
     else:
         other = number + int(more) if isinstance(number, int) else number * 1e12
 

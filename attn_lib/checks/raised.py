@@ -84,6 +84,11 @@ QUESTIONS = {
         "What is joined has as many axes each; here {} and {}. Which line of yours took an axis away, or did not put one in? "
         "What does `squeeze` do to an axis of one?",
     ),
+    "chances-that-are-none": (
+        r"probability tensor contains|invalid multinomial distribution",
+        "`multinomial` draws by numbers of 0 or more, and in no row are all 0. Print what you hand it, for this input: is there "
+        "a nan, or a row from which nothing is left?",
+    ),
     "sizes-of-a-reshape": (
         r"shape '.*' is invalid for input|unflatten: Provided sizes",
         "Multiply the sizes that you ask for. As many numbers must be in the tensor: from where do you take "

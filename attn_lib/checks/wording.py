@@ -49,8 +49,8 @@ LACKS = {
     ),
     WIDE: (
         "dtype-too-narrow",
-        "With float64 and int64 in the place of every other dtype, yours is right here. Through which dtype do your "
-        "numbers pass, and which of them has too many digits for it, or is too large?",
+        "If each number had more digits, and room for larger ones, yours would be right here. Which of your steps is in a dtype "
+        "that rounds them, or ends before them?",
     ),
 }
 
@@ -276,7 +276,7 @@ def stub(task: Task, outcome: Outcome) -> Verdict:
         text = "There is no method `forward`. Is it spelled so, and inside the class?"
     elif not frames:
         text = "It still returns nothing. If you have written something: is there a `return` at its end?"
-    elif len(frames) == 1:
+    elif len(frames) == 1 or frames[-1].function == task.name:
         text = f"`{frames[-1].function}` still raises NotImplementedError (line {frames[-1].line})."
     else:
         text = f"It calls `{frames[-1].function}`, which still raises NotImplementedError. Write that."

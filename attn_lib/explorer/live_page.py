@@ -60,7 +60,7 @@ def page(
         start: the text that is there at first.
         head: the layer and the head that are shown first, counted from 0.
         token: which token of the start asks first; the last one if None.
-        gallery: the address of the course's page of scenes, to which the way of a token leads.
+        gallery: the address of the course's page of scenes, to which the way of a token leads, and a link above.
         apart: whether the weights of a `Llama` are a file beside the page, too.
 
     Raises:
@@ -111,6 +111,7 @@ def page(
         title=html.escape(title or default_title),
         lead=lead.format(parameters, where, (inside if is_inside else len(weights)) / 1e6),
         kind=kind,
+        back=f'<a class="back" href="{html.escape(gallery)}">← Attention from Scratch</a>' if gallery else "",
         source="'none'" if is_inside else "'self'",
         scripts=" 'self' file:" * (apart and kind == "llama"),
         **parts,

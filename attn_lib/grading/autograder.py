@@ -16,7 +16,7 @@ SETUP = """#!/usr/bin/env bash
 set -e
 apt-get update
 apt-get install -y --no-install-recommends bubblewrap python3-pip
-python3 -m pip install uv
+PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install uv  # Ubuntu's Python asks for that
 cd /autograder/source
 export UV_PYTHON_INSTALL_DIR=/autograder/python  # where others than root can run it
 uv venv --python ">=3.11,<3.14" /autograder/venv

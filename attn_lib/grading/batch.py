@@ -18,10 +18,9 @@ from attn_lib.grading.grade import Report, grade_submission, ungraded, worth_poi
 from attn_lib.grading.keep import Kept
 from attn_lib.grading.refused import Refused
 from attn_lib.grading.roster import Roster
-from attn_lib.grading.row import Row
+from attn_lib.grading.row import NOTHING, Row
 from attn_lib.grading.workers import Done, Job, cores, on_cluster, on_this_machine, task
 
-NOTHING = "Nothing was handed in."
 NO_LESSON = "Which lesson it belongs to cannot be told: give it with --lesson."
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from attn_lib.checks.task import find_task
 from attn_lib.grading.definitions import Cell
 
-# What the right answers use (see CONTRIBUTING.md).
+# What the right answers use (see CONTRIBUTING.md). It stays in a function: an answer is not to find it there.
 _HEAD = "import math, torch, attn_lib\nimport torch.nn.functional as F\nfrom torch import Tensor, nn"
 
 
@@ -42,9 +42,10 @@ def with_ours(cells: list[str], defined: list[Cell], names: list[str]) -> list[s
 
 @cache
 def our_answer(name: str) -> str:
-    """Return the right answer to a task as code that stands alone."""
+    """Return the right answer to a task as code that stands alone, and leaves nothing but the answer."""
     reference = find_task(name).reference
     [definition] = ast.parse(textwrap.dedent(inspect.getsource(reference))).body
     assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
     definition.decorator_list = []
-    return f"{_HEAD}\n\n{ast.unparse(definition)}\n\n{name} = {definition.name}"
+    inside = f"{_HEAD}\n\n{ast.unparse(definition)}\n\nreturn {definition.name}"
+    return f"def _ours():\n{textwrap.indent(inside, '    ')}\n\n{name} = _ours()"

@@ -118,7 +118,18 @@ def of_one(top: Path, leave_out: Path | None = None) -> list[File]:
     """
     owner = owner_of_folder(top.name)
     files = [_look(path, top.parent, owner) for path in _notebooks(top, leave_out)]
-    return files or [_nothing(top, top.parent, owner)]
+    if not files:
+        return [_nothing(top, top.parent, owner)]
+    looked_at = {file.path for file in files}
+    others = [
+        path.relative_to(top).as_posix()
+        for path in below(top)
+        if path.relative_to(top.parent) not in looked_at and _may_be_an_answer(path)
+    ]
+    if others:
+        said = f"Passed over, being no notebook: {listed(others)}."
+        files[0] = replace(files[0], note=f"{files[0].note} {said}".strip())
+    return files
 
 
 def passed_over(folder: Path) -> str:
@@ -264,6 +275,13 @@ def _handed_in(path: Path, owner: Owner) -> tuple[datetime, str, str]:
         )
         return *changed, note
     return stamp, "timestamp.txt" + OLDER * (date - stamp > SLACK), ""
+
+
+def _may_be_an_answer(path: Path) -> bool:
+    """Say whether a learner may take a file for an answer: a zip, or a script beside a notebook."""
+    known = path.name == "timestamp.txt" or path.match(PROGRESS)
+    hidden = any(_is_ignored(Path(part)) for part in path.parts)
+    return path.suffix.lower() != ".ipynb" and not known and not hidden
 
 
 def _nothing(top: Path, folder: Path, owner: Owner) -> File:

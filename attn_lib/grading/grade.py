@@ -167,7 +167,9 @@ def _carried_forward(judge: Judge, results: list[TaskResult]) -> Iterator[TaskRe
         replaced = [name for name in wrong if name in called_by(result.name, defined)]
         if result.points < result.max_points:
             wrong.append(result.name)
-            if replaced and result.status in ("wrong", "error"):
+            if (
+                replaced
+            ):  # what calls an answer that is not written looks as if it were not, either
                 changed = with_ours(cells, defined, replaced)
                 again = Judge(changed, judge.lesson, seed=judge.seed, unsafe=judge.unsafe)
                 again.end, again.key = judge.end, judge.key

@@ -17,8 +17,9 @@ ROOT = PACKAGE.parent
 TOP = "attention-from-scratch"
 # What `make lab` and conda read, what pip needs to install the course, and the README with its picture.
 _SET_UP = "Makefile", "environment.yml", "scripts/find_python.sh", "scripts/set_up.py"
+_CHINESE = "scripts/catalogs.py", "scripts/translate_notebooks.py"
 _PACKAGE = "pyproject.toml", "requirements.txt", "requirements-models.txt"
-ALWAYS = (*_SET_UP, *_PACKAGE, "LICENSE", "README.md", "site/_static/hero.png")
+ALWAYS = (*_SET_UP, *_CHINESE, *_PACKAGE, "LICENSE", "README.md", "site/_static/hero.png")
 IN_IT = (
     "the lessons, the exercises without answers, the library with its checks, and what `make lab` "
     "needs. Not solutions/, tests/, the grader, or .git. The checks hold reference answers, because "
@@ -53,7 +54,9 @@ def release(path: Path, lessons: list[int] | None = None, root: Path = ROOT) -> 
     write_zip(
         path,
         {
-            f"{TOP}/{name}": _without_dead_links(name, (root / name).read_bytes(), names)
+            f"{TOP}/{name}": _without_dead_links(
+                name, _for_learners(name, (root / name).read_bytes()), names
+            )
             for name in names
         },
     )
@@ -91,6 +94,39 @@ def write_zip(
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, data, compresslevel=9)
     write_whole(path, buffer.getvalue())
+
+
+_SOLUTIONS = " The answers are in `solutions/`.\n   Try for a while before you look."
+_TESTS = re.compile(r"```sh\nmake test\n```\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
+_TEACH = re.compile(r"^## How to teach with it\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
+_HAND_IN = """## What to hand in
+
+Of each exercise its notebook, such as `exercises/01_single_head/01_single_head.ipynb`, saved, and under this name. Nothing else: no zip, no
+script. Your answers must keep the names of the tasks.
+
+"""
+_TARGETS = (
+    "help",
+    "lab",
+    "models",
+)  # of the Makefile: the others need what is not handed out
+
+
+def _for_learners(name: str, data: bytes) -> bytes:
+    """Return a file without what it says about solutions, tests and grading; the README tells what to hand in."""
+    if name == "README.md":
+        text = data.decode().replace(_SOLUTIONS, "")
+        return _TEACH.sub(_HAND_IN, _TESTS.sub("", text)).encode()
+    if name == "Makefile":
+        blocks = data.decode().split("\n\n")
+        target = re.compile(r"(?:.*\n)*?([a-z-]+):(?!=)")
+        kept = [
+            block
+            for block in blocks
+            if not (found := target.match(block)) or found[1] in _TARGETS
+        ]
+        return ("\n\n".join(kept).rstrip() + "\n").encode()
+    return data
 
 
 _LINK = re.compile(r"\[([^\[\]]+)\]\((?!\w+:)([^()#\s]+)(?:#[^()\s]*)?\)")

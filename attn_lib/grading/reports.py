@@ -17,7 +17,7 @@ from attn_lib.files import write_whole
 from attn_lib.grading.grade import CARRIED, worth_points
 from attn_lib.grading.keep import course_version
 from attn_lib.grading.overrides import BY_HAND
-from attn_lib.grading.row import Row
+from attn_lib.grading.row import NOTHING, Row
 
 DIGITS = 20  # of a hash, in the name of a page: two learners never share one
 STATUSES = ("passed", CARRIED, "wrong", "error", "not attempted", "not graded", BY_HAND)
@@ -83,12 +83,18 @@ def table(rows: list[Row]) -> str:
 
 
 def problems(rows: list[Row]) -> Iterator[str]:
-    """Yield a line for everything an instructor should look at."""
+    """Yield a line for everything an instructor should look at; one for all who handed in nothing of a lesson."""
+    missing: dict[int | None, list[str]] = {}
     for row in rows:
+        if row.problem == NOTHING:
+            missing.setdefault(row.lesson, []).append(row.learner)
+            continue
         for text in (row.problem, *_notes(row)):
             if text:
                 lesson = f", lesson {row.lesson}" if row.lesson is not None else ""
                 yield f"{row.learner}{lesson}: {' '.join(text.split())}"
+    for number, names in sorted(missing.items(), key=str):
+        yield f"Lesson {number}: {len(names)} handed in nothing ({', '.join(names)})."
 
 
 # ----------------------------------------------------------------------------- csv and json
@@ -157,7 +163,8 @@ def _notes(row: Row) -> Iterator[str]:
     yield row.note
     yield _cells(row)
     if row.days_late:
-        lost = f"; {row.penalty:.0%} of the points are lost" if row.penalty else ""
+        is_lost = row.penalty and row.set_to is None
+        lost = f"; {row.penalty:.0%} of the points are lost" if is_lost else ""
         days = "1 day" if row.days_late == 1 else f"{row.days_late} days"
         yield f"Handed in late: {days}, by {row.late_by}{lost}."
     yield from row.by_hand

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from attn_lib.grading.find import File
 from attn_lib.grading.grade import Report
 
+NOTHING = "Nothing was handed in."  # the problem of a learner on the list
+
 
 @dataclass(frozen=True)
 class Row:

@@ -1,5 +1,6 @@
 """Judge one submission: its cells and answers run in the sandbox, the verdicts are made out here."""
 
+import difflib
 import hmac
 import json
 import time
@@ -27,6 +28,7 @@ from attn_lib.checks.served import begun
 from attn_lib.checks.task import Task
 from attn_lib.checks.trial import trial_of
 from attn_lib.grading.definitions import Cell
+from attn_lib.grading.names import clean
 from attn_lib.grading.sandbox import Died, Sandbox, start
 from attn_lib.grading.submission import defined_at_top
 from attn_lib.grading.visible_course import course_for
@@ -72,10 +74,12 @@ class Judge:
             return self._failed(task, f"The notebook cannot be run: {death}.")
         if task.name not in self.there:
             text = f"Nothing in the notebook is named `{task.name}`."
+            other = self._another_name(task)
+            text += f" Is it what is named `{other}`?" if other else ""
             text += self._fatal_cells() + self._broken_cells()
             stopped = (self.cells[n] for n in (*self.fatal, *self.broken))
             written = any(task.name in defined_at_top(cell) for cell in stopped)
-            status = "error" if written else "not attempted"
+            status = "error" if written or other else "not attempted"
             return Verdict(task.name, status, evidence=text, max_points=task.points)
         self.task_end = min(self.end, time.monotonic() + TASK_SECONDS)
         tried = trial_of(task.name, self._seed(task))
@@ -156,6 +160,14 @@ class Judge:
         """
         return (self._fatal_cells() + self._broken_cells(of_answers=True)).strip()
 
+    def _another_name(self, task: Task) -> str:
+        """Return a name that the notebook defines and that is nearly a task's, or ""."""
+        known = {task.name for task in tasks()}
+        defined = [name for cell in self.defined for name in cell if name not in known]
+        holds = [name for name in defined if task.name.lower() in name.lower()]
+        near = holds or difflib.get_close_matches(task.name, defined, 1, 0.8)
+        return clean(near[0])[:60] if near else ""
+
     def _failed(self, task: Task, text: str) -> Verdict:
         text += self._fatal_cells()
         return Verdict(task.name, "error", evidence=text, max_points=task.points)
@@ -173,11 +185,21 @@ class Judge:
             broken = {
                 n: kind
                 for n, kind in broken.items()
-                if kind != "NotImplementedError" and n <= max(defining, default=n)
+                if not kind.startswith("NotImplementedError")
+                and n <= max(defining, default=n)
             }
-        said = [f" Code cell {n + 1} raised {kind}." for n, kind in broken.items()]
+        said = [
+            f" Code cell {n + 1} raised {kind}{self._begins(n)}."
+            for n, kind in broken.items()
+            if not self.cells[n].startswith("check(")  # ours: it only says it once more
+        ]
         more = f" So did {len(said) - MOST} more." if len(said) > MOST else ""
         return "".join(said[:MOST]) + more
+
+    def _begins(self, n: int) -> str:
+        """Return how a cell begins, for who looks for it: Jupyter shows other numbers."""
+        first = next((line for line in self.cells[n].splitlines() if line.strip()), "")
+        return f" (it begins “{clean(first.strip())[:50]}”)"
 
     def _start(self) -> Sandbox:
         """Start a process and run the cells; leave out those that end it."""
@@ -204,7 +226,7 @@ class Judge:
                         raise ValueError(f"there is no cell {number:.0e}")
                     running = number
                     if message.get("problem"):
-                        self.broken[running] = str(message["problem"])[:100]
+                        self.broken[running] = clean(str(message["problem"]))[:160]
                 raise Died("it sent too many messages")
             except (Died, *NONSENSE) as death:
                 sandbox.close()

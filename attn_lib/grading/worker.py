@@ -27,6 +27,7 @@ from attn_lib.checks.afresh import afresh
 from attn_lib.checks.case import Case
 from attn_lib.checks.experiments import otherwise
 from attn_lib.checks.observe import observe
+from attn_lib.checks.say import safe_str
 from attn_lib.grading.definitions import definitions
 from attn_lib.grading.wire import find, pack_call, pack_outcome, receive, send, unpack
 
@@ -196,16 +197,25 @@ def run_cells(header: Any, notebook: Notebook, replies: Any) -> None:
         try:
             notebook.run(source, f"<cell {number + 1}>")
         except BaseException as error:  # one broken cell does not take the others with it
-            problem = type(error).__name__
+            problem = _said(error)
             if isinstance(error, ModuleNotFoundError):
                 parts = str(error.name).split(".")
                 name = error.name if all(map(str.isidentifier, parts)) else "?"
-                problem += f": there is no module `{name}` where it was graded"
+                problem = (
+                    f"ModuleNotFoundError: there is no module `{name}` where it was graded"
+                )
         send(replies, {"done": number, "problem": problem}, [])
     gc.collect()
     defined = [name for name in header["wanted"] if callable(notebook.names.get(name))]
     _afresh.update({name: afresh(notebook.names[name]) for name in defined})
     send(replies, {"defined": defined}, [])
+
+
+def _said(error: BaseException) -> str:
+    """Return the class of an error and the beginning of its message, and for a SyntaxError the line."""
+    message = error.msg if isinstance(error, SyntaxError) else safe_str(error)
+    line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+    return f"{type(error).__name__}: {message}"[:120].rstrip(": ") + line
 
 
 def plain_python(source: str) -> str:

@@ -68,7 +68,7 @@ if (hits)
     const words = new URLSearchParams(location.search).get("q")?.trim();
     for (const link of hits.querySelectorAll("li a[href]"))
       if (words && !link.hash)
-        link.setAttribute("href", `${link.getAttribute("href")}#:~:text=${encodeURIComponent(words)}`);
+        link.setAttribute("href", `${link.getAttribute("href")}#:~:text=${encodeURIComponent(words).replaceAll("-", "%2D")}`);
   }).observe(hits, { childList: true, subtree: true });
 
 // The map of the lessons shows which one was read last, on this device. Where nothing may be kept, it shows none.

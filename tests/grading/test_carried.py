@@ -82,6 +82,21 @@ def test_a_wrong_answer_costs_its_own_points_only():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("sandbox_works")
+@pytest.mark.parametrize("begun", ["", "    x = x - x.max()\n"])
+def test_an_answer_that_was_left_as_it_is_costs_its_own_points_only(begun):
+    stub = f"def stable_softmax(x, dim=-1):\n{begun}    raise NotImplementedError"
+    report = grade_submission(spoiled("stable_softmax", stub), 1, seed=5)
+    assert [t.status for t in report.tasks] == ["not attempted", "passed", CARRIED, CARRIED]
+
+
+def test_our_answer_leaves_nothing_but_itself():
+    names = {}
+    exec(our_answer("attention"), names)
+    assert names.keys() - {"__builtins__", "_ours"} == {"attention"}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandbox_works")
 def test_nothing_is_carried_forward_that_is_wrong_by_itself():
     both = (
         "def stable_softmax(x, dim=-1):\n    return x.exp()",
@@ -105,9 +120,12 @@ def test_a_cell_that_failed_is_named_where_its_names_are_missed():
     report = grade_submission(notebook(*cells), 1, seed=5)
     first, second, third = re.split(" Code cell [15] ", report.cells)
     assert first.startswith("Code cell 4 was left out")
-    assert third.startswith("raised SyntaxError")
+    assert third == (
+        "raised SyntaxError: expected ':', line 1 (it begins “def attention_scores(q, k)”)."
+    )
     assert second == (
-        "raised ModuleNotFoundError: there is no module `no_such_module` where it was graded."
+        "raised ModuleNotFoundError: there is no module `no_such_module` where it was graded "
+        "(it begins “import torch”)."
     )
     softmax, scores, attention, other = report.tasks
     assert (scores.status, attention.status) == ("error", "error")  # their cells stopped
@@ -127,3 +145,12 @@ def test_code_that_takes_gigabytes_to_parse_takes_none_of_ours():
     assert report.points == 10
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 300_000  # KB; one parse outside took 2 GB
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandbox_works")
+def test_an_answer_of_nearly_the_right_name_is_pointed_out():
+    cells = [cell.replace("stable_softmax", "my_stable_softmax") for cell in answered(1)]
+    first = grade_submission(notebook(*cells), 1, seed=5).tasks[0]
+    assert (first.status, first.points) == ("error", 0)
+    assert "Is it what is named `my_stable_softmax`?" in first.message

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import replace
 
-from attn_lib.grading.alike import NO_PROOF, alike
+from attn_lib.grading.alike import NO_PROOF, PUBLISHED, alike
 from attn_lib.grading.class_page import COLORS, attempts, class_page
 from attn_lib.grading.definitions import definitions, fingerprint
 from attn_lib.grading.find import passed_over
@@ -113,7 +113,10 @@ def test_learners_with_the_same_code_are_listed_together():
     rows = [
         replace(row(name), report=replace(report(), code=codes[name])) for name in codes
     ]
-    assert alike([*rows, row("e"), row("f", problem="why")]) == [(1, ["a", "b"])]
+    assert alike([*rows, row("e"), row("f", problem="why")]) == [
+        (1, ["a", "b"]),
+        (1, ["d", PUBLISHED]),
+    ]
 
 
 def test_attempts_come_from_the_progress_that_was_handed_in(tmp_path):

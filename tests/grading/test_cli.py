@@ -301,6 +301,21 @@ def test_a_release_holds_what_a_learner_needs_and_no_answers(tmp_path, capsys):
     assert "(notebooks/01_single_head.ipynb)" in readme
     assert "(https://" in readme
     assert "Masks" in readme
+    assert "## What to hand in" in readme
+    for missing in ("make test", "attn_lib.grading", "solutions/"):
+        assert missing not in readme
+    made = subprocess.run(["make", "-C", there], capture_output=True, text=True)
+    targets = re.findall(r"^make (\w+)", made.stdout, re.MULTILINE)
+    assert targets == ["help", "lab", "models"]
+    told = subprocess.run(
+        [sys.executable, "-m", "scripts.translate_notebooks"],
+        cwd=there,
+        env=os.environ | {"PYTHONPATH": ".", "ATTN_LANGUAGE": "zh"},
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stderr
+    assert (there / "zh/exercises/01_single_head/01_single_head.ipynb").exists()
     for place in (there / "README.md", *there.glob("**/*.ipynb")):
         for link in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", _text(place)):
             assert (place.parent / link).exists(), (place, link)

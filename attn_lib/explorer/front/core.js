@@ -112,12 +112,18 @@ function live(host, scene, model) {
   let said = "";
   let timer;
 
+  // What differs from the beginning, and is not just under the mouse.
+  function chosen() {
+    const differs = ([name, value]) => name !== "over" && JSON.stringify(value) !== JSON.stringify(begun[name]);
+    return Object.fromEntries(Object.entries(state).filter(differs));
+  }
+
   function set(change) {
     Object.assign(state, change);
     draw();
     clearTimeout(timer); // a slider that moves is not read out at every step
     timer = setTimeout(() => {
-      keep(key, state);
+      keep(key, chosen());
       const heard = root.querySelector("[role=status]");
       const now = scene.summary(model, state);
       if (now !== said) heard.textContent = said = now;

@@ -141,7 +141,7 @@ export const scene = {
           stroke: current ? ORANGE : null,
         };
       };
-      const choose = (i, j) => cellAt(i, j) !== at && set({ at: cellAt(i, j), step: all.length });
+      const choose = (i, j) => cellAt(i, j) !== at && set({ at: cellAt(i, j), step: 1 });
       const inside = at >= first && at < first + rows * columns;
       nodes.push(
         silent(

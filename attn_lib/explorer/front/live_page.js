@@ -33,7 +33,13 @@ export function wake({ weights, weights_size }, root) {
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-let chosen = null; // by the button; else what the system says
+let chosen = null; // by the button, or before on the course's site; else what the system says
+try {
+  const before = about().gallery && localStorage.getItem("theme");
+  if (before === "dark" || before === "light") chosen = before;
+} catch {
+  // no storage
+}
 
 function setTheme() {
   document.documentElement.dataset.theme = chosen ?? (dark.matches ? "dark" : "light");

@@ -124,6 +124,9 @@ def _(rng):
     some = allowed(4, 5)
     some[1] = False
     yield Case("float64", (*(t.double() for t in random(2, 3, 4, 5)), some))
+    exact = [t.double() / 3 for t in random(2, 3, 4, 5)]
+    about = "float64, to nine digits"
+    yield Case(about, (*exact, some), grad=False, tolerance=1e-9)
     half = random(2, 3, 4, 5, scale=1.0)
     yield Case("float16", (*(t.half() for t in half), some), finite, grad=False)
     yield Case("bfloat16", (*(t.bfloat16() for t in half), some), grad=False)

@@ -98,6 +98,10 @@ def _(rng):
     q[:, 0], k[:, 0] = -q[:, 0].abs(), k[:, 0].abs()  # all far below 0 in this head
     about = "scores up to thousands apart, chunks of 3 + 2 tokens"
     yield Case(about, (q, k, v, (3, 2)), one_session, **several, tolerance=1e-2)
+    yield session((150, 1, 1, 3), 1, 2, 155, 4)
+    far = torch.tensor([[200.0, 0.0]]).expand(4, 2)[None, None]
+    about = "scores near -28,000, chunks of 2 + 2 tokens"
+    yield Case(about, (far, -far, random(1, 1, 4, 2)[2], (2, 2)), one_session, **several)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.") + ", chunks"
         yield session((2, 3, 1), 2, 3, 6, 6, about=about, dtype=dtype)

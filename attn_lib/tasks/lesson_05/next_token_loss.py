@@ -160,7 +160,7 @@ What is the exp of 1000, and of 100? Which function takes the logarithm of a sof
     softmax-overflows  log_probs = (guesses.exp() / guesses.exp().sum(-1, keepdim=True)).log()
     softmax-overflows  log_probs = guesses.softmax(-1).log()
     softmax-overflows  log_probs = (guesses.softmax(-1) + 1e-9).log()
-    softmax-overflows  log_probs = (guesses.softmax(-1) + 1e-8).log()
+    softmax-overflows  log_probs = (guesses.softmax(-1) + 1e-8).log() || (guesses.softmax(-1) + 1e-12).log()
     softmax-overflows  log_probs = guesses.softmax(-1).clamp(min=1e-7).log()
 Is a loss that the training makes smaller good or bad news in yours? What is the sign of a logarithm of a
 share?

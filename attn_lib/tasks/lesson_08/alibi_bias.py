@@ -16,8 +16,9 @@ from attn_lib.checks.authoring import Case, task
         "down both by hand, for two heads and three tokens.",
         "The last query stands at the last key. At which position does query 0 stand, if there are fewer "
         "queries than keys? Then: positions of keys along one axis, of queries along the other, subtract.",
-        "Head i, counted from 1, has slope 2^(-8i/H). Slopes (H, 1, 1) meet distances (L, S). A bias is "
-        "added to the scores and should make far keys smaller: which sign has it?",
+        "From one head to the next the slope is multiplied by one and the same factor, and after H of them 1 has become 1/256. "
+        "Which power of 2 is the factor? Slopes (H, 1, 1) meet distances (L, S). A bias is added to the scores and should make "
+        "far keys smaller: which sign has it?",
     ],
 )
 def alibi_bias(num_heads, q_len, kv_len):

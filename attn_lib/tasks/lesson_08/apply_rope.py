@@ -133,7 +133,7 @@ The first pair turns by 1 for each step. What is the base to the power 0, and wh
 first pair?
     pairs-from-one  c = _ + 1
 Is the last exponent 1 in yours? With D = 4 it should be 1/2. By what do you divide?
-    last-exponent-one  exponents = c / max(half - 1, 1)
+    last-exponent-one  exponents = c / max(half - 1, 1) || c / (half - 1)
 How long are the vectors that you turn? Which size of x do you divide the exponents by?
     divided-by-another-size  exponents = 2 * c / x.shape[-2] || 2 * c / x.shape[1]
 Should the last pair turn faster than the first, or slower? Do you multiply by the power of the base,

@@ -92,7 +92,7 @@ The first pair turns by 1 for each step. What is 10000 to the power 0, and which
 first pair?
     pairs-from-one  i = _ + 1
 Is the last exponent 1 in yours? For E = 4 it should be 1/2. By what do you divide?
-    last-exponent-one  exponents = i / max(d_model // 2 - 1, 1)
+    last-exponent-one  exponents = i / max(d_model // 2 - 1, 1) || i / (d_model // 2 - 1)
     last-exponent-one  exponents = 2 * i / max(d_model - 1, 1)
 How large is the step from one number to the next in float16, near 2100? And in bfloat16?
     half-precision  positions = _.half() ; i = _.half()

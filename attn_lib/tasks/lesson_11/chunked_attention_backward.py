@@ -86,20 +86,20 @@ def by_queries(q, k, v, out, lse, grad_out, chunk_size):
 @chunked_attention_backward.cases
 def _(rng):
     def case(
-        about, sizes, chunk_size, elsewhere=0, scale=1.4, dtype=torch.float32, **kwargs
+        about, sizes, chunk_size, elsewhere=0, fewer=0, scale=1.4, dtype=torch.float32, **kw
     ):
-        """Make q, k, v of `sizes`, and `elsewhere` more keys, which out and lse know of, too."""
+        """Make q, k, v of `sizes`, `elsewhere` more keys, which out and lse know of, too, and `fewer` in all."""
         B, H, L, D = sizes
         q, k, v, grad_out = (
             torch.randn(B, H, n, D, generator=rng, dtype=torch.float64)
-            for n in (L, L + elsewhere, L + elsewhere, L)
+            for n in (L, L + elsewhere - fewer, L + elsewhere - fewer, L)
         )
         q, k = q * scale, k * scale
         scores = q @ k.mT / math.sqrt(D)
         out, lse = scores.softmax(-1) @ v, scores.logsumexp(-1)
         here = k[..., elsewhere:, :], v[..., elsewhere:, :]
         given = [t.to(dtype).contiguous() for t in (q, *here, out, lse, grad_out)]
-        return Case(about, (*given, chunk_size), grad=False, **kwargs)
+        return Case(about, (*given, chunk_size), grad=False, **kw)
 
     one = torch.ones(1, 1, 1, 1)
     by_hand = (one, one * math.log(3), one * 8, one * 7, one[0] * math.log(4), one)
@@ -116,6 +116,8 @@ def _(rng):
         yield case(f"L = D = chunk_size{kind}", (2, 3, 5, 5), 5, elsewhere)
         yield case(f"B = H = chunk_size{kind}", (3, 3, 7, 6), 3, elsewhere)
     yield case("a hundred tokens", (1, 1, 100, 2), 30)
+    yield case("fewer keys here than queries", (1, 2, 11, 4), 4, 6, fewer=10)
+    yield case("one key here, others elsewhere", (1, 2, 6, 4), 4, 5, fewer=5)
     yield case("13 heads, 40 channels", (1, 13, 20, 40), 17)
     turned = case("", (2, 6, 3, 5), 4, 2)
     *tensors, size = turned.args

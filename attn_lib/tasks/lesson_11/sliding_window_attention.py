@@ -190,6 +190,8 @@ May a query see the next key? Change the last token: do earlier outputs move?
     future-seen  oldest = max(0, i - window // 2) ; end = i + window // 2 + 1
     future-seen  oldest = max(0, i - window + 1) ; end = i + window
     future-seen  too_old = behind.abs() >= window ; future = torch.zeros_like(too_old)
+A key may be a vector of zeros. What tells the keys that you add from such a one: their numbers, or their places?
+    zeros-taken-for-added-keys  forbidden = (windows_k == 0).all(-2)
 Query 0 has no key before its own. Which score do the rows get that you put in front, and which share?
     added-keys-seen  hidden = scores || scores.masked_fill(forbidden, 0.0)
     added-keys-seen  hidden = scores * ~forbidden || scores.masked_fill(forbidden, -1e-9)

@@ -113,6 +113,8 @@ def _(rng):
     yield case("sixty numbers", "cubes", draw(60), 0.1)
     near = 3e-8 * torch.tensor([1.0, -1.0, 2.0], dtype=torch.float64)
     yield case("corners, a step of 1e-8 near 0", "corners", near, 1e-8, tolerance=1e-5)
+    near = 3e-10 * torch.tensor([1.0, -1.0, 2.0], dtype=torch.float64)
+    yield case("corners, a step of 1e-10 near 0", "corners", near, 1e-10, tolerance=1e-4)
     yield case("square", "products", draw(3, 3), 0.1)
     yield case("a single number in two axes", "cubes", draw(1, 1), 0.2)
     yield case("no axes at all", "cubes", draw(), 0.2)

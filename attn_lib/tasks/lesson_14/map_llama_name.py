@@ -18,8 +18,8 @@ from attn_lib.checks.authoring import Case, task
         "block, and how many has one outside of the blocks?",
         "A dict from the word of the file to ours says nearly all. Which words of a name are not in it, and what must "
         "they be, so that the name is known?",
-        "Look before you translate: four words, the first is blk, the second has digits only (`isdecimal`), the third "
-        "is in your dict, the last is weight. Or it is one of two whole names. If neither, `raise ValueError(name)`.",
+        "Look before you translate. What must be true of each of the words of a known name, and how many are there? A "
+        "name that fails in one of these things is unknown, whatever the others are.",
     ],
 )
 def map_llama_name(name):

@@ -20,8 +20,8 @@ RARE = math.log(1e-6)
         "begin, so that its last target is still there? How many such places are there?",
         "`torch.randint` with your generator draws where the rows begin: which is the last place at which "
         "one may? A row is a slice of that length. Where do its targets begin and end?",
-        "All rows at once: a column of starts (B, 1) plus `torch.arange(length)` is a table of places (B, L). `ids[places]` "
-        "reads them. What must you add to the table for the targets?",
+        "All rows at once: a column of starts and a row that counts the steps make a table of places, (B, L). A tensor can "
+        "be indexed with a whole table. What must you add to the table for the targets?",
     ],
 )
 def random_batch(ids, batch_size, length, generator):
