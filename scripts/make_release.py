@@ -21,6 +21,7 @@ from typing import Any
 
 from attn_lib.files import write_whole
 from attn_lib.grading.release import write_zip
+from scripts.make_pdf import NoBrowser, write_pdf
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
@@ -91,6 +92,10 @@ def build(folder: Path) -> Path:
     paths = sorted(path for path in site.rglob("*") if path.is_file())
     pages = {path.relative_to(site).as_posix(): path.read_bytes() for path in paths}
     write_zip(out / f"{name}-site.zip", pages)
+    try:
+        write_pdf(site, out / f"{name}.pdf")
+    except NoBrowser as error:
+        print(f"No PDF of the course is made: {error}")
     files = sorted(out.iterdir())
     (out / SUMS).write_text("".join(f"{sha256(path)}  {path.name}\n" for path in files))
     return out

@@ -57,7 +57,7 @@ def recording() -> str:
     return f"""<figure class="recording" data-steps="{data}">
 <p class="words" aria-label="A model of five layers, trained in lesson 15, writes: {text}"><b>{text}</b></p>
 <div class="next" aria-hidden="true"></div>
-<figcaption>Recorded: the model of lesson 15 goes on after the thin words. Color shows whom one of its heads asks for the next
-word, the bars what it thinks likely. <button type="button" hidden>Pause</button></figcaption>
+<figcaption>Recorded: the model of lesson 15 has learned from Python's help. It reads the words in thin print, and writes those in bold, piece by piece.
+Color shows which pieces one of its heads looks at, the bars what it thinks likely next. <button type="button" hidden>Pause</button></figcaption>
 </figure>
 <script src="../_static/recording.js" defer></script>"""

@@ -280,7 +280,7 @@ def mouse_mask(figure):
     allowed[1, 1] = 0
     is_mask(figure.numbers, allowed)
     assert (
-        "Row suitcase may see nothing: its weights are all 0"
+        "The row of “suitcase” sees nothing: its weights are all 0"
         in figure.summary.text_content()
     )
     figure.radio("−∞ only").click()
@@ -327,7 +327,7 @@ def mouse_shared(figure):
     assert (now, scores) == (pytest.approx(mha / 4, abs=0.1), mha)
     press_at(figure.slider("layers"), 1)  # 96 layers: beyond the scale
     assert "bars × 1/4" in figure.svg.text_content()
-    assert "drawn 4 times shorter" in figure.summary.text_content()
+    assert "means 4 times as many bytes" in figure.summary.text_content()
     figure.radio("1").click()
     figure.radio("float32").click()
     press_at(figure.slider("tokens"), 0)
@@ -528,14 +528,34 @@ def test_the_second_scene_of_a_kind_has_its_own_state_in_the_address(show):
     page.wait_for_function("scrollY > 100")
     is_ablated(Figure(page, 0).numbers, 1, 1, 1, 1)
     is_ablated(Figure(page, 1).numbers, 1, 0, 1, 1)
+    Figure(page, 0).host.get_by_role("checkbox", name="head 0").click()
+    page.wait_for_url("**#ablation1=*&ablation=*")  # both of them
+    Figure(page, 1).button("Reset").click()
+    page.wait_for_url("**#ablation=*")
+    Figure(page, 0).button("Reset").click()
+    page.wait_for_function("!location.hash")
+
+
+def test_an_address_that_is_pasted_into_an_open_page_shows_what_it_has(show):
+    page = show(*[SCENES["Ablation"]] * 2)
+    address = page.url
+    Figure(page, 1).host.get_by_role("checkbox", name="head 1").click()
+    page.wait_for_url("**#ablation1=*")
+    sent = page.url.replace("ablation1", "ablation")
+    page.goto(address)
+    page.wait_for_function(ALL_LIVE, arg=2)
+    page.evaluate("to => { location.href = to }", sent)
+    page.wait_for_function(ALL_LIVE, arg=2)
+    page.wait_for_timeout(500)
+    is_ablated(Figure(page, 0).numbers, 1, 0, 1, 1)
 
 
 def test_an_address_that_says_nothing_true_changes_nothing(show):
     page = show(SCENES["MaskPainter"])
     address, wrong = page.url, ("", "%7B%22mask", "null", "%7B%22mask%22:3%7D", "%E0")
     for told in (*wrong, "%7B%22at%22:[9,9]%7D"):
+        page.goto("about:blank")
         page.goto(f"{address}#mask_painter={told}")
-        page.reload()
         page.wait_for_function(ALL_LIVE, arg=1)
         is_mask(Figure(page).numbers, causal_mask(4, 4))
 

@@ -189,7 +189,7 @@ function nodes() {
       logits
         ? h("ol", { class: "next" }, candidates().slice(0, SHOWN).map(option))
         : h("p", { class: "hint" }, ids.length ? "It reads …" : "Nothing yet: type a word."),
-      h("p", { class: "hint" }, "Click one to append it. Pale: left out by top-p."),
+      h("p", { class: "hint" }, `Click one to append it. ${temperature ? `These are the chances at temperature ${temperature.toFixed(1)}. ` : ""}Pale: left out by top-p.`),
     ),
     ...pictures(sizes, state, set, {
       reads: "The model reads pieces of words. Each asks itself and those before it, never what comes later.",

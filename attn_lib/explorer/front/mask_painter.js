@@ -148,7 +148,7 @@ export const scene = {
     const nothing =
       empty < 0
         ? ""
-        : ` Row ${model.queries[empty]} may see nothing: ` +
+        : ` The row of “${model.queries[empty]}” sees nothing: ` +
           {
             zero: "its weights are all 0, and so is its output.",
             inf: "0 / 0 gives NaN, which spreads to everything it meets.",

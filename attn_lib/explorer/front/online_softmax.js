@@ -198,7 +198,7 @@ export const scene = {
       now.m === -Infinity
         ? "No key of it may be seen."
         : grown
-          ? `The maximum rose, so l and acc shrink by ${number(now.factor, 3)}.`
+          ? `The maximum rose, so l and acc are multiplied by ${number(now.factor, 3)}.`
           : step === 1 || states[step - 1].m === -Infinity
             ? "There was nothing to rescale."
             : "The maximum stayed, so nothing is rescaled.";

@@ -168,7 +168,7 @@ export const scene = {
     const most = Math.log(weights.length);
     const verdict =
       entropy < 0.35 * most
-        ? "One key takes nearly everything, and little gradient is left."
+        ? largest > 0.9 ? "One key takes nearly everything, and little gradient is left." : "A few keys take nearly everything."
         : entropy > 0.98 * most
           ? "All keys get nearly the same: the scores no longer matter."
           : "Several keys share.";

@@ -170,7 +170,7 @@ export const scene = {
     return (
       `num_kv_heads ${kvHeads}: ${kind(H, kvHeads)}. ${group > 1 ? `Each K/V head serves ${group} query heads` : "Each query head has its own K/V head"}. ` +
       `The cache takes ${bytes(now)}${group > 1 ? `, 1/${group} of MHA's ${bytes(full)}` : ""}. The scores for one new token: ${scores.toLocaleString("en-US")}.` +
-      (shorter > 1 ? ` All bars are drawn ${shorter} times shorter than at the sizes to begin with.` : "")
+      (shorter > 1 ? ` So large a cache needs another scale: a bar of the same length means ${shorter} times as many bytes as at the beginning.` : "")
     );
   },
   numbers,
