@@ -532,3 +532,18 @@ def test_everybody_in_a_class_of_every_kind_gets_what_is_due(capfd):
 
 def test_no_process_is_left_behind():
     assert [child.name for child in multiprocessing.active_children()] == []
+
+
+def test_a_zip_or_a_script_beside_a_notebook_is_named(tmp_path):
+    class_of(
+        tmp_path,
+        {
+            "ada/01_single_head.ipynb": SOLUTION,
+            "ada/lesson2.zip": b"PK",
+            "ada/more/helper.py": b"x = 1",
+            "ada/progress.json": b"{}",
+            "ada/.DS_Store": b"",
+        },
+    )
+    [found] = find(tmp_path)
+    assert found.note == "Passed over, being no notebook: lesson2.zip, more/helper.py."

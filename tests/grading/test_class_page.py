@@ -4,10 +4,11 @@ import json
 import re
 from dataclasses import replace
 
-from attn_lib.grading.alike import NO_PROOF, PUBLISHED, alike
+from attn_lib.grading.alike import NO_PROOF, PUBLISHED, alike, published
 from attn_lib.grading.class_page import COLORS, attempts, class_page
 from attn_lib.grading.definitions import definitions, fingerprint
 from attn_lib.grading.find import passed_over
+from attn_lib.grading.grade import worth_points
 from tests.grading.judging import answered, class_of
 from tests.grading.test_reports import HOSTILE, ROWS, report, row, structure
 
@@ -109,7 +110,7 @@ def test_a_short_answer_or_an_untouched_one_is_like_nobodys():
 
 
 def test_learners_with_the_same_code_are_listed_together():
-    codes = {"a": code(MINE), "b": code(YOURS), "c": "", "d": code("\n".join(answered(1)))}
+    codes = {"a": code(MINE), "b": code(YOURS), "c": "", "d": published(1)}
     rows = [
         replace(row(name), report=replace(report(), code=codes[name])) for name in codes
     ]
@@ -117,6 +118,12 @@ def test_learners_with_the_same_code_are_listed_together():
         (1, ["a", "b"]),
         (1, ["d", PUBLISHED]),
     ]
+
+
+def test_the_published_solution_is_known_as_a_learner_hands_it_in():
+    names = [task.name for task in worth_points(1)]
+    cells = [definitions(cell, names) for cell in answered(1)]
+    assert fingerprint(cells, names) == published(1) != ""
 
 
 def test_attempts_come_from_the_progress_that_was_handed_in(tmp_path):
