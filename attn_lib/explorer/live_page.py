@@ -111,7 +111,9 @@ def page(
         title=html.escape(title or default_title),
         lead=lead.format(parameters, where, (inside if is_inside else len(weights)) / 1e6),
         kind=kind,
-        back=f'<a class="back" href="{html.escape(gallery)}">← Attention from Scratch</a>' if gallery else "",
+        back=f'<a class="back" href="{html.escape(gallery)}">← Attention from Scratch</a>'
+        if gallery
+        else "",
         source="'none'" if is_inside else "'self'",
         scripts=" 'self' file:" * (apart and kind == "llama"),
         **parts,

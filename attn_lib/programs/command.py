@@ -18,6 +18,7 @@ from attn_lib.programs.course_folder import (
     undo,
     update,
 )
+from attn_lib.programs.doctor import doctor
 from attn_lib.programs.pretrained import fetch_models, has_models
 
 NAME = "attention-from-scratch"
@@ -59,6 +60,8 @@ def main(arguments: Sequence[str]) -> int:
                 trust(update(find_folder(options.folder)))
             case "models":
                 fetch_models()
+            case "doctor":
+                return doctor(find_folder(options.folder))
             case "progress":
                 progress(options.lesson)
     except Refused as error:
@@ -118,6 +121,8 @@ def parser() -> argparse.ArgumentParser:
     )
 
     commands.add_parser("models", help="fetch the pretrained models (177 MB)")
+    ill = commands.add_parser("doctor", help="say whether all works here, and what helps")
+    ill.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help=where)
     shown = commands.add_parser("progress", help="show how far you are")
     shown.add_argument(
         "lesson", nargs="?", type=int, metavar="N", help="the tasks of this lesson"
