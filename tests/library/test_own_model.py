@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from attn_lib.data import documentation
 from attn_lib.data.own_model import (
@@ -53,6 +53,12 @@ def test_a_saved_model_comes_back_rounded_with_its_tokenizer(tmp_path):
     save_own_model(model, MERGES, tmp_path / "a.safetensors", {"steps": 3})
     again, tokenizer = load_own_model(tmp_path / "a.safetensors")
     assert again.config == model.config
+    saved = load_file(tmp_path / "a.safetensors")
+    assert {
+        t.dtype
+        for name, t in saved.items()
+        if t.ndim == 2 and ".scale" not in name and "/scale" not in name
+    } == {torch.int8}
     assert (
         tokenizer.encode("the other").ids == new_tokenizer(MERGES).encode("the other").ids
     )

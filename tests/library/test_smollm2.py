@@ -146,6 +146,7 @@ def test_the_blocks_have_the_four_bits_of_the_file_and_write_the_same(loaded):
             q = (steps - least) * 15 / (largest - least)
             assert (q - q.round()).abs().max() < 1e-3
     small = in_four_bits(model)
+    assert isinstance(small.head, Float16Linear)  # the token hangs on it
     for reference in REFERENCE["prompts"][:2]:
         written = generate(small, torch.tensor([reference["ids"]]), 50)
         assert written[0, -50:].tolist() == reference["continuation"]
