@@ -153,14 +153,14 @@ def _read_again(job: Job) -> bytes:
 def handed_in(files: list[File]) -> Iterator[tuple[str, int | None, list[File]]]:
     """Yield what each learner handed in for each lesson; the one file that counts comes first.
 
-    It is the latest that can be read; of several from one second, the last by number.
+    It is the latest that can be read and holds tasks of the lesson; of several from one second, the last by number.
     """
 
     def counts(file: File) -> tuple:
         # "x (2)" comes after "x", and "x (10)" after both.
         parts = re.findall(r"\d+|\D+", file.path.stem)
         numbers = [(int(part) if part.isdecimal() else 0, part) for part in parts]
-        return not file.problem, file.modified, numbers
+        return not file.problem, file.is_sure, file.modified, numbers
 
     for (learner, lesson), own in groupby(files, lambda file: (file.learner, file.lesson)):
         yield learner, lesson, sorted(own, key=counts, reverse=True)

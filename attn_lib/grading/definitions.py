@@ -41,10 +41,19 @@ def definitions(cell: str, answers: Iterable[str] = ()) -> Cell:
     """
     try:
         statements = ast.parse(_NO_PYTHON.sub("", cell)).body
-        last = {name: statement for statement in statements for name in _bound(statement)}
+        said = [statement for statement in statements if not _says_nothing(statement)]
+        last = {name: statement for statement in said for name in _bound(statement)}
         return {name: _definition(last[name], name in answers) for name in last}
     except _NOTHING:
         return {}
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    """Say whether a statement gives a name the value that it has: `attention = attention`."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=same)):
+            return name == same
+    return False
 
 
 def fingerprint(defined: list[Cell], answers: list[str]) -> str:

@@ -65,6 +65,7 @@ class File:
         on_time: what Canvas says; None where it says nothing.
         note: what else an instructor should know, or "".
         problem: why it cannot be graded, as far as can be told without running it; or "".
+        is_sure: whether the tasks in it say which lesson it is of, and not its name alone.
     """
 
     path: Path
@@ -77,6 +78,7 @@ class File:
     on_time: bool | None = None
     note: str = ""
     problem: str = ""
+    is_sure: bool = False
 
     @property
     def name(self) -> str:
@@ -233,7 +235,8 @@ def _look(path: Path, folder: Path, owner: Owner) -> File:
         return replace(file, problem=owner.problem)
     try:
         data = read(path)
-        handed_in, dated_by, note = _handed_in(path, owner)
+        is_loose = len(place.parts) == 1  # a timestamp.txt beside it could be anybody's
+        handed_in, dated_by, note = _handed_in(path, is_loose or bool(owner.id))
     except OSError as error:
         problem = f"The file cannot be read: {error.strerror or error}."
         return replace(file, problem=problem)
@@ -245,16 +248,17 @@ def _look(path: Path, folder: Path, owner: Owner) -> File:
         note=note,
     )
     try:
-        return replace(file, lesson=_lesson_of(read_notebook(data)) or named)
+        lesson = _lesson_of(read_notebook(data))
+        return replace(file, lesson=lesson or named, is_sure=lesson is not None)
     except Unreadable as reason:
         return replace(file, problem=clean(str(reason)))
 
 
-def _handed_in(path: Path, owner: Owner) -> tuple[datetime, str, str]:
+def _handed_in(path: Path, by_file: bool) -> tuple[datetime, str, str]:
     """Return when a notebook was handed in, what says so, and what is wrong with that.
 
-    nbgrader keeps the time in a file beside it. Among files from a platform, a file of that name would be the
-    learner's own.
+    nbgrader keeps the time in a file beside it. Among files from a platform, and among loose ones, a file of that name
+    would be a learner's own: there only the date of the file counts (`by_file`).
     """
     try:
         date = datetime.fromtimestamp(path.stat().st_mtime, UTC)
@@ -262,7 +266,7 @@ def _handed_in(path: Path, owner: Owner) -> tuple[datetime, str, str]:
         date = datetime.fromtimestamp(0, UTC)
     changed = date, "the date of the file"
     beside = path.with_name("timestamp.txt")
-    if owner.id or not beside.exists():
+    if by_file or not beside.exists():
         return *changed, ""
     try:
         text = read(beside)[:100].decode(errors="replace").strip()
@@ -308,7 +312,8 @@ def _only(found: list[File], lessons: Sequence[int]) -> list[File]:
         files = [file for file in others if file.learner == learner]
         there = listed([f"{file.name} (lesson {file.lesson})" for file in files])
         problem = f"No notebook of lesson {wanted} was found; there is {there}."
-        top = files[0].path.parent
+        [path, *_] = (file.path for file in files)
+        top = path if len(path.parts) == 1 else path.parent  # a loose file is in no folder
         kept.append(File(top, learner, files[0].id, assumed, problem=problem))
     return kept
 

@@ -45,9 +45,11 @@ class Deadline:
         Raises:
             Refused: an extension fits no row.
         """
-        unused = set(self.extensions)
+        unused, rows = set(self.extensions), [*rows]
+        ids = {row.id for row in rows} - {""}  # these count before names
         for row in rows:
-            own = {(row.learner, row.lesson), (row.id, row.lesson)} & self.extensions.keys()
+            called = {row.id} if row.learner in ids else {row.id, row.learner}
+            own = {(name, row.lesson) for name in called} & self.extensions.keys()
             unused -= own
             here = replace(
                 self, time=max((self.extensions[key] for key in own), default=self.time)

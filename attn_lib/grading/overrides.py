@@ -56,10 +56,13 @@ def with_overrides(rows: list[Row], overrides: list[Override]) -> Iterator[Row]:
     Raises:
         Refused: an override fits no row, or gives more than there is.
     """
-    unused = set(overrides)
+    unused, ids = set(overrides), {row.id for row in rows}
     for row in rows:
         for override in overrides:
-            if override.lesson == row.lesson and override.learner in (row.learner, row.id):
+            called = (
+                row.id if override.learner in ids else row.learner
+            )  # an id before a name
+            if override.lesson == row.lesson and override.learner == called:
                 unused.discard(override)
                 row = _changed(row, override)
         yield row

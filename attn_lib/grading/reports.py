@@ -14,6 +14,7 @@ from statistics import mean
 from typing import Any
 
 from attn_lib.files import write_whole
+from attn_lib.grading.find import OLDER
 from attn_lib.grading.grade import CARRIED, worth_points
 from attn_lib.grading.keep import course_version
 from attn_lib.grading.overrides import BY_HAND
@@ -122,7 +123,7 @@ def grades_csv(rows: list[Row]) -> str:
                 f"{row.points:g}",
                 "" if row.max_points is None else f"{row.max_points:g}",
                 str(row.days_late),
-                row.late_by if row.days_late else "",
+                row.late_by if row.days_late or OLDER in row.late_by else "",
                 *map(defused, words),
             ]
         )
@@ -167,6 +168,8 @@ def _notes(row: Row) -> Iterator[str]:
         lost = f"; {row.penalty:.0%} of the points are lost" if is_lost else ""
         days = "1 day" if row.days_late == 1 else f"{row.days_late} days"
         yield f"Handed in late: {days}, by {row.late_by}{lost}."
+    elif OLDER in row.late_by:
+        yield f"In time by {row.late_by}."
     yield from row.by_hand
 
 

@@ -3,14 +3,15 @@
 import csv
 import io
 import re
-from collections import Counter
+import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
 from attn_lib.files import write_whole
-from attn_lib.grading.find import File, by_name
+from attn_lib.grading.find import File, by_name, listed
 from attn_lib.grading.names import one_spelling
 from attn_lib.grading.refused import Refused
 
@@ -58,23 +59,36 @@ class Roster:
     def claimed(self, files: Iterable[File]) -> list[File]:
         """Return files under the names of the roster; a note says of the others why not.
 
-        An id counts before a login or an address, and these before a name, which people can choose.
+        An id counts before a login or an address, and these before a name, which people can choose; what may be one
+        person's name and the first part of another's address is nobody's. A number in a file's name is Moodle's or
+        Canvas's: in Canvas's own list the name must fit, too, since people can put a number into theirs; in a list of
+        yours as well, which may have other numbers. Two names for one person are told apart.
         """
-        by_id = {person.id: person.name for person in self.people}
-        levels: list[dict[frozenset[str], set[str]]] = [{}, {}, {}]
+        by_id = {person.id: person for person in self.people}
+        levels: list[dict[tuple[str, ...], set[str]]] = [{}, {}, {}]
         for person in self.people:
             for level, texts in zip(levels, _spellings(person), strict=True):
                 for words in filter(None, map(_words, texts)):
                     level.setdefault(words, set()).add(person.name)
         names = {person.name for person in self.people}
+        ids = {person.name: person.id for person in self.people}
+        called = defaultdict[str, list[File]](
+            list
+        )  # the files of each person, as they came
         claimed = []
         for file in files:
             words = _words(file.learner)
+            if self.kind == "plain" and file.id:
+                words = _words(file.learner.removesuffix(file.id))
             found = next((level[words] for level in levels if words in level), set[str]())
-            if file.id in by_id:
-                found = {by_id[file.id]}
+            numbered = by_id.get(file.id)
+            if numbered and (self.kind == "Moodle" or _fits(file, numbered)):
+                found = {numbered.name}
+            elif numbered and self.kind == "Canvas":
+                found = set()
             if len(found) == 1:
                 claimed.append(replace(file, learner=found.copy().pop()))
+                called[claimed[-1].learner].append(file)
                 continue
             said = (
                 f"It may be of any of {', '.join(sorted(found))}: give its folder the id as its name."
@@ -87,6 +101,24 @@ class Roster:
             )
             note = f"{said} {file.note}".strip()
             claimed.append(replace(file, learner=learner, note=note))
+        for name, own in called.items():
+            others = {file.learner for file in own if not file.id}
+            exact = others & {name, ids[name]}
+            if len(others) < 2:
+                continue
+            doubtful = others - exact if len(exact) == 1 else others
+            for place, file in enumerate(claimed):
+                came = next((one for one in own if one.path == file.path), None)
+                if came and not came.id and came.learner in doubtful:
+                    said = f"It may be of {name}, as {listed(sorted(others - {came.learner}))} may be: give its folder the id as its name."
+                    learner = (
+                        f"{came.learner} (unclaimed)"
+                        if came.learner in names
+                        else came.learner
+                    )
+                    claimed[place] = replace(
+                        came, learner=learner, note=f"{said} {came.note}".strip()
+                    )
         return sorted(claimed, key=by_name)
 
 
@@ -141,6 +173,7 @@ def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
         text = path.read_bytes().decode("utf-8-sig")
         first = text.partition("\n")[0]
         comma = max(",;\t", key=first.count)
+        csv.field_size_limit(2**31 - 1)  # a learner's text online can be long
         rows = [row for row in csv.reader(io.StringIO(text), delimiter=comma) if any(row)]
     except (UnicodeDecodeError, csv.Error) as error:
         raise Refused(f"{path.name} is no CSV file in UTF-8: {error}.") from None
@@ -175,13 +208,29 @@ def table_by_hand(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, lis
 
 def _spellings(person: Person) -> tuple[list[str], list[str], list[str]]:
     """Return what a person may be called in the name of a file or folder: the id, logins, the name."""
-    logins = []
+    logins, names = [], [person.name, person.name.removesuffix(f" ({person.id})")]
     for column, cell in person.line.items():
         if column.casefold() in _OTHER_NAMES:
-            logins += [cell, cell.partition("@")[0]]
-    return [person.id], logins, [person.name, person.name.removesuffix(f" ({person.id})")]
+            logins.append(cell)
+            names += (
+                [cell.partition("@")[0]] if "@" in cell else []
+            )  # people may choose that, too
+    return [person.id], logins, names
 
 
-def _words(text: str) -> frozenset[str]:
-    """Return a name's words: "Hopper, Grace" and "grace_hopper" are the same."""
-    return frozenset(re.findall(r"[^\W_]+", one_spelling(text).casefold()))
+def _words(text: str) -> tuple[str, ...]:
+    """Return a name's words in order: "Hopper, Grace" and "grace_hopper" are the same.
+
+    Signs that belong to a letter, as vowels do in many scripts, are part of a word.
+    """
+    letters = one_spelling(text).lower()
+    is_letter = lambda c: c.isalnum() or unicodedata.category(c).startswith("M")  # noqa: E731
+    return tuple(sorted("".join(c if is_letter(c) else " " for c in letters).split()))
+
+
+def _fits(file: File, person: Person) -> bool:
+    """Say whether a file's name can be a person's: of the same letters, as Canvas joins and turns them."""
+    name = file.learner.removesuffix(file.id).removesuffix("_")
+    own = person.name.removesuffix(f" ({person.id})")
+    both = (sorted("".join(_words(text))) for text in (name, own))
+    return not name or next(both) == next(both)

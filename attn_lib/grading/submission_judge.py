@@ -3,6 +3,7 @@
 import difflib
 import hmac
 import json
+import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -42,6 +43,7 @@ SUBMISSION_SECONDS = 300.0  # for everything
 RESTARTS = 8  # of the process, when cells end it
 MEMORY = 208 << 20  # bytes of the process, more than at first, on a task's large input
 MOST = 3  # broken cells that are named
+_QUOTES = re.compile("[“”]")  # in which a learner's words stand
 NONSENSE = TypeError, ValueError, AttributeError, OverflowError, RecursionError
 
 
@@ -189,7 +191,7 @@ class Judge:
                 and n <= max(defining, default=n)
             }
         said = [
-            f" Code cell {n + 1} raised {kind}{self._begins(n)}."
+            f" Code cell {n + 1} raised “{kind}”{self._begins(n)}."
             for n, kind in broken.items()
             if not self.cells[n].startswith("check(")  # ours: it only says it once more
         ]
@@ -199,7 +201,7 @@ class Judge:
     def _begins(self, n: int) -> str:
         """Return how a cell begins, for who looks for it: Jupyter shows other numbers."""
         first = next((line for line in self.cells[n].splitlines() if line.strip()), "")
-        return f" (it begins “{clean(first.strip())[:50]}”)"
+        return f" (it begins “{_QUOTES.sub(chr(39), clean(first.strip()))[:50]}”)"
 
     def _start(self) -> Sandbox:
         """Start a process and run the cells; leave out those that end it."""
@@ -226,7 +228,9 @@ class Judge:
                         raise ValueError(f"there is no cell {number:.0e}")
                     running = number
                     if message.get("problem"):
-                        self.broken[running] = clean(str(message["problem"]))[:160]
+                        self.broken[running] = _QUOTES.sub(
+                            "'", clean(str(message["problem"]))
+                        )[:160]
                 raise Died("it sent too many messages")
             except (Died, *NONSENSE) as death:
                 sandbox.close()

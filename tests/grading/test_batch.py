@@ -547,3 +547,37 @@ def test_a_zip_or_a_script_beside_a_notebook_is_named(tmp_path):
     )
     [found] = find(tmp_path)
     assert found.note == "Passed over, being no notebook: lesson2.zip, more/helper.py."
+
+
+def test_a_loose_file_of_another_lesson_is_named_and_stops_nobody(tmp_path):
+    class_of(
+        tmp_path,
+        {
+            "eve_02_masks.ipynb": notebook("def causal_mask(L, S): ..."),
+            "ada_01_x.ipynb": SOLUTION,
+        },
+    )
+    ada, eve = find(tmp_path, lessons=[1])
+    assert (ada.learner, ada.problem) == ("ada", "")
+    assert (
+        eve.problem
+        == "No notebook of lesson 1 was found; there is eve_02_masks.ipynb (lesson 2)."
+    )
+
+
+def test_a_time_stamp_beside_loose_files_is_nobodys(tmp_path):
+    class_of(
+        tmp_path, {"ada_01_x.ipynb": SOLUTION, "timestamp.txt": b"2027-01-01 00:00:00 UTC"}
+    )
+    [ada] = find(tmp_path)
+    assert ada.dated_by == "the date of the file"
+
+
+def test_what_holds_tasks_counts_before_a_later_scratch_file(tmp_path):
+    class_of(
+        tmp_path,
+        {"ada/01_single_head.ipynb": SOLUTION, "ada/Untitled.ipynb": notebook("x = 1")},
+    )
+    os.utime(tmp_path / "ada/01_single_head.ipynb", (1, 1))
+    [(_, _, own)] = handed_in(find(tmp_path, lessons=[1]))
+    assert [file.path.name for file in own] == ["01_single_head.ipynb", "Untitled.ipynb"]

@@ -100,6 +100,10 @@ def test_comments_names_and_spaces_make_no_difference():
         assert code(MINE.replace(old, new)) != mine
 
 
+def test_a_line_that_says_nothing_makes_no_other_code():
+    assert code(MINE, "attention = attention") == code(MINE)
+
+
 def test_a_short_answer_or_an_untouched_one_is_like_nobodys():
     stubs = [f"def {name}(x):\n    raise NotImplementedError" for name in ANSWERS]
     short = "def attention_scores(q, k): return q @ k.mT"

@@ -355,3 +355,67 @@ def test_what_may_be_anybodys_is_nobodys(tmp_path, roster):
     [file] = twins.claimed(find(folder))
     assert file.learner not in {person.name for person in twins.people}
     assert "It may be of any of Bob, Eve" in file.note
+
+
+def claimed(folder, roster, *names, lessons=()):
+    """Return whose each notebook is, by a roster: the names of people, or of what is not claimed."""
+    class_of(folder / "in", {name: SOLUTION for name in names})
+    (folder / "r.csv").write_text(roster, encoding="utf-8")
+    files = read_roster(folder / "r.csv").claimed(find(folder / "in", lessons=lessons))
+    return {file.path.parts[0]: file.learner for file in files}
+
+
+def test_a_second_folder_that_reads_like_somebody_takes_nobodys_place(tmp_path):
+    roster = "id,name\n4711,Ada Lovelace\n"
+    found = claimed(tmp_path, roster, "Ada Lovelace/a.ipynb", "lovelace.ada/a.ipynb")
+    assert found == {"Ada Lovelace": "Ada Lovelace", "lovelace.ada": "lovelace.ada"}
+
+
+def test_two_doubtful_folders_are_nobodys(tmp_path):
+    roster = "id,name\n4711,Ada Lovelace\n"
+    found = claimed(tmp_path, roster, "Lovelace, Ada/a.ipynb", "lovelace.ada/a.ipynb")
+    assert "Ada Lovelace" not in found.values()
+
+
+def test_the_first_part_of_an_address_takes_nobodys_name(tmp_path):
+    roster = (
+        "id,name,email\n1,Ada Lovelace,al77@x.example\n2,Eve Evil,ada.lovelace@x.example\n"
+    )
+    assert claimed(tmp_path, roster, "Ada Lovelace/a.ipynb") == {
+        "Ada Lovelace": "Ada Lovelace (unclaimed)"
+    }
+
+
+def test_a_platforms_number_means_nothing_in_a_list_of_the_teachers_own(tmp_path):
+    roster = "id,name\n77,Ada Lovelace\n78,Ben Ito\n"
+    folder = "Ben Ito_77_assignsubmission_file"
+    assert claimed(tmp_path, roster, f"{folder}/a.ipynb") == {folder: "Ben Ito"}
+
+
+def test_a_number_in_a_name_is_nobodys_id_in_canvas(tmp_path):
+    roster = (
+        'Student,ID,SIS User ID,Section\n"Lovelace, Ada",4711,a1,s\n"Evil, Eve",666,e1,s\n'
+    )
+    taken, own = "eve_4711_666_90210_x.ipynb", "lovelaceada_4711_90211_x.ipynb"
+    found = claimed(tmp_path, roster, taken, own)
+    assert found[own] == "Lovelace, Ada"
+    assert found[taken] != "Lovelace, Ada"
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("राम", "रिम"),
+        ("Ali Hassan", "Hassan Ali Hassan"),
+        ("Li", "Li Li"),
+        ("Groß", "Gross"),
+    ],
+)
+def test_names_that_differ_are_two(tmp_path, name, other):
+    roster = f"id,name\n1,{name}\n"
+    assert claimed(tmp_path, roster, f"{other}/a.ipynb") == {other: other}
+
+
+def test_a_long_cell_of_a_worksheet_is_read(tmp_path):
+    (tmp_path / "r.csv").write_text("id,name,text\n1,Ada," + "x" * 200_000 + "\n")
+    assert read_roster(tmp_path / "r.csv").people[0].name == "Ada"
