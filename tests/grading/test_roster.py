@@ -359,7 +359,7 @@ def test_what_may_be_anybodys_is_nobodys(tmp_path, roster):
 
 def claimed(folder, roster, *names, lessons=()):
     """Return whose each notebook is, by a roster: the names of people, or of what is not claimed."""
-    class_of(folder / "in", {name: SOLUTION for name in names})
+    class_of(folder / "in", dict.fromkeys(names, SOLUTION))
     (folder / "r.csv").write_text(roster, encoding="utf-8")
     files = read_roster(folder / "r.csv").claimed(find(folder / "in", lessons=lessons))
     return {file.path.parts[0]: file.learner for file in files}
