@@ -1,6 +1,7 @@
 """The command for instructors: python -m attn_lib.grading."""
 
 import argparse
+import io
 import secrets
 import sys
 import time
@@ -38,6 +39,10 @@ GRADING = "lessons", "jobs", "dask", "unsafe", "strict"  # options that reach th
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for; return the exit status."""
     options = parser().parse_args(arguments)
+    if isinstance(
+        sys.stdout, io.TextIOWrapper
+    ):  # a learner's name may have letters that a screen has not
+        sys.stdout.reconfigure(errors="backslashreplace")
     commands = {
         "grade": _grade,
         "release": _release,

@@ -218,6 +218,8 @@ class SubmissionExporter(NotebookExporter):
                 )
                 copied = course.format_path(course.autograded_directory, *place)
                 take_back_links(Path(filename).parent, Path(copied))
+            if any(folder.is_symlink() for folder in [*Path(filename).parents][:2]):
+                raise OSError("its folder is a link")
             cells = read_cells(read(Path(filename)))
         except (Unreadable, OSError) as error:
             self.log.warning("%s cannot be read: %s", filename, error)

@@ -57,6 +57,7 @@ def _own(path: Path, lesson: int) -> str:
 
 def _given(lesson: int) -> list[str]:
     """Return the text cells of an exercise as it was handed out."""
-    [path] = ROOT.glob(f"exercises/{lesson:02}_*/*.ipynb")
+    [folder] = ROOT.glob(f"exercises/{lesson:02}_*")
+    path = folder / f"{folder.name}.ipynb"  # there may be copies beside it
     cells = json.loads(path.read_bytes())["cells"]
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]

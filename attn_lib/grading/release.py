@@ -1,10 +1,12 @@
 """Make a zip for a class: the lessons, the exercises, and what they need. No answers."""
 
+import contextlib
 import hashlib
 import io
 import json
 import posixpath
 import re
+import subprocess
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -64,9 +66,19 @@ def release(path: Path, lessons: list[int] | None = None, root: Path = ROOT) -> 
 
 
 def code_of(root: Path) -> Iterator[str]:
-    """Yield the names of the files of the package in a clone of the course."""
+    """Yield the names of the files of the package in a clone of the course: those that git knows, if it is there.
+
+    A teacher may have put others there; links are left out.
+    """
+    known: set[str] = set()
+    command = ["git", "-C", str(root), "ls-files", "-z", "attn_lib"]
+    with contextlib.suppress(OSError):
+        told = subprocess.run(command, capture_output=True, text=True)
+        known = {name for name in told.stdout.split("\0") if name and not told.returncode}
     for file in (root / "attn_lib").rglob("*"):
         name = file.relative_to(root)
+        if file.is_symlink() or (known and name.as_posix() not in known):
+            continue
         hidden = any(part.startswith((".", "__pycache__")) for part in name.parts)
         if file.is_file() and not hidden and file.suffix not in (".pyc", ".tmp", ".ipynb"):
             yield name.as_posix()

@@ -330,6 +330,18 @@ def test_a_release_holds_what_a_learner_needs_and_no_answers(tmp_path, capsys):
     assert "Not attempted: attention" in ran.stdout, ran.stderr
 
 
+def test_a_release_holds_only_what_git_knows_and_no_links(tmp_path):
+    root = tmp_path / "course"
+    subprocess.run(
+        ["git", "clone", "-q", "--depth", "1", f"file://{ROOT}", root], check=True
+    )
+    (root / "attn_lib/grades_2026.csv").write_text("ada,10")
+    (root / "attn_lib/data/link.csv").symlink_to(tmp_path)
+    names = release(tmp_path / "class.zip", [1], root)
+    assert not [name for name in names if "grades_2026" in name or "link.csv" in name]
+    assert "attn_lib/attention.py" in names
+
+
 def _text(path: Path) -> str:
     """Return the prose of a README or a notebook."""
     text = path.read_text(encoding="utf-8")
