@@ -122,7 +122,7 @@ def test_the_text_anew_for_every_token_is_refused_past_the_model_too():
     def dear(model, ids, max_new_tokens):
         written = ids
         for _ in range(max_new_tokens):
-            number = int(model._call(torch.tensor([len(ids), 1000])))
+            number = int(model._call(torch.tensor([len(ids), 2000])))
             places = torch.tensor([[number, layer] for layer in range(model.num_layers)])
             try:
                 logits = model._call(written, places)

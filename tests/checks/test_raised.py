@@ -53,6 +53,8 @@ ANSWERS = {
     "axes-before-a-product": lambda q, k: q.repeat(2, 1, 1) @ k.repeat(3, 1, 1).mT,
     "sizes-of-a-product": lambda q, k: q.flatten() @ k.flatten(),
     "sizes-that-do-not-line-up": lambda q, k: q.repeat(1, 2, 1) * k.repeat(1, 3, 1),
+    "axes-of-what-is-joined": lambda q, k: torch.cat([q, k[0]]),
+    "chances-that-are-none": lambda q, k: torch.zeros(3).multinomial(1),
     "sizes-of-a-reshape": lambda q, k: q.view(7, 7, 7),
     "layer-not-called": head(lambda self, x: fits(self.q_proj, self.k_proj)),
     "tuple-not-taken-apart": head(lambda self, x: attn_lib.einsum_attention(x, x, x) @ x),
