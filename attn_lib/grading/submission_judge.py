@@ -193,14 +193,17 @@ class Judge:
         said = [
             f" Code cell {n + 1} raised “{kind}”{self._begins(n)}."
             for n, kind in broken.items()
-            if not self.cells[n].startswith("check(")  # ours: it only says it once more
+            if not "".join(self.cells[n : n + 1]).startswith(
+                "check("
+            )  # ours: it only says it once more
         ]
         more = f" So did {len(said) - MOST} more." if len(said) > MOST else ""
         return "".join(said[:MOST]) + more
 
     def _begins(self, n: int) -> str:
         """Return how a cell begins, for who looks for it: Jupyter shows other numbers."""
-        first = next((line for line in self.cells[n].splitlines() if line.strip()), "")
+        lines = self.cells[n].splitlines() if n < len(self.cells) else []
+        first = next((line for line in lines if line.strip()), "")
         return f" (it begins “{_QUOTES.sub(chr(39), clean(first.strip()))[:50]}”)"
 
     def _start(self) -> Sandbox:

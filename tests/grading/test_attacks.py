@@ -122,5 +122,6 @@ def test_cells_that_cannot_be_run_are_left_out_and_the_honest_one_counts():
         assert judge.verdict(find_task("attention_scores")).points == 1
     assert judge.fatal == {}
     for number, raised in enumerate(CELLS.values()):
-        assert re.fullmatch(raised, judge.broken.get(number, "")), (number, judge.broken)
+        kind = judge.broken.get(number, "").partition(":")[0]
+        assert re.fullmatch(raised, kind), (number, judge.broken)
     assert not Path("/tmp/attn-shell").exists()

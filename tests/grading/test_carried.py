@@ -121,10 +121,10 @@ def test_a_cell_that_failed_is_named_where_its_names_are_missed():
     first, second, third = re.split(" Code cell [15] ", report.cells)
     assert first.startswith("Code cell 4 was left out")
     assert third == (
-        "raised SyntaxError: expected ':', line 1 (it begins “def attention_scores(q, k)”)."
+        "raised “SyntaxError: expected ':', line 1” (it begins “def attention_scores(q, k)”)."
     )
     assert second == (
-        "raised ModuleNotFoundError: there is no module `no_such_module` where it was graded "
+        "raised “ModuleNotFoundError: there is no module `no_such_module` where it was graded” "
         "(it begins “import torch”)."
     )
     softmax, scores, attention, other = report.tasks

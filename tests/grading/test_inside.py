@@ -325,18 +325,22 @@ def test_more_messages_than_cells_can_send_are_too_many(started):
 def test_broken_cells_after_the_last_answer_are_not_named():
     judge = Judge([SOFTMAX, "1 / 0", "def attention(q): 1", "import nothing"], 1, seed=0)
     judge.broken = {1: "ZeroDivisionError", 3: "ModuleNotFoundError"}
-    assert judge.failed_cells() == "Code cell 2 raised ZeroDivisionError."
+    assert (
+        judge.failed_cells()
+        == "Code cell 2 raised “ZeroDivisionError” (it begins “1 / 0”)."
+    )
 
 
 def test_the_first_three_broken_cells_are_named():
-    judge = Judge([], 1, seed=0)
+    judge = Judge(["a", "\nb\nb", "c", "d", "e", "f"], 1, seed=0)
     judge.broken = dict(enumerate("ABC"))
     assert (
         judge.failed_cells()
-        == "Code cell 1 raised A. Code cell 2 raised B. Code cell 3 raised C."
+        == "Code cell 1 raised “A” (it begins “a”). Code cell 2 raised “B” (it begins “b”). "
+        "Code cell 3 raised “C” (it begins “c”)."
     )
     judge.broken = dict(enumerate("ABCDE")) | {5: "NotImplementedError"}
-    assert judge.failed_cells().endswith("raised C. So did 2 more.")
+    assert judge.failed_cells().endswith("(it begins “c”). So did 2 more.")
 
 
 @pytest.mark.parametrize(
@@ -347,7 +351,9 @@ def test_of_an_answer_that_is_missing_the_cells_that_stopped_are_named(cell, sta
     judge.sandbox, judge.broken, judge.fatal = Played(), {0: "A"}, {1: "it ended"}
     verdict = judge.verdict(find_task("attention"))
     assert (verdict.status, verdict.points, verdict.max_points) == (status, 0, 3)
-    cells = "Code cell 2 was left out: it ended. Code cell 1 raised A."
+    cells = (
+        f"Code cell 2 was left out: it ended. Code cell 1 raised “A” (it begins “{cell}”)."
+    )
     assert verdict.evidence == f"Nothing in the notebook is named `attention`. {cells}"
 
 
