@@ -120,7 +120,7 @@ def float16(model):
     ("rounded", "most"),
     [
         (quantized, 0.02),
-        (in_four_bits, 0.001),
+        (in_four_bits, 0.004),  # bfloat16 sums, in an order of each processor
         pytest.param(float16, 0.001, marks=pytest.mark.nightly),
     ],
 )
