@@ -17,6 +17,10 @@ from attn_lib.files import write_whole
 TITLE = "Attention from Scratch"
 PARTS = "notebooks/[0-9]*.html", "exercises/*/[0-9]*.html", "site/glossary.html", "site/cheat_sheet.html"  # fmt: skip
 SIDE = "13mm"  # of the margin
+# Links to other pages of the site go: they would name the folder in which it was built.
+WITHOUT_LINKS = """document.querySelectorAll('a[href]').forEach(a => {
+    if (a.protocol === 'file:' && a.pathname !== location.pathname) a.removeAttribute('href')
+})"""
 
 
 class NoBrowser(Exception):
@@ -49,6 +53,7 @@ def write_pdf(site: Path, path: Path) -> int:
         for page in pages:
             tab.goto(page.resolve().as_uri())
             tab.wait_for_load_state()
+            tab.evaluate(WITHOUT_LINKS)
             margin = dict.fromkeys(("top", "bottom", "left", "right"), SIDE)
             printed = tab.pdf(
                 format="A4", margin=margin, print_background=True, tagged=True, scale=0.8

@@ -80,19 +80,20 @@ def judge_observed(
     if task.score is not None:
         return _scored(tried, observed)
     failures: dict[int, wording.Failure] = {}  # by the number of the case
-    outcomes: list[Outcome] = []
-    for i, case in enumerate(tried.cases):
-        got = observed(i, False)
+    by_case: dict[int, Outcome] = {}
+    for i in tried.order:
+        case, got = tried.cases[i], observed(i, False)
         if got.interrupted:
             return wording.interrupted(task, case)
-        if got.untouched and not outcomes:
+        if got.untouched and not by_case:
             return wording.stub(task, got)
-        outcomes.append(got)
+        by_case[i] = got
         difference = wording.difference(task, case, tried.expected(i), got)
         if difference:
             failures[i] = wording.Failure(case, got, difference)
         if difference and i == 0 and got.is_nothing:  # so it will be on every input
             return wording.failed(task, failures[i], None)
+    outcomes = [by_case[i] for i in sorted(by_case)]
     if not failures:
         return judge_inputs_and_gradients(tried, observed, outcomes)
     if all(f.outcome.error and _is_half(f.case) for f in failures.values()):
@@ -146,8 +147,7 @@ def _is_right_if(
     for i in among:
         case, failed = tried.cases[i], failures[i].outcome
         if (
-            (failed.drew and how == AFRESH)
-            or case.in_turns
+            (how == AFRESH and (failed.drew or case.in_turns))
             or case.serves
             or tried.expected(i).error
         ):

@@ -27,6 +27,8 @@ from attn_lib.grading.wire import BadMessage, receive, send
 # For submissions, with and without a sandbox; then what is so in a sandbox only.
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
+    # What is freed goes back to the system at once, or an answer in chunks seems to hold all of them.
+    "MALLOC_MMAP_THRESHOLD_": str(256 << 10),
     "MPLBACKEND": "Agg",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONHASHSEED": "0",

@@ -35,6 +35,7 @@ from attn_lib.grading.submission import defined_at_top
 from attn_lib.grading.visible_course import course_for
 from attn_lib.grading.wire import BadMessage, pack, unpack_call, unpack_outcome
 from attn_lib.grading.worker import one_turn
+from attn_lib.tasks.lesson_11.runs import EVERY
 
 CELL_SECONDS = 60.0  # for one cell; with one thread, training takes longer than at home
 CASE_SECONDS = 20.0  # for one call of an answer
@@ -129,9 +130,15 @@ class Judge:
         """
         assert task.make_large
         case = task.make_large(torch.Generator().manual_seed(self._seed(task)))
+        # Few rows are compared: which ones, nothing inside can find out.
+        first = keyed(self.key, f"{task.name}: rows")[0] % EVERY
+        assert case.finish
+        case = replace(case, finish=partial(case.finish, first=first))
         with sandbox.measured() as held:
             got = _observe(sandbox, task, case, self._end(CASE_SECONDS))
-        ours = observe(task.library, replace(case, run=run_known(case.run)))
+        ours = observe(
+            task.library, replace(case, run=partial(run_known(case.run), first=first))
+        )
         found = wording.difference(task, case, ours, got)
         if not found and held() > MEMORY:
             text = (

@@ -7,12 +7,13 @@ import pytest
 
 from attn_lib.checks import tasks
 from attn_lib.checks.task import find_task
+from attn_lib.checks.trial import trial_of
 from attn_lib.grading.submission import read_cells
 from attn_lib.grading.visible_course import course_for, engine, library, taught, visible
 from tests.checks.test_afresh import KEEPS
 from tests.checks.test_afresh import answer as stateful
 from tests.grading.attacks import HONEST
-from tests.grading.judging import ROOT, SOFTMAX, judged, verdict_on
+from tests.grading.judging import ROOT, SOFTMAX, answered, judged, verdict_on
 
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 
@@ -263,3 +264,55 @@ def alibi_bias(num_heads, q_len, kv_len):
     return -slopes[:, None, None] * distance.clamp(max=350)
 """
     assert verdict_on("alibi_bias", source).mistake == "bound-too-small"
+
+
+SOME_ROWS = """
+def whole(q, k, v):
+    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+
+def chunked_attention(q, k, v, chunk_size, is_causal=False):
+    L = q.shape[-2]
+    if L > 5000:
+        out = torch.zeros_like(q)
+        out[..., ::96, :] = whole(q[..., ::96, :], k, v)
+        return out
+    rows = [torch.arange(i, min(i + chunk_size, L)) for i in range(0, L, chunk_size)]
+    parts = []
+    for row in rows:
+        scores = q[..., row, :] @ k.mT / q.shape[-1] ** 0.5
+        if is_causal:
+            scores = scores.masked_fill(torch.arange(L) > row[:, None], -torch.inf)
+        parts.append(scores.softmax(-1) @ v)
+    return torch.cat(parts, -2)
+"""
+
+
+def test_some_rows_of_a_long_text_are_not_enough():
+    honest = SOME_ROWS.replace("L > 5000", "False")
+    verdict = verdict_on("chunked_attention", "import torch", honest)
+    assert verdict.status == "passed", verdict.message
+    assert verdict_on("chunked_attention", "import torch", SOME_ROWS).status == "wrong"
+
+
+def test_who_counts_the_calls_does_not_know_which_case_it_is():
+    """The order of the cases is in the checks, which everybody can read: a private seed changes it."""
+    task = find_task("map_llama_name")
+    trials = [trial_of(task.name, seed) for seed in (0, 7, 8)]
+    numbers = list(range(len(trials[0].cases)))
+    assert trials[0].order == numbers
+    assert sorted(trials[1].order) == numbers
+    assert trials[1].order[0] == 0
+    assert len({tuple(trial.order) for trial in trials}) == 3
+    counts = f"""
+calls, RAISES = [], {[bool(trials[1].expected(i).error) for i in numbers]}
+def {task.name}(name):
+    calls.append(name)
+    if RAISES[(len(calls) - 1) % len(RAISES)]:
+        raise ValueError
+    return right(name)
+"""
+    honest = answered(task.lesson)
+    [defining] = [cell for cell in honest if f"def {task.name}(" in cell]
+    cells = *honest[:2], defining, f"right = {task.name}", counts
+    assert verdict_on(task.name, *cells[:3]).status == "passed"
+    assert verdict_on(task.name, *cells).status in ("wrong", "error")

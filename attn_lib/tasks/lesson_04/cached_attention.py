@@ -140,6 +140,7 @@ By how much does your triangle move to the right? Print that beside the number o
     mask-moved-too-far  allowed = S - L => 0 if cache is None else past_k.shape[1]
     mask-moved-too-far  allowed = S - L => 0 if cache is None else past_k.shape[0]
     mask-moved-too-far  allowed = S - L => 0 if cache is None else len(cache)
+    mask-moved-too-far  allowed = S - L => (S // L - 1) * L
     mask-moved-too-far  allowed = S - L => L - S ; weights = _.nan_to_num(0.0)
     mask-moved-too-far  allowed = S - L => L - S || S - L => L
 Beside itself, which keys of its chunk does a token see in your code: those before it, or those after?

@@ -116,6 +116,7 @@ def _(rng):
     near = 3e-10 * torch.tensor([1.0, -1.0, 2.0], dtype=torch.float64)
     yield case("corners, a step of 1e-10 near 0", "corners", near, 1e-10, tolerance=1e-4)
     yield case("square", "products", draw(3, 3), 0.1)
+    yield case("each number twice", "products", draw(3).repeat(2), 0.1)
     yield case("a single number in two axes", "cubes", draw(1, 1), 0.2)
     yield case("no axes at all", "cubes", draw(), 0.2)
     yield case("not contiguous", "products", draw(4, 3).T, 0.05)
