@@ -167,6 +167,8 @@ m has the shape (..., L, 1). Which shape has a maximum, or a sum, over the last 
     axis-lost  block_sum = weights.sum(-1)
     axis-lost  block_max = scores.amax(-1) ; block_sum = weights.sum(-1)
     axis-lost  block_max = scores.max(-1)
+A row may see nothing of this block. What of the earlier blocks should be left then, and by which factor?
+    lost-in-an-empty-block  factor = _.masked_fill(block_max == -torch.inf, 0.0)
 What is -inf - (-inf)? Which row can have a maximum of -inf, and when?
     inf-minus-inf  subtracted = m_new || _ if (scores == -torch.inf).all() else m_new
     inf-minus-inf  factor = torch.exp(m - m_new)

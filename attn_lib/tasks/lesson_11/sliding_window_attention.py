@@ -187,6 +187,7 @@ May a query see the next key? Change the last token: do earlier outputs move?
     future-seen  padded_k = F.pad(k, (0, 0, 0, before)) ; padded_v = F.pad(v, (0, 0, 0, before))
     future-seen  end = i + window || i + 2
     future-seen  padded_k = F.pad(k, (0, 0, before - before // 2, before // 2)) ; padded_v = F.pad(v, (0, 0, before - before // 2, before // 2)) ; forbidden = (keys + before // 2 < 0) | (keys + before // 2 >= L)
+    future-seen  output = _ if window < L else (q @ k.mT / math.sqrt(D)).softmax(-1) @ v
     future-seen  oldest = max(0, i - window // 2) ; end = i + window // 2 + 1
     future-seen  oldest = max(0, i - window + 1) ; end = i + window
     future-seen  too_old = behind.abs() >= window ; future = torch.zeros_like(too_old)
