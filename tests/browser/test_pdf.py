@@ -1,5 +1,6 @@
 """The PDF of the course: every page of the site that is to be printed, whole, with bookmarks, the same each time."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,19 +17,23 @@ pytestmark = pytest.mark.browser
 
 
 def test_lessons_and_exercises_are_printed_in_order_the_same_each_time(tmp_path, chromium):
+    site = tmp_path / "site"
     for name in (
         "notebooks/01_b",
         "exercises/01_b/01_b",
         "notebooks/00_a",
         "site/glossary",
     ):
-        page = tmp_path / f"{name}.html"
+        page = site / f"{name}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(PAGE.format(f"Page {name}", "word " * 2000), encoding="utf-8")
-    (tmp_path / "index.html").write_text(PAGE.format("Front", ""), encoding="utf-8")
+        text = '<a href="../index.html">up</a> ' + "word " * 2000
+        page.write_text(PAGE.format(f"Page {name}", text), encoding="utf-8")
+    (site / "index.html").write_text(PAGE.format("Front", ""), encoding="utf-8")
+    elsewhere = shutil.copytree(site, tmp_path / "another" / "place")
     first, second = tmp_path / "a.pdf", tmp_path / "b.pdf"
-    for file in (first, second):  # in a process of its own: one browser is open here
-        command = [sys.executable, "-m", "scripts.make_pdf", str(tmp_path), str(file)]
+    for folder, file in ((site, first), (elsewhere, second)):
+        # In a process of its own: one browser is open here.
+        command = [sys.executable, "-m", "scripts.make_pdf", str(folder), str(file)]
         told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     assert first.read_bytes() == second.read_bytes()
     reader = PdfReader(first)
