@@ -130,15 +130,14 @@ class Judge:
         """
         assert task.make_large
         case = task.make_large(torch.Generator().manual_seed(self._seed(task)))
-        # Few rows are compared: which ones, nothing inside can find out.
-        first = keyed(self.key, f"{task.name}: rows")[0] % EVERY
-        assert case.finish
-        case = replace(case, finish=partial(case.finish, first=first))
+        quick = run_known(case.run)
+        if case.finish:  # few rows are compared: which ones, nothing inside can find out
+            first = keyed(self.key, f"{task.name}: rows")[0] % EVERY
+            case = replace(case, finish=partial(case.finish, first=first))
+            quick = partial(quick, first=first)
         with sandbox.measured() as held:
             got = _observe(sandbox, task, case, self._end(CASE_SECONDS))
-        ours = observe(
-            task.library, replace(case, run=partial(run_known(case.run), first=first))
-        )
+        ours = observe(task.library, replace(case, run=quick))
         found = wording.difference(task, case, ours, got)
         if not found and held() > MEMORY:
             text = (

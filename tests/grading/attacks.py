@@ -339,7 +339,7 @@ CHEATS = {
             return torch.tensor([table[key]]) if key in table else x"""),
     ),
     "right for the first calls": Attack(
-        "60 of 60 numbers differ",
+        r"(\d+) of \1 numbers differ",
         answer(
             "calls.append(1)\nreturn x.softmax(dim) if len(calls) < 5 else x", "calls = []"
         ),
