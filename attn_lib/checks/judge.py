@@ -94,6 +94,7 @@ def judge_observed(
         if difference and i == 0 and got.is_nothing:  # so it will be on every input
             return wording.failed(task, failures[i], None)
     outcomes = [by_case[i] for i in sorted(by_case)]
+    failures = dict(sorted(failures.items()))
     if not failures:
         return judge_inputs_and_gradients(tried, observed, outcomes)
     if all(f.outcome.error and _is_half(f.case) for f in failures.values()):
