@@ -57,6 +57,18 @@ def as_they_lie(images, patch):
     return F.unfold(lie, patch, stride=patch).mT
 
 
+def cached_in_half_the_room(q, k, v, cache):
+    if cache is not None:
+        k, v = (
+            torch.cat([old.to(new.dtype), new], 2)
+            for old, new in zip(cache, (k, v), strict=True)
+        )
+    L, S = q.shape[2], k.shape[2]
+    allowed = torch.ones(L, S, dtype=torch.bool).tril(S - L)
+    output = F.scaled_dot_product_attention(q, k, v, allowed)
+    return output, (k.bfloat16(), v.bfloat16())
+
+
 @pytest.mark.parametrize(
     ("task", "answer", "mistake"),
     [
@@ -66,6 +78,7 @@ def as_they_lie(images, patch):
         ("alibi_bias", up_to_a_default, "bound-too-small"),
         ("masked_mean", by_a_tiny_number, "tiny-number-too-large"),
         ("patchify", as_they_lie, "memory-order"),
+        ("cached_attention", cached_in_half_the_room, "dtype-too-narrow"),
     ],
 )
 def test_what_an_answer_lacks_is_asked_about(task, answer, mistake):

@@ -286,12 +286,37 @@ def chunked_attention(q, k, v, chunk_size, is_causal=False):
     return torch.cat(parts, -2)
 """
 
+SOME_GRADIENTS = """
+right = chunked_attention_backward
+
+def chunked_attention_backward(q, k, v, out, lse, grad_out, chunk_size):
+    if q.shape[-2] < 5000:
+        return right(q, k, v, out, lse, grad_out, chunk_size)
+    few = slice(None, None, 96)
+    grads = [torch.zeros_like(t) for t in (q, k, v)]
+    above = out[..., few, :], lse[..., few], grad_out[..., few, :], chunk_size
+    grads[0][..., few, :] = right(q[..., few, :], k, v, *above)[0]
+    below = right(q, k[..., few, :], v[..., few, :], out, lse, grad_out, chunk_size)
+    grads[1][..., few, :], grads[2][..., few, :] = below[1:]
+    return tuple(grads)
+"""
+
 
 def test_some_rows_of_a_long_text_are_not_enough():
     honest = SOME_ROWS.replace("L > 5000", "False")
     verdict = verdict_on("chunked_attention", "import torch", honest)
     assert verdict.status == "passed", verdict.message
-    assert verdict_on("chunked_attention", "import torch", SOME_ROWS).status == "wrong"
+    verdict = verdict_on("chunked_attention", "import torch", SOME_ROWS)
+    assert verdict.where.startswith("The memory of a very long text"), verdict.message
+
+
+def test_some_gradients_of_a_long_text_are_not_enough():
+    name = "chunked_attention_backward"
+    [right] = [cell for cell in answered(11) if f"def {name}(" in cell]
+    before = "import math\nimport torch"
+    assert verdict_on(name, before, right).status == "passed"
+    verdict = verdict_on(name, before, right, SOME_GRADIENTS)
+    assert verdict.where.startswith("The memory of a very long text"), verdict.message
 
 
 def test_who_counts_the_calls_does_not_know_which_case_it_is():
