@@ -83,7 +83,7 @@ def _(rng):
         ("unequal padding, a mask (B, 1, 1, S)", (2, 3, 5, 7), [7, 4]),
         ("a mask (B, 1, L, S)", (2, 3, 5, 7), (2, 1, 5, 7)),
         ("a mask for each head, (B, H, L, S)", (2, 3, 5, 7), (2, 3, 5, 7)),
-        ("one for each head and no more, (H, L, S)", (2, 3, 5, 7), (3, 5, 7)),
+        ("B = H, a mask for each head, (H, L, S)", (3, 3, 5, 7), (3, 5, 7)),
         ("B = L, a mask (L, S)", (4, 2, 4, 6), (4, 6)),
         ("B = H, padding", (3, 3, 5, 4), [1, 3, 4]),
         ("B = H, a mask (B, 1, L, S)", (3, 3, 2, 4), (3, 1, 2, 4)),

@@ -128,6 +128,8 @@ factor, or by an amount?
     speeds-on-a-line  frequencies = 1 / (1 + i) || 1 - exponents || torch.linspace(1, 1e-4, len(i))
     speeds-on-a-line  frequencies = 1 / (1 + base * exponents) || (1 - i / len(i)) || 1 + i
     speeds-on-a-line  frequencies = torch.linspace(1, 1 / base, len(i)) || 1 - (1 - 1 / base) * exponents
+With an odd number of pairs, which speed is the one in the middle? Divide each by that before it: is it one factor?
+    second-half-from-the-first  frequencies = torch.cat([_[: (len(i) + 1) // 2], _[: (len(i) + 1) // 2] / 100])[: len(i)]
 The speeds go from 1 down towards 1/10000. Which number do you raise to a power?
     another-base  base = 1000.0 || 100000.0
 exp(x · log a) is a to the power x. Of which base must that logarithm be?

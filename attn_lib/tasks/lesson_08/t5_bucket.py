@@ -153,6 +153,8 @@ A distance of just max_distance: is it capped, too? What are its share and its b
     capped-too-late  capped = far.clamp(max=half) || far.clamp(max=num_buckets - 1)
     capped-too-late  capped = far ; result = (_).clamp(max=num_buckets - 1)
     capped-too-early  capped = far.clamp(max=half - 2)
+What do you limit, the distance or its bucket? If max_distance is small, is one step less in the last bucket?
+    distance-capped  distance = _.clamp(max=max_distance - 1) ; capped = far
 Which bucket does a key after the query get that is far away? Which of the two do you do first: add its half, or see to
 the largest bucket?
     capped-after-the-side  capped = far ; result = (_).clamp(max=half - 1)

@@ -96,7 +96,7 @@ def _(rng):
     nothing = some(rng, 2, 1, 4, 4)
     nothing[0, :, 1] = nothing[1, :, 3] = False
     yield case("some words may see nothing", 2, 4, 2, 3, 5, nothing, grad=True)
-    yield case("a mask for each head (H, L, L)", 2, 4, 3, 2, 5, some(rng, 3, 4, 4))
+    yield case("B = H, a mask (H, L, L)", 3, 4, 3, 2, 5, some(rng, 3, 4, 4))
     yield case("B = L, a mask (L, L)", 4, 4, 2, 3, 5, some(rng, 4, 4))
     one = some(rng, 4, 4) & (torch.arange(4) != 2)[:, None]
     yield case("a mask (L, L), a word that may see nothing", 2, 4, 2, 3, 5, one)

@@ -61,6 +61,8 @@ def _(rng):
     yield case("a hundred and fifty patches in a row", 1, 1, 2, 300, patch=2)
     yield case("a hundred and fifty rows", 1, 1, 300, 2, patch=2)
     yield case("patches of one pixel", 2, 3, 4, 5, patch=1)
+    yield case("pictures three pixels wide", 2, 2, 6, 3, patch=3)
+    yield case("pictures one pixel wide", 2, 3, 4, 1, patch=1)
     yield case("one patch", 2, 3, 4, 4, patch=4)
     strided = torch.randn(2, 4, 9, 3, generator=rng).permute(0, 3, 1, 2)
     yield Case("not contiguous", (strided[..., :6], 2), grad=False)
