@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from os.path import realpath
+from os.path import isdir, realpath  # isdir takes a name that the system refuses for none
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ def find(
         # realpath, which lets a link that leads to itself be one.
         if _is_ignored(top) or (leave_out and realpath(top) == realpath(leave_out)):
             continue
-        if top.is_dir() and not top.is_symlink():
+        if isdir(top) and not top.is_symlink():
             found += of_one(top, leave_out)
         elif top.suffix.lower() == ".ipynb":
             found.append(_look(top, folder, owner_of_file(top)))
@@ -140,7 +140,7 @@ def passed_over(folder: Path) -> str:
         path.name
         for path in sorted(folder.iterdir())
         if not _is_ignored(path)
-        and (path.is_symlink() or not path.is_dir())
+        and (path.is_symlink() or not isdir(path))
         and path.suffix.lower() != ".ipynb"
         and not path.match(PROGRESS)
     ]
@@ -176,10 +176,7 @@ def below(top: Path) -> list[Path]:
             found.append(folder)
             continue
         for path in entries:
-            try:
-                is_folder = path.is_dir() and not path.is_symlink()
-            except OSError:
-                is_folder = False
+            is_folder = isdir(path) and not path.is_symlink()
             (waiting if is_folder else found).append(path)
     return sorted(found)
 
@@ -341,11 +338,17 @@ def _tell_apart(found: list[File]) -> list[File]:
     loose = [file for file in found if len(file.path.parts) == 1 and not file.id]
     many = Counter((file.learner, file.lesson) for file in loose)
     twins = {file.path for file in loose if many[file.learner, file.lesson] > 1}
-    told_apart = (
-        replace(file, learner=one_spelling(file.path.stem)) if file.path in twins else file
-        for file in found
-    )
-    return sorted(told_apart, key=by_name)
+    looks = Counter(one_spelling(path.stem) for path in twins)
+
+    def whole(file: File) -> File:
+        name = one_spelling(file.path.stem)
+        if file.path not in twins:
+            return file
+        return replace(
+            file, learner=name if looks[name] == 1 else as_written(file.path.name)
+        )
+
+    return sorted(map(whole, found), key=by_name)
 
 
 def by_name(one: Any) -> tuple:

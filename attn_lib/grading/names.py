@@ -59,8 +59,8 @@ def _numbered(name: str, id: str, on_time: bool | None = None) -> Owner:
 
 
 def as_written(name: str) -> str:
-    """Return a name in which whatever is no plain letter or cannot be seen is spelled out."""
-    return shown(name).encode("ascii", "backslashreplace").decode()
+    """Return a name in which whatever is no plain letter or cannot be seen is spelled out; no two are the same."""
+    return name.encode("unicode_escape").decode()
 
 
 def one_spelling(name: str) -> str:
@@ -74,7 +74,7 @@ def one_spelling(name: str) -> str:
 
 def shown(name: str) -> str:
     """Return a file's name as text that can be printed, whatever bytes it consists of."""
-    text = clean(os.fsencode(name).decode("utf-8", "backslashreplace"))
+    text = _printable(os.fsencode(name).decode("utf-8", "backslashreplace"))
     return text.replace("\n", "\ufffd").replace("\t", "\ufffd")
 
 
@@ -89,4 +89,8 @@ def clean(text: str) -> str:
     Control characters and halves of surrogate pairs become U+FFFD, addresses of objects "0x...". Marks
     that turn the direction of writing, and could make a line read as another one, are left out.
     """
-    return _ADDRESS.sub("0x...", _UNPRINTABLE.sub("\ufffd", _TURNS.sub("", text)))
+    return _ADDRESS.sub("0x...", _printable(text))
+
+
+def _printable(text: str) -> str:
+    return _UNPRINTABLE.sub("\ufffd", _TURNS.sub("", text))

@@ -243,16 +243,23 @@ def take_back_links(submitted: Path, copied: Path) -> None:
 
 
 def _is_unfinished(notebook: Path) -> bool:
-    """Return whether a notebook was written for the judge, but never came back from it."""
+    """Return whether a notebook was written for the judge, but never came back from it.
+
+    What nbgrader only copied, such as a learner's folder or hidden file of such a name, was not.
+    """
+    if notebook.name.startswith(".") or not notebook.is_file():
+        return False
     try:
         content = json.loads(notebook.read_bytes())
+        return JUDGED not in content["metadata"] and not any(
+            cell.get("outputs") for cell in content["cells"]
+        )
     except FileNotFoundError:  # its folder went with another one
         return False
     except ValueError:  # it was being written
         return True
-    return JUDGED not in content["metadata"] and not any(
-        cell.get("outputs") for cell in content["cells"]
-    )
+    except (KeyError, TypeError, AttributeError):  # neither nbgrader nor we wrote that
+        return False
 
 
 def _unreadable(reason: str) -> NotebookNode:

@@ -268,6 +268,7 @@ CANNOT_BE_GIVEN = [
     ((torch.ones(2, 3), torch.ones(2, 3), torch.ones(2, 3)), "four axes"),
     ((torch.ones(1, 1, 0, 2),) * 3, "four axes"),
     (tuple(torch.ones(1, 1, 3000, 8) for _ in range(3)), "too large"),
+    ((torch.ones(20_000, 1, 1, 1),) * 3, "too large"),
     ((*torch.ones(3, 1, 1, 2, 2), torch.ones(2, 2)), "boolean"),
     ((*torch.ones(3, 1, 1, 2, 2), torch.ones(500, 1, 2, 2).bool()), "broadcast"),
     ((*torch.ones(3, 1, 1, 2, 2), torch.ones(3, 2).bool()), "broadcast to (1, 1, 2, 2)"),

@@ -204,6 +204,33 @@ def test_who_only_looks_like_another_learner_is_not_merged_with_them(tmp_path):
     assert learners == dict(zip(names, expected, strict=True))
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("ada/x.ipynb", "\u2066ada/x.ipynb"),
+        ("a\x01da/x.ipynb", "a\x02da/x.ipynb"),
+        ("0xdeadbeef/x.ipynb", "0xcafebabe/x.ipynb"),
+        ("ada_01_single_head.ipynb", "ada_01_single_head.IPYNB"),
+        ("ada_01_single_head.ipynb", "ada_01_single_head\u200b.ipynb"),
+        ("ada_01_single_head.ipynb", "\u2066ada_01_single_head.ipynb", "ada_1.ipynb"),
+    ],
+)
+def test_names_that_look_the_same_have_a_row_each(tmp_path, names):
+    found = find(class_of(tmp_path, dict.fromkeys(names, SOLUTION)))
+    assert len({file.learner for file in found}) == len(names)
+
+
+def test_a_link_to_a_name_that_no_system_takes_ends_nothing(tmp_path):
+    class_of(tmp_path, {"ada/x.ipynb": SOLUTION})
+    for place in (tmp_path / "x", tmp_path / "y.ipynb", tmp_path / "ada" / "z"):
+        place.symlink_to("A" * 300)
+    assert [(file.learner, bool(file.problem)) for file in find(tmp_path)] == [
+        ("ada", False),
+        ("y", True),
+    ]
+    assert "x" in passed_over(tmp_path)
+
+
 def test_more_folders_in_each_other_than_python_calls_are_no_error(tmp_path):
     class_of(tmp_path, {"ada/x.ipynb": SOLUTION})
     deep = str(tmp_path / "ada")

@@ -145,6 +145,20 @@ def test_what_a_killed_run_left_is_known(tmp_path):
     assert plugin._is_unfinished(path)
 
 
+@pytest.mark.parametrize("text", ["{}", "[]", "1", '{"metadata": {}, "cells": [1]}', None])
+@pytest.mark.parametrize("name", ["x.ipynb", ".x.ipynb", "._01_single_head.ipynb"])
+def test_what_a_learner_put_beside_it_stops_no_later_run(tmp_path, name, text):
+    path = tmp_path / name
+    path.mkdir() if text is None else path.write_text(text)
+    assert not plugin._is_unfinished(path)
+
+
+def test_hidden_files_are_never_ours(tmp_path):
+    path = tmp_path / "._01_single_head.ipynb"
+    path.write_bytes(b"\x00\x05\x16\x07")
+    assert not plugin._is_unfinished(path)
+
+
 def test_code_that_no_file_can_hold_is_still_code():
     made = plugin._code_only(["x = 1", "y = '\ud800'"])
     assert [cell.source for cell in made.cells] == ["x = 1", "y = '?'"]

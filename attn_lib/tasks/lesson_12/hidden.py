@@ -104,6 +104,7 @@ GROSS = (
 COPIED, COPIES = 3, 5
 
 LARGEST = 4_000_000  # products of two numbers in one call
+MOST_ROWS = 16_384  # of queries in one call: some implementations take one after the other
 
 
 class Refused(Exception):
@@ -203,5 +204,6 @@ def _refuse(q: Any, k: Any, v: Any, mask: Any) -> None:
             raise Refused(
                 f"mask should broadcast to {(B, H, L, S)}, got {tuple(mask.shape)}"
             )
-    if math.prod((B, H, L, S, max(D, v.shape[-1]))) > LARGEST:
+    products = math.prod((B, H, L, S, max(D, v.shape[-1])))
+    if products > LARGEST or B * H * L > MOST_ROWS:
         raise Refused("these tensors are too large here: a test can do with small ones")
