@@ -16,7 +16,7 @@ from attn_lib.grading.batch import alone, grade_class
 from attn_lib.grading.class_page import attempts, class_page
 from attn_lib.grading.doctor import examine
 from attn_lib.grading.find import passed_over
-from attn_lib.grading.lateness import Deadline, read_extensions, worksheet_times
+from attn_lib.grading.lateness import EXTENSIONS, Deadline, read_extensions, worksheet_times
 from attn_lib.grading.lms import write_import
 from attn_lib.grading.overrides import read_overrides, with_overrides
 from attn_lib.grading.prose import prose_page
@@ -24,7 +24,7 @@ from attn_lib.grading.refused import Refused
 from attn_lib.grading.release import IN_IT, release
 from attn_lib.grading.reports import problems, table, write_reports
 from attn_lib.grading.roster import Roster, read_roster
-from attn_lib.grading.row import Row
+from attn_lib.grading.row import Row, unfitting
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 from attn_lib.grading.workers import OtherVersion
 
@@ -71,26 +71,32 @@ def _grade(options: argparse.Namespace) -> int:
         raise Refused("--dask needs dask: pip install 'attention-from-scratch[dask]'")
     if not options.folder.is_dir():
         raise Refused(f"There is no folder {options.folder}.")
-    if options.out.resolve() == options.folder.resolve():
-        raise Refused("--out is the folder of the submissions: choose another.")
+    if options.out.resolve().is_relative_to(options.folder.resolve()):
+        raise Refused(
+            "--out is in the folder of the submissions, where learners' files are: choose a folder beside it."
+        )
     if options.late_penalty and not options.deadline:
         raise Refused("--late-penalty needs a --deadline.")
     start = time.monotonic()
     roster = read_roster(options.roster) if options.roster else None
+    if roster and not options.lessons:
+        raise Refused(
+            "A roster needs --lesson: in these, whoever handed in nothing gets 0 points."
+        )
     if roster and roster.kind == "Moodle" and len(options.lessons) != 1:
         raise Refused(
             "Moodle's worksheet is for one assignment: add --lesson with one number."
         )
     with alone(options.out):
         seed = remembered_seed(options.seed, options.out)
-        rows = _graded(options, roster, seed)
+        rows, unfit = _graded(options, roster, seed)
         files = _written(rows, roster, seed, options) if rows else []
     others = passed_over(options.folder)
     if not rows:
         nothing = f"Nothing was handed in: there is no notebook in {options.folder}."
         raise Refused(f"{nothing} {others}")
     print(table(rows))
-    for line in filter(None, [*problems(rows), others]):
+    for line in filter(None, [*problems(rows), *unfit, others]):
         print(f"! {line}")
     count = sum(bool(file.sha256) for row in rows for file in row.files)
     learners = len({row.learner for row in rows})
@@ -101,21 +107,27 @@ def _grade(options: argparse.Namespace) -> int:
     if any(row.again for row in rows):
         print("Something failed here: run the same command again.", file=sys.stderr)
         return 3
-    return 0
+    if unfit:
+        print("Not all that you wrote by hand fits somebody: see above.", file=sys.stderr)
+    return 1 if unfit else 0
 
 
-def _graded(options: argparse.Namespace, roster: Roster | None, seed: int) -> list[Row]:
-    """Grade a class, then count lateness and what was changed by hand."""
+def _graded(
+    options: argparse.Namespace, roster: Roster | None, seed: int
+) -> tuple[list[Row], list[str]]:
+    """Grade a class, then count lateness and what was changed by hand; say also which lines of these fit nobody."""
     # What the teacher wrote is read first: an error in it is said at once.
     overrides = read_overrides(options.out, options.lessons)
     times = worksheet_times(roster) if roster and options.deadline else {}
     later = read_extensions(options.out, options.lessons) if options.deadline else {}
     asked = {name: getattr(options, name) for name in GRADING}
     rows = grade_class(options.folder, options.out, seed=seed, roster=roster, **asked)
+    unfit = unfitting(rows, [(o.where, o.learner, o.lesson) for o in overrides])
+    unfit += unfitting(rows, [(EXTENSIONS, *key) for key in later])
     if options.deadline:
         due = Deadline(options.deadline, options.late_penalty / 100, times, later)
         rows = list(due.applied(rows))
-    return list(with_overrides(rows, overrides))
+    return list(with_overrides(rows, overrides)), unfit
 
 
 def _written(
@@ -123,7 +135,7 @@ def _written(
 ) -> list[str]:
     """Write everything that comes of a class; return the names of the files."""
     pages = write_reports(rows, options.out, seed)
-    about = class_page(rows, attempts(options.folder), alike(rows))
+    about = class_page(rows, attempts(options.folder, rows), alike(rows))
     write_whole(options.out / "class.html", about)
     prose = options.out / "prose.html"
     prose.unlink(missing_ok=True)

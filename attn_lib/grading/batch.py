@@ -4,6 +4,7 @@ import contextlib
 import re
 import shutil
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -79,7 +80,7 @@ def grade_class(
     """
     judge = task(grade, seed=seed, unsafe=unsafe, strict=strict)
     with _work_folder(out) as work:
-        files = find(folder, lessons=lessons, leave_out=out)
+        files = find(folder, lessons=lessons)
         if roster:
             files = roster.claimed(files)
 
@@ -89,11 +90,11 @@ def grade_class(
             count = min(jobs or cores(), len(todo))
             return on_this_machine(todo, _read_again, judge, processes=count, folder=work)
 
-        wanted = [
-            Job(file.sha256, file.lesson, folder / file.path)
-            for _, _, (file, *_) in handed_in(files)
-            if file.lesson is not None and file.sha256 and not file.problem
-        ]
+        places = defaultdict[tuple[str, int], list[Path]](list)
+        for _, lesson, (file, *_) in handed_in(files):
+            if lesson is not None and file.sha256 and not file.problem:
+                places[file.sha256, lesson].append(folder / file.path)
+        wanted = [Job(*known, tuple(paths)) for known, paths in places.items()]
         done = _graded(wanted, Kept(out / "results", seed, unsafe, strict), outcomes)
     rows = list(_rows(files, done, seed))
     if roster:
@@ -144,10 +145,16 @@ def _read_again(job: Job) -> bytes:
     Raises:
         OSError: they are not those that were found before.
     """
-    data = read(job.path)
-    if sha256(data).hexdigest() != job.sha256:
-        raise OSError("the file was changed while the class was graded")
-    return data
+    error = OSError("the file was changed while the class was graded")
+    for path in job.paths:
+        try:
+            data = read(path)
+        except OSError as why:
+            error = why
+            continue
+        if sha256(data).hexdigest() == job.sha256:
+            return data
+    raise error
 
 
 def handed_in(files: list[File]) -> Iterator[tuple[str, int | None, list[File]]]:
@@ -178,7 +185,7 @@ def _rows(files: list[File], done: dict[Job, Done], seed: int) -> Iterator[Row]:
         if len(own) > 1:
             others = listed([file.name for file in own[1:]])
             note += f" {len(own)} notebooks were handed in. Only the latest is graded: {latest.name}, not {others}."
-        job = Job(latest.sha256, lesson, latest.path)
+        job = Job(latest.sha256, lesson)
         one = Done(job) if latest.problem else done[job]
         report = one.report or ungraded(lesson, seed, latest.problem or one.failure)
         about = report.problem, note.strip(), tuple(own), bool(one.failure)
@@ -192,10 +199,16 @@ def _whole_class(
     ids = {person.name: person.id for person in roster.people}
     for row in rows:
         yield replace(row, id=ids.get(row.learner, ""))
-    wanted = {number for number in (*lessons, *(row.lesson for row in rows)) if number}
     there = {(row.learner, row.lesson) for row in rows}
+    perhaps = defaultdict[tuple[str, int | None], set[str]](set)
+    for row in rows:
+        for file in row.files:
+            perhaps[file.may_be, row.lesson].add(row.learner)
     for person in roster.people:
-        for number in sorted(wanted):
+        for number in sorted(lessons):
             if (person.name, number) not in there:
-                report = ungraded(number, seed, NOTHING)
-                yield Row(person.name, number, report, NOTHING, "", (), id=person.id)
+                doubtful = perhaps[person.name, number]
+                said = f"Theirs may be any of: {listed(sorted(doubtful))}."
+                problem = said if doubtful else NOTHING
+                report = ungraded(number, seed, problem)
+                yield Row(person.name, number, report, problem, "", (), id=person.id)

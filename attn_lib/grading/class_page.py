@@ -29,7 +29,8 @@ COLORS = {
     NOT_GRADED: "#888888;color:#fff",
     BY_HAND: "#4d3b8f;color:#fff",
 }
-_LARGEST = 5_000_000  # bytes of a progress file
+_LARGEST = 1_000_000  # bytes of a progress file
+_LOOKED_AT = 3  # such files of one learner
 _BELIEVED = 1000  # attempts
 
 
@@ -140,22 +141,31 @@ def _mistakes(rows: list[Row]) -> str:
     return "".join(parts)
 
 
-def attempts(folder: Path) -> dict[str, float]:
+def attempts(folder: Path, rows: list[Row]) -> dict[str, float]:
     """Return the middle number of attempts at each task, of those who tried it.
 
     Args:
         folder: of the submissions, with progress files anywhere; what is none is passed over.
+        rows: of those whose files count, one of each.
     """
     found: dict[str, list[int]] = defaultdict(list)
-    counted = set[str]()  # one file of each learner
+    theirs = {_owner(file.path) for row in rows for file in row.files}
+    left = dict.fromkeys(theirs, _LOOKED_AT)
     for path in below(folder):
-        top, *inside = path.relative_to(folder).parts
-        owner = top if inside else owner_of_file(path).name
-        tries = _tries(path) if path.match(PROGRESS) and owner not in counted else {}
-        counted |= {owner} if tries else set()
+        owner = _owner(path.relative_to(folder))
+        if not path.match(PROGRESS) or not left.get(owner):
+            continue
+        tries = _tries(path)
+        left[owner] = 0 if tries else left[owner] - 1
         for name, number in tries.items():
             found[name].append(number)
     return {name: statistics.median(numbers) for name, numbers in found.items()}
+
+
+def _owner(place: Path) -> str:
+    """Return whose a file is, by its path in the folder of the class, as learners call themselves."""
+    top, *inside = place.parts
+    return top if inside else owner_of_file(place).name
 
 
 @cache

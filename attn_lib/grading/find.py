@@ -15,10 +15,10 @@ code defines; else from the names of the file and its folders.
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from os.path import isdir, realpath  # isdir takes a name that the system refuses for none
+from os.path import isdir  # which takes a name that the system refuses for none
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from attn_lib.grading.submission import (
 
 PROGRESS = "*progress*.json"  # also as a platform calls it
 OLDER = ", which is older than the notebook"
+MOST = 60  # notebooks of one learner
 SLACK = timedelta(minutes=5)  # of clocks
 IGNORED = {"__MACOSX", "__pycache__", "node_modules"}
 _LESSON_IN_NAME = re.compile(
@@ -66,6 +67,8 @@ class File:
         note: what else an instructor should know, or "".
         problem: why it cannot be graded, as far as can be told without running it; or "".
         is_sure: whether the tasks in it say which lesson it is of, and not its name alone.
+        short: what the learner would be called, if nobody else were called so, too; or "".
+        may_be: whose in the roster it may be, where that is not sure; or "".
     """
 
     path: Path
@@ -79,6 +82,8 @@ class File:
     note: str = ""
     problem: str = ""
     is_sure: bool = False
+    short: str = ""
+    may_be: str = ""
 
     @property
     def name(self) -> str:
@@ -86,50 +91,47 @@ class File:
         return shown(self.path.as_posix())
 
 
-def find(
-    folder: Path, *, lessons: Sequence[int] = (), leave_out: Path | None = None
-) -> list[File]:
+def find(folder: Path, *, lessons: Sequence[int] = ()) -> list[File]:
     """Return everything that was handed in, in alphabetical order.
 
     Args:
         folder: of the class.
         lessons: only theirs, if there are any; a single one is also assumed where the lesson cannot be told.
-        leave_out: a folder inside of it that holds no submissions: that of the results.
 
     Raises:
         OSError: the folder cannot be read.
     """
     found: list[File] = []
     for top in sorted(folder.iterdir()):
-        # realpath, which lets a link that leads to itself be one.
-        if _is_ignored(top) or (leave_out and realpath(top) == realpath(leave_out)):
+        if _is_ignored(top):
             continue
         if isdir(top) and not top.is_symlink():
-            found += of_one(top, leave_out)
+            found += of_one(top)
         elif top.suffix.lower() == ".ipynb":
             found.append(_look(top, folder, owner_of_file(top)))
     return _tell_apart(_only(found, lessons) if lessons else found)
 
 
-def of_one(top: Path, leave_out: Path | None = None) -> list[File]:
-    """Return what is in the folder of one learner; there is always something, if only a problem.
-
-    Args:
-        top: the folder.
-        leave_out: as in `find`.
-    """
+def of_one(top: Path) -> list[File]:
+    """Return what is in the folder of one learner; there is always something, if only a problem."""
     owner = owner_of_folder(top.name)
-    files = [_look(path, top.parent, owner) for path in _notebooks(top, leave_out)]
+    notebooks = _notebooks(top)
+    files = [_look(path, top.parent, owner) for path in notebooks[:MOST]]
     if not files:
         return [_nothing(top, top.parent, owner)]
-    looked_at = {file.path for file in files}
+    theirs = set(notebooks)
     others = [
         path.relative_to(top).as_posix()
         for path in below(top)
-        if path.relative_to(top.parent) not in looked_at and _may_be_an_answer(path)
+        if path not in theirs and _may_be_an_answer(path)
     ]
     if others:
         said = f"Passed over, being no notebook: {listed(others)}."
+        files[0] = replace(files[0], note=f"{files[0].note} {said}".strip())
+    if more := len(notebooks) - len(files):
+        said = (
+            f"{more} more notebooks were not looked at: at most {MOST} of one learner are."
+        )
         files[0] = replace(files[0], note=f"{files[0].note} {said}".strip())
     return files
 
@@ -209,18 +211,16 @@ def lesson_in_name(name: str) -> int | None:
     return next((number for number in found if number in known), None)
 
 
-def _notebooks(top: Path, leave_out: Path | None) -> Iterator[Path]:
-    """Yield a learner's notebooks, in order; Python scripts if there are no notebooks."""
-    results = realpath(leave_out) if leave_out else None
+def _notebooks(top: Path) -> list[Path]:
+    """Return a learner's notebooks, in order; Python scripts if there are no notebooks."""
     found = [
         path
         for path in below(top)
         if path.suffix.lower() in (".ipynb", ".py")
         and not any(_is_ignored(Path(part)) for part in path.relative_to(top).parts)
-        and not (results and Path(realpath(path.parent)).is_relative_to(results))
     ]
     notebooks = [path for path in found if path.suffix.lower() == ".ipynb"]
-    yield from notebooks or found
+    return notebooks or found
 
 
 def _look(path: Path, folder: Path, owner: Owner) -> File:
@@ -332,7 +332,7 @@ def _tell_apart(found: list[File]) -> list[File]:
         top, same = file.path.parts[0], tops[file.learner]
         if file.id or len(same) == 1 or top == file.learner or not same & folders:
             return file
-        return replace(file, learner=as_written(top))
+        return replace(file, learner=as_written(top), short=file.learner)
 
     found = [apart(file) for file in found]
     loose = [file for file in found if len(file.path.parts) == 1 and not file.id]
@@ -344,9 +344,8 @@ def _tell_apart(found: list[File]) -> list[File]:
         name = one_spelling(file.path.stem)
         if file.path not in twins:
             return file
-        return replace(
-            file, learner=name if looks[name] == 1 else as_written(file.path.name)
-        )
+        whole = name if looks[name] == 1 else as_written(file.path.name)
+        return replace(file, learner=whole, short=file.learner)
 
     return sorted(map(whole, found), key=by_name)
 

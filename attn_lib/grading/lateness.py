@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attn_lib.grading.refused import Refused
 from attn_lib.grading.roster import Roster, table_by_hand
-from attn_lib.grading.row import Row
+from attn_lib.grading.row import Row, fits
 
 # How Moodle writes a time in its worksheet, "Thursday, 1 October 2026, 6:30 PM", and in American English.
 _MOODLE = (
@@ -37,30 +37,22 @@ class Deadline:
     time: datetime
     penalty: float
     worksheet: dict[str, datetime]
-    extensions: dict[tuple[str, int | None], datetime] = field(default_factory=dict)
+    extensions: dict[tuple[str, int], datetime] = field(default_factory=dict)
 
     def applied(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield rows with the days they are late, what says so, and what these cost.
-
-        Raises:
-            Refused: an extension fits no row.
-        """
-        unused, rows = set(self.extensions), [*rows]
-        ids = {row.id for row in rows} - {""}  # these count before names
+        """Yield rows with the days they are late, what says so, and what these cost."""
+        rows = [*rows]
+        ids = {row.id for row in rows} - {""}
         for row in rows:
-            called = {row.id} if row.learner in ids else {row.id, row.learner}
-            own = {(name, row.lesson) for name in called} & self.extensions.keys()
-            unused -= own
-            here = replace(
-                self, time=max((self.extensions[key] for key in own), default=self.time)
-            )
+            later = [
+                time
+                for (learner, lesson), time in self.extensions.items()
+                if lesson == row.lesson and fits(learner, row, ids)
+            ]
+            here = replace(self, time=max(later, default=self.time))
             days, said_by = here._late(row) if row.files else (0, "")
             penalty = min(1.0, days * self.penalty)
             yield replace(row, days_late=days, late_by=said_by, penalty=penalty)
-        for learner, lesson in sorted(unused):
-            raise Refused(
-                f"{EXTENSIONS}: nobody called {learner} has a line for lesson {lesson}."
-            )
 
     def _late(self, row: Row) -> tuple[int, str]:
         """Return the days begun since the deadline, and what says so.
@@ -82,14 +74,14 @@ class Deadline:
 
 def read_extensions(
     folder: Path, lessons: Sequence[int] = ()
-) -> dict[tuple[str, int | None], datetime]:
+) -> dict[tuple[str, int], datetime]:
     """Read a folder's extensions, of some lessons or of all; make the file, if it is not there.
 
     Raises:
         OSError: it can be neither read nor written.
         Refused: a line is not as it must be.
     """
-    found: dict[tuple[str, int | None], datetime] = {}
+    found: dict[tuple[str, int], datetime] = {}
     for where, (learner, lesson, time) in table_by_hand(folder / EXTENSIONS, _COLUMNS):
         if not learner:
             raise Refused(f"{where}: no learner is named.")

@@ -3,6 +3,7 @@
 nbgrader imports this file when it grades; nothing else does, and the course does not need nbgrader.
 """
 
+import glob
 import json
 import math
 import os
@@ -17,13 +18,15 @@ from nbformat.notebooknode import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.utils import parse_utc
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Bool, Integer
 
 from attn_lib.checks.task import Task, tasks
 from attn_lib.grading.arguments import SEED
-from attn_lib.grading.find import below, read
+from attn_lib.grading.find import read
 from attn_lib.grading.grade import Report, TaskResult, grade_submission
+from attn_lib.grading.names import as_written, clean, shown
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 from attn_lib.grading.submission import Unreadable, read_cells
 
@@ -31,6 +34,7 @@ NO_SEED = (
     "Grading needs a private seed, or learners know its inputs: any number, kept for the whole course. Write "
     f"c.SandboxedJudge.seed = ... into a configuration that you do not publish, or set {SEED}."
 )
+TIME = "timestamp.txt"  # nbgrader's
 PREFIX = "check-"  # of a check cell's grade_id; the rest is the task's name
 PROBLEM = "attn_problem"  # in a notebook's metadata: why it could not be read
 JUDGED = "attn_judged"  # there too: that the judge is done with it
@@ -191,6 +195,13 @@ class SubmissionExporter(NotebookExporter):
             self.log.error(str(error))
             raise
         if course := getattr(self.parent, "coursedir", None):
+            # What lies beside a notebook is not copied: it can be a link, or without end.
+            course.ignore = ["*"]
+            submitted = getattr(self.parent, "assignments", {})
+            for folder in [*submitted]:
+                if problem := _cannot_be_taken(Path(folder)):
+                    self.log.warning("Passed over: %s %s", as_written(folder), problem)
+                    del submitted[folder]
             autograded = Path(course.format_path(course.autograded_directory, ".", "."))
             pattern = f"{course.student_id}/{course.assignment_id}/*.ipynb"
             for notebook in sorted(autograded.glob(pattern)):
@@ -199,11 +210,16 @@ class SubmissionExporter(NotebookExporter):
                     shutil.rmtree(notebook.parent)
 
     def from_file(self, file_stream: Any, resources: Any = None, **kwargs: Any) -> Any:
-        """Convert a notebook; what only we write into its metadata, a learner has not written."""
+        """Convert a notebook; what only we write into its metadata, or nbgrader stumbles over, goes."""
         notebook = nbformat.read(file_stream, as_version=4)
         if getattr(self.parent, "_sanitizing", False):
-            for ours in (PROBLEM, JUDGED):
-                notebook.metadata.pop(ours, None)
+            for name in (PROBLEM, JUDGED, "widgets"):
+                notebook.metadata.pop(name, None)
+            for cell in notebook.cells:
+                # A gradebook cannot be asked for a name that is none.
+                theirs = cell.metadata.get("nbgrader")
+                if theirs is not None and not isinstance(theirs.get("grade_id"), str):
+                    del cell.metadata["nbgrader"]
         return self.from_notebook_node(notebook, resources, **kwargs)
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
@@ -211,15 +227,12 @@ class SubmissionExporter(NotebookExporter):
         if not getattr(self.parent, "_sanitizing", False):  # then the file is our own
             return super().from_filename(filename, resources, **kwargs)
         try:
-            if course := getattr(self.parent, "coursedir", None):
-                place = (
-                    resources["nbgrader"]["student"],
-                    resources["nbgrader"]["assignment"],
-                )
-                copied = course.format_path(course.autograded_directory, *place)
-                take_back_links(Path(filename).parent, Path(copied))
             if any(folder.is_symlink() for folder in [*Path(filename).parents][:2]):
                 raise OSError("its folder is a link")
+            if course := getattr(self.parent, "coursedir", None):
+                place = (resources["nbgrader"][key] for key in ("student", "assignment"))
+                copied = Path(course.format_path(course.autograded_directory, *place))
+                _copy_time(Path(filename).parent, copied)
             cells = read_cells(read(Path(filename)))
         except (Unreadable, OSError) as error:
             self.log.warning("%s cannot be read: %s", filename, error)
@@ -235,11 +248,26 @@ class SubmissionExporter(NotebookExporter):
             return self.from_notebook_node(_code_only(cells), resources, **kwargs)
 
 
-def take_back_links(submitted: Path, copied: Path) -> None:
-    """Delete what nbgrader copied because a learner's link led there: an answer, or a file of the teacher."""
-    for path in below(submitted):
-        if path.is_symlink():
-            (copied / path.relative_to(submitted)).unlink(missing_ok=True)
+def _cannot_be_taken(folder: Path) -> str:
+    """Return why nbgrader would stumble over a folder <learner>/<lesson>, and others with it; or ""."""
+    learner = folder.parent.name
+    if glob.has_magic(learner) or learner[0] in "=+-@" or shown(learner) != learner:
+        return "is called what nbgrader takes for a pattern or a table for a formula: rename it."
+    stamp = folder / TIME
+    try:
+        if os.path.lexists(stamp) and (text := read(stamp)[:100].decode().strip()):
+            parse_utc(text)
+    except (OSError, ValueError, OverflowError) as error:
+        return f"holds a {TIME} that is no time: {clean(str(error))}."
+    return ""
+
+
+def _copy_time(submitted: Path, copied: Path) -> None:
+    """Copy when a notebook was handed in: from that, nbgrader knows later that there is a newer one."""
+    if (stamp := submitted / TIME).exists():
+        copied.mkdir(parents=True, exist_ok=True)
+        (copied / TIME).unlink(missing_ok=True)
+        (copied / TIME).write_bytes(read(stamp))
 
 
 def _is_unfinished(notebook: Path) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attn_lib.grading.refused import Refused
 from attn_lib.grading.roster import table_by_hand
-from attn_lib.grading.row import Row
+from attn_lib.grading.row import Row, fits
 
 NAME = "overrides.csv"
 COLUMNS = ("learner", "lesson", "task", "points", "reason")
@@ -54,22 +54,14 @@ def with_overrides(rows: list[Row], overrides: list[Override]) -> Iterator[Row]:
     """Yield rows with the points that were set by hand.
 
     Raises:
-        Refused: an override fits no row, or gives more than there is.
+        Refused: an override gives more than there is, or for no task of the lesson.
     """
-    unused, ids = set(overrides), {row.id for row in rows}
+    ids = {row.id for row in rows} - {""}
     for row in rows:
         for override in overrides:
-            called = (
-                row.id if override.learner in ids else row.learner
-            )  # an id before a name
-            if override.lesson == row.lesson and override.learner == called:
-                unused.discard(override)
+            if override.lesson == row.lesson and fits(override.learner, row, ids):
                 row = _changed(row, override)
         yield row
-    for override in sorted(unused, key=lambda o: o.where):
-        raise Refused(
-            f"{override.where}: nobody called {override.learner} has a line for lesson {override.lesson}."
-        )
 
 
 def _changed(row: Row, override: Override) -> Row:

@@ -62,7 +62,8 @@ class Roster:
         An id counts before a login or an address, and these before a name, which people can choose; what may be one
         person's name and the first part of another's address is nobody's. A number in a file's name is Moodle's or
         Canvas's: in Canvas's own list the name must fit, too, since people can put a number into theirs; in a list of
-        yours as well, which may have other numbers. Two names for one person are told apart.
+        yours as well, which may have other numbers. Two names for one person are told apart: the folder called by
+        the id or the name, or the only folder, is theirs; of loose files alone none is, and both are named.
         """
         by_id = {person.id: person for person in self.people}
         levels: list[dict[tuple[str, ...], set[str]]] = [{}, {}, {}]
@@ -77,7 +78,7 @@ class Roster:
         )  # the files of each person, as they came
         claimed = []
         for file in files:
-            words = _words(file.learner)
+            words = _words(file.short or file.learner)
             if self.kind == "plain" and file.id:
                 words = _words(file.learner.removesuffix(file.id))
             found = next((level[words] for level in levels if words in level), set[str]())
@@ -103,9 +104,11 @@ class Roster:
             claimed.append(replace(file, learner=learner, note=note))
         for name, own in called.items():
             others = {file.learner for file in own if not file.id}
-            exact = others & {name, ids[name]}
             if len(others) < 2:
                 continue
+            # What a learner calls a loose file stands behind what a folder is called.
+            folders = {file.learner for file in own if len(file.path.parts) > 1}
+            exact = folders & {name, ids[name]} or folders
             doubtful = others - exact if len(exact) == 1 else others
             for place, file in enumerate(claimed):
                 came = next((one for one in own if one.path == file.path), None)
@@ -117,7 +120,10 @@ class Roster:
                         else came.learner
                     )
                     claimed[place] = replace(
-                        came, learner=learner, note=f"{said} {came.note}".strip()
+                        came,
+                        learner=learner,
+                        note=f"{said} {came.note}".strip(),
+                        may_be=name,
                     )
         return sorted(claimed, key=by_name)
 

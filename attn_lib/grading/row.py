@@ -1,5 +1,6 @@
 """A line of every table: the result of one learner for one lesson."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attn_lib.grading.find import File
@@ -53,3 +54,25 @@ class Row:
     def max_points(self) -> float | None:
         """The points of the lesson, if it is known."""
         return self.report.max_points if self.report else None
+
+
+def fits(learner: str, row: Row, ids: set[str]) -> bool:
+    """Say whether a teacher who writes of a learner means a row's: an id of the class counts before a name."""
+    return learner == (row.id if learner in ids else row.learner)
+
+
+def unfitting(rows: list[Row], lines: Iterable[tuple[str, str, int]]) -> list[str]:
+    """Say which of the teacher's own lines fit no row.
+
+    That is no reason to stop: a learner who takes another name can bring it about.
+
+    Args:
+        rows: of the class.
+        lines: where each is, the learner it names, and the lesson.
+    """
+    ids = {row.id for row in rows} - {""}
+    return [
+        f"{where}: nobody called {learner} has a line for lesson {lesson}, so it counts for nobody."
+        for where, learner, lesson in lines
+        if not any(row.lesson == lesson and fits(learner, row, ids) for row in rows)
+    ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 FILE_LIMIT = 50 << 20  # bytes of the file
-VALUES_LIMIT = 3_000_000  # values in its JSON: each can take 20 times its bytes in memory
+VALUES_LIMIT = 300_000  # values in its JSON, a hundred times those of our largest
 DEPTH_LIMIT = 200
 CELLS_LIMIT = 2000  # code cells
 CODE_LIMIT = 500_000  # bytes of all code, as it travels to the judge

@@ -49,12 +49,12 @@ class Job:
     Attributes:
         sha256: of its bytes.
         lesson: the number.
-        path: where the bytes are; equal ones may be elsewhere, too.
+        paths: where the bytes are.
     """
 
     sha256: str
     lesson: int
-    path: Path = field(compare=False)
+    paths: tuple[Path, ...] = field(default=(), compare=False)
 
 
 Read = Callable[[Job], bytes]

@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from datetime import UTC
+from hashlib import sha256
 from pathlib import Path
 
 import psutil
@@ -19,7 +20,7 @@ from attn_lib.grading import find as find_module
 from attn_lib.grading import workers
 from attn_lib.grading.batch import NO_LESSON, _read_again, grade_class, handed_in
 from attn_lib.grading.class_page import attempts
-from attn_lib.grading.find import OLDER, find, passed_over, read
+from attn_lib.grading.find import MOST, OLDER, find, passed_over, read
 from attn_lib.grading.workers import (
     Done,
     Job,
@@ -94,13 +95,19 @@ def test_what_nobody_handed_in_is_passed_over_and_named(tmp_path):
         ".x",
     )
     loose = "ada.zip", "bob.py", "a.txt\x1b"
-    results = "out/feedback/x.ipynb", "ada/sub/mine/x.ipynb"
-    mine = *hidden, *loose, *results, "ada/a.ipynb", "ada/helper.py"
+    mine = *hidden, *loose, "ada/a.ipynb", "ada/helper.py"
     class_of(tmp_path, dict.fromkeys(mine, notebook(SOFTMAX)))
-    for out, others in (("out", results[1:]), ("ada/../ada/sub/mine", results[:1])):
-        found = find(tmp_path / "ada/..", leave_out=tmp_path / out)
-        assert [file.name for file in found] == ["ada/a.ipynb", *others]
+    assert [file.name for file in find(tmp_path / "ada/..")] == ["ada/a.ipynb"]
     assert passed_over(tmp_path).endswith("folders: a.txt\ufffd, ada.zip, bob.py, gus.")
+
+
+def test_only_so_many_notebooks_of_one_learner_are_looked_at(tmp_path):
+    names = [f"ada/{number:03}.ipynb" for number in range(MOST + 2)]
+    first, *others = find(class_of(tmp_path, dict.fromkeys(names, notebook(SOFTMAX))))
+    assert len(others) == MOST - 1
+    assert (
+        first.note == "2 more notebooks were not looked at: at most 60 of one learner are."
+    )
 
 
 def test_links_and_pipes_are_not_followed(tmp_path):
@@ -241,7 +248,7 @@ def test_more_folders_in_each_other_than_python_calls_are_no_error(tmp_path):
         file.write(SOLUTION)
     try:
         assert [len(file.path.parts) for file in find(tmp_path)] == [1502, 2]
-        assert attempts(tmp_path) == {}
+        assert attempts(tmp_path, []) == {}
     finally:  # pytest cannot remove them
         os.remove(f"{deep}/y.ipynb")
         os.removedirs(deep)
@@ -326,7 +333,7 @@ def test_a_folder_that_may_not_be_entered_loses_nobody_else(tmp_path, mode):
 def test_a_link_that_leads_to_itself_is_one_that_cannot_be_read(tmp_path):
     folder = class_of(tmp_path, {"ada/a.ipynb": SOLUTION})
     (folder / "eve.ipynb").symlink_to("eve.ipynb")
-    ada, eve = find(folder, leave_out=tmp_path / "out")
+    ada, eve = find(folder)
     assert ada.problem == ""
     assert "cannot be read" in eve.problem
 
@@ -413,7 +420,7 @@ def test_a_process_has_its_own_folder_and_is_deaf_to_ctrl_c(tmp_path, request):
     # A shell that starts tests in the background has them ignore Ctrl-C.
     inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, inherited))
-    jobs = [Job(name, 1, tmp_path) for name in "ab"]
+    jobs = [Job(name, 1) for name in "ab"]
     options = {"processes": 2, "folder": tmp_path}
     done = on_this_machine(jobs, lambda job: b"", surroundings, **options)
     folders, signals, processes = zip(*(one.report for one in done), strict=True)
@@ -454,9 +461,12 @@ def test_a_process_that_dies_while_it_starts_does_not_end_the_class(
 
 def test_a_file_that_changes_meanwhile_is_not_kept_under_a_wrong_name(tmp_path):
     [path] = class_of(tmp_path, {"a.ipynb": SOLUTION}).iterdir()
-    job = Job("0" * 64, 1, path)
+    job = Job("0" * 64, 1, (path,))
     with pytest.raises(OSError, match="was changed"):
         _read_again(job)
+    (tmp_path / "same.ipynb").write_bytes(b"as it was")
+    places = tmp_path / "gone.ipynb", path, tmp_path / "same.ipynb"
+    assert _read_again(Job(sha256(b"as it was").hexdigest(), 1, places)) == b"as it was"
     path.unlink()
     [done] = on_this_machine([job], _read_again, full_marks, processes=1, folder=tmp_path)
     assert done.report is None
@@ -523,7 +533,7 @@ def test_a_killed_worker_of_a_cluster_loses_nothing(tmp_path, monkeypatch):
     dask, distributed = map(pytest.importorskip, ("dask", "distributed"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     folder = told(tmp_path / "class", 8, **{f"l{n}": "slow" for n in range(8)})
-    jobs = [Job(file.sha256, 1, folder / file.path) for file in find(folder)]
+    jobs = [Job(file.sha256, 1, (folder / file.path,)) for file in find(folder)]
     options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1"}
     with (
         dask.config.set(temporary_directory=str(tmp_path / "dask")),

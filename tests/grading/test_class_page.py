@@ -3,11 +3,12 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from attn_lib.grading.alike import NO_PROOF, PUBLISHED, alike, published
 from attn_lib.grading.class_page import COLORS, attempts, class_page
 from attn_lib.grading.definitions import definitions, fingerprint
-from attn_lib.grading.find import passed_over
+from attn_lib.grading.find import File, passed_over
 from attn_lib.grading.grade import worth_points
 from tests.grading.judging import answered, class_of
 from tests.grading.test_reports import HOSTILE, ROWS, report, row, structure
@@ -151,7 +152,11 @@ def test_attempts_come_from_the_progress_that_was_handed_in(tmp_path):
     class_of(tmp_path, files)
     (tmp_path / "mal.progress.json").symlink_to(tmp_path / "ada/progress.json")
     assert passed_over(tmp_path) == ""
-    assert attempts(tmp_path) == {"attention": 6, "stable_softmax": 1}
+    folders = {path.relative_to(tmp_path).parts[0] for path in tmp_path.glob("*/*.json")}
+    handed_in = [f"{name}/a.ipynb" for name in folders] + ["bob_12_345_a.ipynb"]
+    rows = [replace(row("x"), files=(File(Path(place), "x"),)) for place in handed_in]
+    assert attempts(tmp_path, rows) == {"attention": 6, "stable_softmax": 1}
+    assert attempts(tmp_path, []) == {}
     assert "What took the most attempts" not in class_page(ROWS, {"attention": 1}, [])
     page = class_page(ROWS, {"a_few": 2, "many": 7.5, "also_few": 2, "none": 1}, [])
     found = re.findall(r"<code>(\w+)(?:<wbr>\w+)?</code></td><td>([\d.]+)<", page)

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -191,6 +192,8 @@ def vandalized() -> dict:
     notebook = answered()
     ours = {name_of(cell): cell["metadata"].get("nbgrader") for cell in notebook["cells"]}
     ours["check-SelfAttention"] |= {"solution": True, "points": "many"}
+    ours["attention"]["grade_id"] = {"no": "name"}
+    notebook["metadata"]["widgets"] = {"application/vnd.jupyter.widget-state+json": 5}
     ours["stable_softmax"]["schema_version"] = 1  # alone, this ends nbgrader's whole run
     notebook["cells"] = [c for c in notebook["cells"] if name_of(c) != "check-attention"]
     return notebook
@@ -224,6 +227,10 @@ print(10.0)
 GRADEBOOK = "grading/gradebook.db"
 
 
+# Folders that nbgrader would take for several, or that would end its run for everybody.
+UNTAKEN = ("*", "[h]alf", "d?n", "line\nbreak", "=1+1", "\x1b[31mred", "late")
+
+
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory, sandbox_works) -> Path:
     """Return a course folder with a class, graded by the commands that we tell teachers."""
@@ -252,11 +259,22 @@ def graded(tmp_path_factory, sandbox_works) -> Path:
         ROOT / "solutions" / LESSON / f"{LESSON}.ipynb"
     )
     (linking / "more" / "notes.txt").symlink_to(folder / "secret.txt")
+    for name in UNTAKEN:
+        shutil.copytree(folder / submitted.format("half"), folder / submitted.format(name))
+    (folder / submitted.format("late") / "timestamp.txt").write_text("yesterday evening")
+    half = folder / submitted.format("half")
+    (half / "timestamp.txt").write_text("2026-10-01 18:30:00 UTC")
+    (half / "[s]").mkdir()
+    (half / "[s]/.zero").symlink_to("/dev/zero")
+    os.mkfifo(half / "\x1b[31mred.txt")
+    (half / "gone.txt").symlink_to("nowhere")
     environment: dict[str, str] = {}
     first, second, *_ = documented.blocks("With nbgrader")
     documented.run_all(first, folder, environment)
     said = "".join(documented.run_all(second, folder, environment))
     assert said.count("was not finished") == 1
+    assert said.count("Passed over: ") == len(UNTAKEN)
+    assert "\x1b[31mred" not in said
     return folder
 
 
@@ -275,6 +293,16 @@ def test_each_learner_has_the_right_marks_in_the_exported_csv(graded):
     none = dict.fromkeys(("damaged", "linking", "untouched"), 0)
     assert scores == full | none | {"half": 3, "raider": 2}
     assert {float(row["max_score"]) for row in rows.values()} == {10}
+
+
+@pytest.mark.slow
+def test_only_the_notebook_and_its_time_are_copied(graded):
+    made = graded / "grading/autograded/half" / LESSON
+    assert sorted(path.name for path in made.iterdir()) == [
+        f"{LESSON}.ipynb",
+        "timestamp.txt",
+    ]
+    assert (made / "timestamp.txt").read_text() == "2026-10-01 18:30:00 UTC"
 
 
 @pytest.mark.slow
@@ -300,7 +328,7 @@ def test_the_feedback_shows_the_verdicts_and_why_a_file_could_not_be_read(graded
     assert "Nothing in the notebook" not in pages["damaged"]
     assert "it is a link" in pages["linking"]
     made = [*(graded / "grading").glob("[af]*/linking/**/*")]
-    assert len(made) == 5  # folders, a notebook and its page
+    assert len(made) == 4  # a folder and a file in each: the notebook and its page
     assert not [path for path in made if path.name == "notes.txt"]
     assert not any("NoSuchKernel" in page for page in pages.values())
     assert not any("says the teacher" in page for page in pages.values())

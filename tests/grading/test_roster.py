@@ -17,6 +17,7 @@ from attn_lib.grading.overrides import read_overrides, with_overrides
 from attn_lib.grading.refused import Refused
 from attn_lib.grading.reports import feedback_page, grades_csv, page_name, problems
 from attn_lib.grading.roster import read_roster
+from attn_lib.grading.row import unfitting
 from tests.grading.fakes import full_marks
 from tests.grading.judging import SOLUTION, class_of
 from tests.grading.test_reports import row
@@ -232,8 +233,6 @@ def test_an_extension_moves_the_deadline_of_one_learner_and_lesson(tmp_path):
         table.write_text(f"{head}{who},1,2026-10-02 18:00 UTC\neve,2,2026-10-09\n")
         due = Deadline(DUE, 0.1, {}, read_extensions(tmp_path, [1]))
         assert [done.days_late for done in due.applied(rows)] == days
-    with pytest.raises(Refused, match="nobody called eve has a line for lesson 2"):
-        list(Deadline(DUE, 0, {}, read_extensions(tmp_path)).applied(rows))
     for line, said in (
         ("ada,1,soon", "line 2: write a time"),
         ("ada,one,2026-10-02", "line 2: "),
@@ -284,6 +283,17 @@ def overridden(folder: Path, *lines: str):
     return list(with_overrides(rows, read_overrides(folder, [1])))
 
 
+def test_a_line_for_nobody_is_named_and_counts_for_nobody():
+    rows = [replace(row("ada"), id="8"), replace(row("bob"), id="ada"), row("eve")]
+    lines = [("1", "ada", 1), ("2", "8", 1), ("3", "eve", 1), ("4", "bob", 1)]
+    assert unfitting(rows, lines) == []
+    said = unfitting(rows[:1], [*lines, ("5", "ada", 2)])
+    assert [text[0] for text in said] == ["3", "4", "5"]
+    assert (
+        said[2] == "5: nobody called ada has a line for lesson 2, so it counts for nobody."
+    )
+
+
 def test_points_set_by_hand_count_and_are_marked_everywhere(tmp_path):
     assert read_overrides(tmp_path) == []
     assert (tmp_path / "overrides.csv").read_text() == f"{COLUMNS}\n"  # to be filled in
@@ -316,12 +326,10 @@ def test_points_set_by_hand_count_and_are_marked_everywhere(tmp_path):
     ("lines", "said"),
     [
         (["learner,points"], "no column lesson"),
-        ([COLUMNS, "eve,1,attention,1,"], "line 2: nobody called eve"),
         ([COLUMNS, "ada,1,atention,1,"], "no task atention"),
         ([COLUMNS, "ada,1,attention,4,"], "0 to 3 points"),
         ([COLUMNS, "ada,1,attention,nan,"], "0 to 3 points"),
         ([COLUMNS, "ada,1,attention,-1,"], "0 to 3 points"),
-        ([COLUMNS, "eve,1,,1,", "fay,1,,1,"], "line 2: nobody called eve"),
         ([COLUMNS, "ada,1,,11,"], "0 to 10 points"),
         ([COLUMNS, "ada,one,,1,"], "must be numbers"),
         ([COLUMNS, ",1,,10,a name is missing"], "line 2: no learner is named"),
@@ -375,6 +383,32 @@ def test_two_doubtful_folders_are_nobodys(tmp_path):
     roster = "id,name\n4711,Ada Lovelace\n"
     found = claimed(tmp_path, roster, "Lovelace, Ada/a.ipynb", "lovelace.ada/a.ipynb")
     assert "Ada Lovelace" not in found.values()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("lovelace_ada_01_single_head.ipynb", "101_01_single_head.ipynb"),
+        ("ada lovelace_01_single_head.ipynb", "ada lovelace_x.ipynb"),
+    ],
+)
+def test_loose_files_of_one_person_are_nobodys_and_named_on_her_line(
+    tmp_path, graded, roster, names
+):
+    rows = graded(roster("id,name\n101,Ada Lovelace\n"), *names)
+    [ada] = (row for row in rows if row.id == "101")
+    others = [row for row in rows if row is not ada]
+    assert ada.points == 0
+    assert [row.learner in ada.problem for row in others] == [True, True]
+    assert all("It may be of Ada Lovelace" in row.note for row in others)
+
+
+@pytest.mark.parametrize("own", ["Ada Lovelace", "lovelace ada", "101"])
+def test_a_loose_file_takes_no_folders_place(tmp_path, own):
+    roster = "id,name\n101,Ada Lovelace\n"
+    names = f"{own}/a.ipynb", "101_01_single_head.ipynb", "ada lovelace_x.ipynb"
+    found = claimed(tmp_path, roster, *names)
+    assert [name for name in found if found[name] == "Ada Lovelace"] == [own]
 
 
 def test_the_first_part_of_an_address_takes_nobodys_name(tmp_path):
