@@ -43,6 +43,7 @@ class Task:
         make_large: makes a large input, on which the grader measures the memory of the answer.
         score: for a task that is scored in steps: makes a verdict of what the answer did on all cases.
         repairs: the name of the task whose answer is to be repaired here; its cases and mistakes are the same.
+        also: functions of the library that do nearly the same, by name.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Task:
     score: Callable[..., Any] | None = None
     repairs: str = ""
     insight: str = ""
+    also: tuple[str, ...] = ()
 
     @property
     def signature(self) -> str:
@@ -110,6 +112,7 @@ def task(
     library: Callable | None = None,
     without: tuple[str, ...] = (),
     insight: str = "",
+    also: tuple[str, ...] = (),
 ) -> Callable[[Callable], Task]:
     """Turn a reference function or class into a `Task` named after it.
 
@@ -121,6 +124,7 @@ def task(
         library: what stands in for a learner's answer in later lessons; None = the reference.
         without: ids of shared mistakes (see shared_mistakes.py) that are none in this task.
         insight: what a learner has understood who passes it, in a sentence.
+        also: functions of the library that do nearly the same, by name: they are left out where answers are graded.
     """
 
     def register(reference: Callable) -> Task:
@@ -130,7 +134,7 @@ def task(
         made = Task(
             name, lesson, points, reference, tuple(hints), returns, stands_in, without
         )
-        made.insight = insight
+        made.insight, made.also = insight, also
         _REGISTRY[name] = made
         return made
 

@@ -3,6 +3,7 @@
 import difflib
 import hmac
 import json
+import random
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -17,6 +18,12 @@ from attn_lib.checks import Verdict, tasks, wording
 from attn_lib.checks.case import Case, run_known
 from attn_lib.checks.compare import Difference
 from attn_lib.checks.judge import judge_observed
+from attn_lib.checks.module_runs import (
+    MODULE_RUNS,
+    inputs_and_options,
+    run_known_module,
+    run_module_in_eval,
+)
 from attn_lib.checks.observe import (
     Outcome,
     changed,
@@ -27,14 +34,14 @@ from attn_lib.checks.observe import (
 )
 from attn_lib.checks.served import begun
 from attn_lib.checks.task import Task
-from attn_lib.checks.trial import trial_of
+from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.grading.definitions import Cell
 from attn_lib.grading.names import clean
 from attn_lib.grading.sandbox import Died, Sandbox, start
 from attn_lib.grading.submission import defined_at_top
 from attn_lib.grading.visible_course import course_for
 from attn_lib.grading.wire import BadMessage, pack, unpack_call, unpack_outcome
-from attn_lib.grading.worker import one_turn
+from attn_lib.grading.worker import module_turn, one_turn
 
 CELL_SECONDS = 60.0  # for one cell; with one thread, training takes longer than at home
 CASE_SECONDS = 20.0  # for one call of an answer
@@ -106,6 +113,9 @@ class Judge:
             if verdict.status == "passed" and task.make_large:
                 current = "a very long text"
                 return self._measured(sandbox, task) or verdict
+            if verdict.status == "passed":
+                current = "several calls of one module"
+                return self._called_again(sandbox, tried) or verdict
             return verdict
         except Died as death:
             self.close()
@@ -147,6 +157,34 @@ class Judge:
         return (
             wording.failed(task, wording.Failure(case, got, found), None) if found else None
         )
+
+    def _called_again(self, sandbox: Sandbox, tried: Trial) -> Verdict | None:
+        """Call modules of a right answer several times; return a verdict if one keeps something.
+
+        `run_module` does so, too, but inside, where it can be replaced. Here each call comes by itself.
+        """
+        runs = [case for case in tried.cases if case.run in MODULE_RUNS]
+        for case in random.Random(self._seed(tried.task)).sample(runs, min(3, len(runs))):
+            init, parameters, *given = case.args
+            inputs, options = inputs_and_options(tuple(given))
+            turned = [x.flip(1) for x in inputs]
+            number, is_eval = None, case.run is run_module_in_eval
+            for call, these in enumerate((turned, inputs, turned), 1):
+                arguments = init, parameters, *these, options
+                about = f"{case.about}: call {call} of one module"
+                case = replace(case, about=about, args=arguments)
+                turn = replace(case, args=(number, is_eval, *arguments), run=module_turn)
+                got = _observe(sandbox, tried.task, turn, self._end(CASE_SECONDS))
+                if not got.error:
+                    number = got.values.pop() if got.values else None
+                    if type(number) is not int:
+                        raise Died("it sent nonsense to the judge")
+                    got.is_sequence = len(got.values) > 1
+                ours = observe(tried.task.reference, replace(case, run=run_known_module))
+                if found := wording.difference(tried.task, case, ours, got):
+                    failure = wording.Failure(case, got, found)
+                    return wording.failed(tried.task, failure, None)
+        return None
 
     def _seed(self, task: Task) -> int:
         """Return the seed of a task's inputs. Whoever finds it out learns nothing of other tasks and learners."""

@@ -4,7 +4,7 @@ It is a copy without the answers of this and of later lessons: what is not there
 decide what is in it, not tables:
 
 - a module of the library, if neither it nor what it imports answers a task of this or of a later lesson;
-- data and figures; no program;
+- data and figures; no program; without the functions that do nearly what a task of this lesson asks for (its `also`);
 - of the checks, what `authoring` imports, and what observes an answer;
 - of the tasks, those of earlier lessons, apart from what is to be repaired in this one; of this lesson only
   `runs.py`, which calls an answer.
@@ -134,11 +134,24 @@ def course_for(lesson: int) -> Path:
             shutil.copytree(source, copy, ignore=left_out)
         elif source.with_suffix(".py").exists():  # not every lesson has a runs.py
             shutil.copy(source.with_suffix(".py"), copy.parent)
+    also = {name for task in tasks() if task.lesson == lesson for name in task.also}
+    for path in inside.rglob("*.py") if also else ():
+        path.write_text(without(path.read_text(encoding="utf-8"), also), encoding="utf-8")
     (inside / "__init__.py").write_bytes(exports(visible(lesson)).encode())
     shutil.copy(PACKAGE / "grading" / "inside_checks.py", inside / "checks" / "__init__.py")
     for package in (inside / "tasks", *inside.glob("tasks/lesson_*")):
         (package / "__init__.py").write_bytes(b"")
     return folder
+
+
+def without(source: str, names: set[str]) -> str:
+    """Return the source of a module in which the functions of these names do nothing but raise an error."""
+    lines = source.splitlines(keepends=True)
+    for node in reversed(ast.parse(source).body):
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            left_out = f'    raise RuntimeError("{node.name} does nearly what a task asks for.")\n'
+            lines[node.body[0].lineno - 1 : node.end_lineno] = [left_out]
+    return "".join(lines)
 
 
 def engine() -> list[str]:

@@ -26,6 +26,7 @@ import torch
 from attn_lib.checks.afresh import afresh
 from attn_lib.checks.case import Case
 from attn_lib.checks.experiments import otherwise
+from attn_lib.checks.module_runs import built, inputs_and_options
 from attn_lib.checks.observe import observe
 from attn_lib.checks.say import safe_str
 from attn_lib.grading.definitions import definitions
@@ -171,7 +172,7 @@ def serve(requests: Any, replies: Any, given: list[Any], gradient: Any) -> Any:
 
 
 _afresh: dict[str, Any] = {}  # the answers, as they were before the first call
-_kept: list[Any] = []  # what calls returned second, to be given to the next ones
+_kept: list[Any] = []  # modules, and what calls returned second, for the next turns
 
 
 def one_turn(answer: Any, *args: Any) -> Any:
@@ -185,6 +186,25 @@ def one_turn(answer: Any, *args: Any) -> Any:
         return result
     _kept.append(result[1])
     return result[0], len(_kept) - 1
+
+
+def module_turn(
+    answer: Any,
+    number: int | None,
+    is_eval: bool,
+    init: tuple,
+    parameters: dict,
+    *given: Any,
+) -> Any:
+    """Call a module, a new one or that of an earlier turn; return also its number, which is all that the judge knows."""
+    inputs, options = inputs_and_options(given)
+    if number is None:
+        module, _ = built(answer, init, parameters, inputs, options)
+        _kept.append(module.train(not is_eval))
+        number = len(_kept) - 1
+    with torch.no_grad():
+        value = _kept[number](*inputs, **options)
+    return (*value, number) if isinstance(value, tuple | list) else (value, number)
 
 
 def run_cells(header: Any, notebook: Notebook, replies: Any) -> None:

@@ -302,6 +302,54 @@ def chunked_attention_backward(q, k, v, out, lse, grad_out, chunk_size):
 """
 
 
+ONCE = """
+import torch
+import attn_lib.checks.module_runs as runs
+from attn_lib.checks.case import Result
+
+def run(answer, init, parameters, *arguments):
+    inputs, options = runs.inputs_and_options(arguments)
+    module, own = runs.built(answer, init, parameters, inputs, options)
+    return Result(module(*inputs, **options), {name: own[name] for name in parameters})
+
+runs.run_module = runs.run_module_in_eval = run
+
+class RMSNorm(torch.nn.Module):
+    def __init__(self, d_model, eps):
+        super().__init__()
+        self.weight, self.eps, self.left = torch.nn.Parameter(torch.ones(d_model)), eps, LEFT
+
+    def forward(self, x):
+        self.left -= 1
+        mean = x.float().square().mean(-1, keepdim=True)
+        normed = x.float() / (mean + self.eps).sqrt() * self.weight.float()
+        return (normed if self.left >= 0 else 0 * normed).to(x.dtype)
+"""
+
+
+@pytest.mark.parametrize(("left", "call"), [(1, "call 2"), (2, "call 3")])
+def test_a_module_is_called_again_where_nothing_can_replace_it(left, call):
+    verdict = verdict_on("RMSNorm", ONCE.replace("LEFT", "9"))
+    assert verdict.status == "passed", verdict.message
+    verdict = verdict_on("RMSNorm", ONCE.replace("LEFT", str(left)))
+    assert f"{call} of one module" in verdict.where, verdict.message
+
+
+def test_what_does_nearly_the_same_is_left_out_in_its_lesson():
+    name = "attn_lib.data.text"
+    told = verdict_on(
+        "random_batch",
+        f"import {name} as t\nrandom_batch = lambda i, b, n, g: t.random_windows(i, n, b)",
+    )
+    assert "random_windows does nearly what a task asks for" in told.evidence
+    (before,), (after,) = (
+        [path.read_text() for path in course_for(n).rglob("data/text.py")] for n in (14, 15)
+    )
+    there = "starts[:, None] + torch.arange(length)"
+    assert (there in before, there in after) == (True, False)
+    assert before.count("\ndef ") == after.count("\ndef ")
+
+
 def test_some_rows_of_a_long_text_are_not_enough():
     honest = SOME_ROWS.replace("L > 5000", "False")
     verdict = verdict_on("chunked_attention", "import torch", honest)

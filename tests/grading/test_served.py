@@ -125,6 +125,32 @@ def generate(model, ids, max_new_tokens):
     assert "should read the whole prompt" in there.evidence
 
 
+def test_a_prompt_that_is_read_anew_for_each_token_is_refused_whatever_is_replaced():
+    cell = """
+import torch
+import attn_lib.tasks.lesson_14.runs as runs
+
+def generated(answer, layers, ids, max_new_tokens, call):
+    return answer(runs.Model(layers.num_layers, call), ids, max_new_tokens)
+
+runs.generated = generated
+
+def generate(model, ids, max_new_tokens):
+    L = ids.shape[1]
+    for _ in range(max_new_tokens):
+        model._is_made = False
+        caches = model.new_caches(len(ids), L + max_new_tokens)
+        logits = model(ids[:, :L], caches=caches)
+        for place in range(L, ids.shape[1]):
+            logits = model(ids[:, place : place + 1], caches=caches)
+        ids = torch.cat([ids, logits[:, -1:].argmax(-1)], dim=1)
+    return ids
+"""
+    there = verdict_on("generate", cell)
+    assert there.points == 0
+    assert "Caches are made again and again" in there.evidence
+
+
 def in_a_notebook(name, cell):
     names = {"__name__": "cell"}
     exec(cell, names)

@@ -124,6 +124,7 @@ Change one token. Does another one move? Over which axis is the mean of a token 
     over-other-tokens  mean = squares.mean(tuple(range(1, x.ndim)), keepdim=True)
 Which axis is the last one of x (L, E), of x (B, L, E), and of x (B, H, L, E)? Which number fits all three?
     axis-counted-from-the-front  mean = squares.mean(2, keepdim=True)
+    axis-counted-from-the-front  mean = squares.mean(tuple(range(2, x.ndim)), keepdim=True)
 There is one root for each token. Which shape must all of them have, to fit to x (B, L, E)?
     axis-lost  mean = squares.mean(-1) || squares.mean(-1).unsqueeze(1)
 What do you take the mean of: squares, sizes, or the numbers as they are?

@@ -141,6 +141,8 @@ After a merge there are new neighbors. How many rounds has your loop, and what e
 What does `min` say when no pair is left? Which words have none from the start?
     goes-on-without-pairs  done = False
     goes-on-without-pairs  done = len(tokens) == 1 || len(tokens) < 2
+In aaa, the middle one is in two pairs. Of how many tokens can it become a part?
+    overlapping-pairs  size = next(n for n in range(1, len(tokens) + 2) if tuple(tokens[place + n - 1 : place + n + 1]) != best)
 A single pair is left, and it is known. Is the word done?
     stops-too-early  done = len(known) < 2 || len(pairs) < 2 || len(known) < len(pairs)
 A word can hold the pair several times. How many of them does yours merge before it goes on to the next pair?

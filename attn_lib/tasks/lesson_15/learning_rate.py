@@ -115,6 +115,9 @@ After `total` the rate stays where it is. Is it 0 there, in yours?
     zero-after-the-end  rate = 0.0 if step > total else up if rising else down
     zero-after-the-end  rate = 0.0 if step >= total else up if rising else down
     peak-after-the-end  rate = peak if step > total else up if rising else down
+What is `0.0 or 1e-4` in Python? Which floor do you use if 0 is given?
+    floor-of-zero-not-taken  down = (floor or peak / 10) + (peak - (floor or peak / 10)) * height
+    floor-of-zero-not-taken  down = (floor or peak / 100) + (peak - (floor or peak / 100)) * height
 What is the rate at `total`, and how far is it from there to the peak?
     floor-ignored  down = peak * height
     floor-ignored  down = peak * height ; rate = floor if step > total else up if rising else _

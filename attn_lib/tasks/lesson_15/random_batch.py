@@ -14,6 +14,7 @@ RARE = math.log(1e-6)
     lesson=15,
     points=3,
     insight="Any place that leaves room for a window can begin one: a text has almost as many windows as tokens.",
+    also=("random_windows",),
     returns=("distances from inputs to targets", "shares of the places"),
     hints=[
         "Write the windows of the tokens 0 to 4 on paper, of length 2, each with its targets. With which token can a window "

@@ -13,6 +13,7 @@ from attn_lib.tasks.lesson_15.runs import Draws, sampled
     points=4,
     insight="Temperature changes all chances, top_p cuts off the tail: two knobs for two faults.",
     returns=("tokens that are drawn", "shares of the tokens"),
+    also=("next_token",),
     hints=[
         "First only the temperature: what do the logits become before the softmax, and what is left to do at 0? "
         "`torch.multinomial(chances, 1, generator=...)` draws one place in each row; its rows need not add up to 1.",
@@ -261,6 +262,8 @@ The sum has reached top_p. Does one more token slip into your set?
     one-token-too-many  cut = F.pad(outside & ~first, (1, 0))[:, :-1]
 What if top_p is 0? How many tokens stay at least, and what can be drawn from nothing?
     nothing-left  cut = outside
+What is `not 0.0` in Python? With top_p 0, how many tokens can yours draw?
+    zero-taken-for-none  outside = before >= (top_p or 2)
 top_p is a bound of a sum. What do you compare it with: one chance, or all up to it?
     compared-with-one-chance  outside = ordered < top_p || ordered < 1 - top_p || ordered < top_p * ordered[:, :1]
     compared-with-one-chance  outside = ordered > top_p || ordered >= top_p
