@@ -21,9 +21,11 @@ from attn_lib.checks.source import (
 )
 from attn_lib.checks.store import CannotKeep
 from attn_lib.checks.task import Task, find_task, tasks
-from attn_lib.checks.verdict import Verdict, inline, show
+from attn_lib.checks.verdict import Verdict, in_jupyter, inline, show
 
+STAYS = "Each check brings this up to date. To keep it beside your notebook: right-click it, Create New View for Output."
 _hints_given: dict[str, int] = {}
+_panels: dict[int | None, Any] = {}  # what `progress` showed last, by lesson
 # Kept answers, by task and source: judged once, or an answer that asks for another one at each call
 # would take minutes. None: it does not pass.
 _judged: dict[tuple[str, str], Any] = {}
@@ -49,6 +51,10 @@ def check(name: str, answer: Any = None) -> Verdict:
         verdict.show()
     except Exception:  # an answer's texts can be made of anything; the status is not
         print(verdict.heading)
+    with contextlib.suppress(Exception):
+        for lesson, panel in _panels.items():
+            text, markup = _progress(lesson)
+            panel.update({"text/plain": text, "text/html": markup}, raw=True)
     return verdict
 
 
@@ -187,21 +193,27 @@ def hint(name: str = "") -> None:
 
 
 def progress(lesson: int | None = None) -> None:
-    """Show how far you are, lesson by lesson or task by task, and which task is next.
+    """Show how far you are, lesson by lesson or task by task, and which task is next; each check brings it up to date.
 
     Args:
         lesson: show the tasks of this lesson, with the drills mended.
     """
+    if panel := show(*_progress(lesson), stays=True):
+        _panels[lesson] = panel
+
+
+def _progress(lesson: int | None) -> tuple[str, str]:
+    """Return what `progress` shows, as text and as HTML."""
     try:
         kept, message = store.load()
     except CannotKeep as error:
         kept, message = {}, str(error)
     text, table = progress_table(kept, lesson)
     message = translated(message)
-    show(
-        f"{text}\n{message}".rstrip(),
-        table + (f"<p>{html.escape(message)}</p>" if message else ""),
-    )
+    more = [html.escape(message)] if message else []
+    more += [translated(STAYS)] if in_jupyter() else []
+    table += "".join(f"<p>{line}</p>" for line in more)
+    return f"{text}\n{message}".rstrip(), table
 
 
 CHOSEN = {

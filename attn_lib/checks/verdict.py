@@ -167,18 +167,26 @@ def framed(body: str, color: str, status: str, mistake: str | None = None) -> st
     )
 
 
-def show(text: str, markup: str) -> None:
-    """Show HTML where a notebook is listening, and text elsewhere."""
+def show(text: str, markup: str, *, stays: bool = False) -> Any:
+    """Show HTML where a notebook is listening, and text elsewhere.
+
+    Returns:
+        What stays in a notebook and can be shown anew, by its `update`; else None.
+    """
     if _shell() is None:
         print(text)
-        return
+        return None
     from IPython.display import display
 
-    if (
-        "JPY_SESSION_NAME" in os.environ
-    ):  # JupyterLab and Notebook set it; what is stored elsewhere lacks it
+    if in_jupyter():
         markup += IN_VIEW
-    display({"text/plain": text, "text/html": markup}, raw=True)
+    bundle = {"text/plain": text, "text/html": markup}
+    return display(bundle, raw=True, **{"display_id": True} if stays else {})
+
+
+def in_jupyter() -> bool:
+    """Say whether JupyterLab or Notebook runs this: what is stored elsewhere has nothing that is only for them."""
+    return "JPY_SESSION_NAME" in os.environ
 
 
 def _shell() -> Any:

@@ -149,7 +149,9 @@ def without(source: str, names: set[str]) -> str:
     lines = source.splitlines(keepends=True)
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.FunctionDef) and node.name in names:
-            left_out = f'    raise RuntimeError("{node.name} does nearly what a task asks for.")\n'
+            left_out = (
+                f'    raise RuntimeError("{node.name} does nearly what a task asks for.")\n'
+            )
             lines[node.body[0].lineno - 1 : node.end_lineno] = [left_out]
     return "".join(lines)
 

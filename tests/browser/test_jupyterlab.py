@@ -378,6 +378,20 @@ def test_a_verdict_that_opens_below_the_edge_comes_into_view(exercise):
     exercise.page.set_viewport_size({"width": 1280, "height": 900})
 
 
+def test_progress_beside_the_notebook_is_brought_up_to_date_by_a_check(exercise):
+    exercise.add_cell("from attn_lib.checks import progress\n\nprogress(1)")
+    exercise.run("notebook:run-cell")
+    exercise.wait_for_idle_kernel()
+    notebook = exercise.page.evaluate("jupyterapp.shell.currentWidget.id")
+    exercise.run("notebook:create-output-view")
+    row = exercise.page.locator(".jp-LinkedOutputView tr", has_text="stable_softmax")
+    row.locator("td", has_text="open").wait_for()
+    exercise.page.evaluate("id => jupyterapp.shell.activateById(id)", notebook)
+    exercise.add_cell('check("stable_softmax", lambda x, dim=-1: x)')
+    exercise.run("notebook:run-cell")
+    row.locator("td", has_text="attempted").wait_for()
+
+
 def test_an_endless_loop_is_interrupted_and_the_kernel_goes_on(exercise, tmp_path):
     looping = tmp_path / "looping"
     exercise.write(exercise.stub, ENDLESS.format(str(looping)))

@@ -1,10 +1,11 @@
 """How far a learner is: by lesson, by task, and what is next."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
-from attn_lib.checks import check, progress, tasks
+from attn_lib.checks import check, commands, progress, tasks
 from attn_lib.checks.progress_table import bar, handed_out, next_task, progress_table
 
 PASSED, TRIED = {"attempts": 1, "passed": True}, {"attempts": 2, "passed": False}
@@ -124,6 +125,22 @@ def test_a_screen_reader_skips_the_bars_and_every_row_has_a_header():
     markup = progress_table({})[1]
     assert markup.count('<span aria-hidden="true"') == markup.count('<th scope="row"') == 17
     assert not re.search("[█░]", re.sub("<span.*?</span>", "", markup))
+
+
+def test_what_progress_showed_is_brought_up_to_date_by_each_check(monkeypatch):
+    shown, panel = [], SimpleNamespace(update=lambda bundle, raw: shown.append(bundle))
+    monkeypatch.setattr(commands, "_panels", {})
+    monkeypatch.setattr(commands, "show", lambda text, markup, stays: panel)
+    progress(1)
+    check("attention", lambda q, k, v: v)
+    progress()
+    check("attention", lambda q, k, v: v)
+    assert ["attention         ✗ attempted" in one["text/plain"] for one in shown] == [
+        1,
+        1,
+        0,
+    ]
+    assert "0 of 4, 1 attempted" in shown[-1]["text/html"].replace("</span>", "")
 
 
 def test_progress_shows_what_check_has_kept(capsys):
