@@ -103,7 +103,7 @@ def map_llama_name(name: str) -> str:
     if name in outside:
         return outside[name]
     match name.split("."):
-        case ["blk", number, part, "weight"] if number.isdigit() and part in OUR_NAMES:
+        case ["blk", number, part, "weight"] if number.isdecimal() and part in OUR_NAMES:
             return f"blocks.{number}.{OUR_NAMES[part]}.weight"
     raise ValueError(f"expected the name of a tensor of a Llama in GGUF, got {name!r}")
 

@@ -47,6 +47,7 @@ extensions = [
     "one_sheet",
     "live_pages",
     "course_zip",
+    "terms",
 ]
 root_doc = "site/index"
 include_patterns = [

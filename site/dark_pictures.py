@@ -19,9 +19,10 @@ from stacked import stacked
 PAPER = 0x13 / 255  # the theme's dark background is nearly gray
 INK = 0.88
 BESIDE_SVG = 96 / 120  # the PNG beside an SVG has 120 dots an inch, and a page 96
+ALONE = 100 / 200  # one without SVG is drawn for screens of double density
 THIN, WIDE = (
-    5,
     9,
+    17,
 )  # pixels: white ink on a map is thinner than the paper between two of them
 PHONE = "(max-width: 35rem)"
 IMAGE = re.compile(r'<img\b[^>]*\bsrc="([^"]*_images/)([^"/]+)"[^>]*>')
@@ -61,7 +62,7 @@ def keep_pictures(app, docname, source) -> None:
                 if svg := data.get("image/svg+xml"):
                     named, scale = os.linesep.join(svg.splitlines()).encode(), BESIDE_SVG
                 else:
-                    named, scale = shown, 1.0
+                    named, scale = shown, ALONE
                 _keep(app, hashlib.sha256(named).hexdigest(), shown, scale)
 
 
@@ -89,7 +90,7 @@ def add_dark_pictures(app, pagename, templatename, context, doctree) -> None:
         name = f"{Path(image[2]).stem}.png"
         if not (_made(app) / f"dark-{name}").exists():
             return image[0]
-        scale = BESIDE_SVG if image[2].endswith(".svg") else 1.0
+        scale = BESIDE_SVG if image[2].endswith(".svg") else ALONE
 
         def size(file: str) -> str:
             with Image.open(_made(app) / file) as picture:

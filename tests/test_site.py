@@ -1,6 +1,5 @@
 """The website builds without a warning, its links resolve, and it asks no other server for anything."""
 
-import base64
 import importlib
 import io
 import json
@@ -188,10 +187,34 @@ def test_solutions_are_out_of_the_sidebar_and_carry_a_warning(pages):
         assert bool(soup.select(".solution-warning")) == name.startswith("solutions/")
 
 
+def search_index(site: Path) -> dict:
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    return json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "lesson", "anchor"),
+    [
+        ("grouped query attention", "04_mqa_gqa", "one-dial"),
+        ("gqa", "04_mqa_gqa", "one-dial"),
+        ("pre norm", "09_transformer_block", "before-or-after"),
+        ("rotary position embedding", "08_positions", "rope-clock-hands"),
+        ("旋转位置编码", "08_positions", "rope-clock-hands"),
+    ],
+)
+def test_a_term_of_the_glossary_is_found_where_it_is_explained(site, words, lesson, anchor):
+    index = search_index(site)
+    [[document, place, is_main]] = index["indexentries"][words]
+    assert index["docnames"][document] == f"notebooks/{lesson}"
+    assert (place, is_main) == (anchor, True)
+    page = (site / f"notebooks/{lesson}.html").read_text(encoding="utf-8")
+    assert f'id="{anchor}"' in page
+
+
 @pytest.mark.slow
 def test_the_search_finds_every_page_but_the_solutions(site):
-    text = (site / "searchindex.js").read_text(encoding="utf-8")
-    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    index = search_index(site)
     documents = index["docnames"]
     found: set[int] = set()
     for hits in (*index["terms"].values(), *index["titleterms"].values()):
@@ -290,8 +313,7 @@ def test_a_dark_picture_keeps_maps_and_turns_paper_ink_and_bars(darkened):
 def four_heads(columns: int) -> bytes:
     """Return a figure of heads side by side; only the first names its rows."""
     weights = torch.eye(7).expand(4, 7, 7)
-    bundle = head_maps(weights, list("abcdefg"), columns=columns)._repr_mimebundle_()
-    return base64.b64decode(bundle["image/png"])
+    return head_maps(weights, list("abcdefg"), columns=columns).png()
 
 
 def test_on_a_phone_panels_stand_below_each_other_with_the_labels_of_their_rows():

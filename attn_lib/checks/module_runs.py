@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attn_lib.checks.case import Result, Wrong, quicker
 from attn_lib.checks.say import describe
 
-KEEPS = "Called twice with the same arguments, and with others between, the module gives two results."
+KEEPS = "Called twice with the same arguments, and with other ones and other weights between, the module gives two results."
 
 
 def sharpened_parameters(
@@ -83,7 +83,13 @@ def run_module(
     with torch.no_grad():
         seed(0)  # a dropout does the same as in a known mistake
         first = deepcopy(module)(*(x.clone() for x in inputs), **deepcopy(options))
-        # Nothing may stay behind from an earlier call, in its mask neither: that is reported.
+        # Nothing may stay behind from an earlier call, in its mask or weights neither: that is reported.
+        kept = [parameter.clone() for parameter in module.parameters()]
+        for parameter in module.parameters():
+            parameter.mul_(-0.5)
+        module(*(x.flip(1) for x in inputs), **deepcopy(options))
+        for parameter, before in zip(module.parameters(), kept, strict=True):
+            parameter.copy_(before)
         module(*(x.flip(1) for x in inputs), **deepcopy(options))
         if not options:
             _call_with_masks(module, [x.clone() for x in inputs])

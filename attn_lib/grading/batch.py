@@ -202,8 +202,8 @@ def _whole_class(
     there = {(row.learner, row.lesson) for row in rows}
     perhaps = defaultdict[tuple[str, int | None], set[str]](set)
     for row in rows:
-        for file in row.files:
-            perhaps[file.may_be, row.lesson].add(row.learner)
+        for name in {name for file in row.files for name in file.may_be}:
+            perhaps[name, row.lesson].add(row.learner)
     for person in roster.people:
         for number in sorted(lessons):
             if (person.name, number) not in there:

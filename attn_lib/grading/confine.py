@@ -21,7 +21,7 @@ JUDGE_MEMORY = (
 )  # the same, of a process that judges: what it hears is bounded, and this holds the rest
 FILE = 16 << 20  # bytes of one file
 CPU = 600  # seconds
-DISK = 64 << 20  # bytes of each folder that can be written; set by what mounts them
+DISK = 16 << 20  # bytes of each folder that can be written; set by what mounts them
 WRITABLE = "/tmp", "/home", "/dev/shm"
 OPEN_FILES = 512  # sockets and pipes hold memory too
 SIGNALS = 64  # that wait, counted for each user

@@ -43,6 +43,7 @@ from attn_lib.grading.submission import (
 PROGRESS = "*progress*.json"  # also as a platform calls it
 OLDER = ", which is older than the notebook"
 MOST = 60  # notebooks of one learner
+DEEPEST = 40  # folders in each other
 SLACK = timedelta(minutes=5)  # of clocks
 IGNORED = {"__MACOSX", "__pycache__", "node_modules"}
 _LESSON_IN_NAME = re.compile(
@@ -68,7 +69,7 @@ class File:
         problem: why it cannot be graded, as far as can be told without running it; or "".
         is_sure: whether the tasks in it say which lesson it is of, and not its name alone.
         short: what the learner would be called, if nobody else were called so, too; or "".
-        may_be: whose in the roster it may be, where that is not sure; or "".
+        may_be: whose in the roster it may be, where that is not sure.
     """
 
     path: Path
@@ -83,7 +84,7 @@ class File:
     problem: str = ""
     is_sure: bool = False
     short: str = ""
-    may_be: str = ""
+    may_be: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -164,22 +165,25 @@ def read(path: Path) -> bytes:
 
 
 def below(top: Path) -> list[Path]:
-    """Return all that is no folder below a folder, in order, at any depth; links are not followed.
+    """Return all that is no folder below a folder, in order; links are not followed.
 
-    `rglob` calls itself for each folder, and a learner can nest more of them than Python can call. What
-    cannot be looked into, or has a path too long for the system, is there too.
+    What cannot be looked into is there, too, and folders deeper than anybody has them: each look at a long path
+    takes its time. What programs keep for themselves, such as `.git`, is not there.
     """
-    found, waiting = list[Path](), [top]
+    found, waiting = list[Path](), [(top, 0)]
     while waiting:
-        folder = waiting.pop()
+        folder, depth = waiting.pop()
         try:
             entries = [*folder.iterdir()]
         except OSError:
             found.append(folder)
             continue
         for path in entries:
-            is_folder = isdir(path) and not path.is_symlink()
-            (waiting if is_folder else found).append(path)
+            if isdir(path) and not path.is_symlink() and depth < DEEPEST:
+                if not _is_ignored(path):
+                    waiting.append((path, depth + 1))
+            else:
+                found.append(path)
     return sorted(found)
 
 

@@ -3,11 +3,12 @@
 nbgrader imports this file when it grades; nothing else does, and the course does not need nbgrader.
 """
 
-import glob
 import json
 import math
 import os
+import re
 import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from nbformat.notebooknode import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor
-from nbgrader.utils import parse_utc
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Bool, Integer
 
@@ -26,7 +26,7 @@ from attn_lib.checks.task import Task, tasks
 from attn_lib.grading.arguments import SEED
 from attn_lib.grading.find import read
 from attn_lib.grading.grade import Report, TaskResult, grade_submission
-from attn_lib.grading.names import as_written, clean, shown
+from attn_lib.grading.names import as_written, clean
 from attn_lib.grading.sandbox import NoSandbox, check_sandbox
 from attn_lib.grading.submission import Unreadable, read_cells
 
@@ -35,6 +35,7 @@ NO_SEED = (
     f"c.SandboxedJudge.seed = ... into a configuration that you do not publish, or set {SEED}."
 )
 TIME = "timestamp.txt"  # nbgrader's
+_PLAIN = re.compile(r"[\w(][\w .@()'-]*")  # a learner's name, in any script
 PREFIX = "check-"  # of a check cell's grade_id; the rest is the task's name
 PROBLEM = "attn_problem"  # in a notebook's metadata: why it could not be read
 JUDGED = "attn_judged"  # there too: that the judge is done with it
@@ -250,14 +251,16 @@ class SubmissionExporter(NotebookExporter):
 
 def _cannot_be_taken(folder: Path) -> str:
     """Return why nbgrader would stumble over a folder <learner>/<lesson>, and others with it; or ""."""
-    learner = folder.parent.name
-    if glob.has_magic(learner) or learner[0] in "=+-@" or shown(learner) != learner:
-        return "is called what nbgrader takes for a pattern or a table for a formula: rename it."
+    if not _PLAIN.fullmatch(folder.parent.name):
+        return "has signs in its name that nbgrader, or its table, takes for something else: rename it."
     stamp = folder / TIME
     try:
-        if os.path.lexists(stamp) and (text := read(stamp)[:100].decode().strip()):
-            parse_utc(text)
-    except (OSError, ValueError, OverflowError) as error:
+        if os.path.lexists(stamp):
+            text = read(stamp)[:100].decode().strip()
+            datetime.fromisoformat(
+                text.removesuffix(" UTC")
+            )  # nbgrader's own reader opens files
+    except (OSError, ValueError) as error:
         return f"holds a {TIME} that is no time: {clean(str(error))}."
     return ""
 

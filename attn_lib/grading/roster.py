@@ -33,11 +33,13 @@ class Person:
         id: the number or name that the platform knows the person by.
         name: in the table of grades; with the id where two have the same.
         line: the cells.
+        called: the name as it is in the list.
     """
 
     id: str
     name: str
     line: dict[str, str]
+    called: str
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,14 @@ class Roster:
     def claimed(self, files: Iterable[File]) -> list[File]:
         """Return files under the names of the roster; a note says of the others why not.
 
-        An id counts before a login or an address, and these before a name, which people can choose; what may be one
-        person's name and the first part of another's address is nobody's. A number in a file's name is Moodle's or
-        Canvas's: in Canvas's own list the name must fit, too, since people can put a number into theirs; in a list of
-        yours as well, which may have other numbers. Two names for one person are told apart: the folder called by
-        the id or the name, or the only folder, is theirs; of loose files alone none is, and both are named.
+        An id counts before a name, a login or an address, which people can choose: what may be one person's name and
+        another's login is nobody's. A number in a file's name is Moodle's or Canvas's: in Canvas's own list the name
+        must fit, too, since people can put a number into theirs; in a list of yours as well, which may have other
+        numbers. Of several that may be one person's, what the platform numbered is theirs, else the folder that is called by the
+        id, else the only folder; else none is, and all are named.
         """
         by_id = {person.id: person for person in self.people}
-        levels: list[dict[tuple[str, ...], set[str]]] = [{}, {}, {}]
+        levels: list[dict[tuple[str, ...], set[str]]] = [{}, {}]
         for person in self.people:
             for level, texts in zip(levels, _spellings(person), strict=True):
                 for words in filter(None, map(_words, texts)):
@@ -76,7 +78,7 @@ class Roster:
         called = defaultdict[str, list[File]](
             list
         )  # the files of each person, as they came
-        claimed = []
+        claimed, sure = [], set[Path]()
         for file in files:
             words = _words(file.short or file.learner)
             if self.kind == "plain" and file.id:
@@ -85,6 +87,7 @@ class Roster:
             numbered = by_id.get(file.id)
             if numbered and (self.kind == "Moodle" or _fits(file, numbered)):
                 found = {numbered.name}
+                sure.add(file.path)
             elif numbered and self.kind == "Canvas":
                 found = set()
             if len(found) == 1:
@@ -101,18 +104,20 @@ class Roster:
                 f"{file.learner} (unclaimed)" if file.learner in names else file.learner
             )
             note = f"{said} {file.note}".strip()
-            claimed.append(replace(file, learner=learner, note=note))
+            maybe = tuple(sorted(found))
+            claimed.append(replace(file, learner=learner, note=note, may_be=maybe))
         for name, own in called.items():
-            others = {file.learner for file in own if not file.id}
+            others = {file.learner for file in own}
             if len(others) < 2:
                 continue
             # What a learner calls a loose file stands behind what a folder is called.
             folders = {file.learner for file in own if len(file.path.parts) > 1}
-            exact = folders & {name, ids[name]} or folders
-            doubtful = others - exact if len(exact) == 1 else others
+            theirs = {file.learner for file in own if file.path in sure}
+            theirs = theirs or folders & {ids[name]} or folders
+            doubtful = others - theirs if len(theirs) == 1 else others
             for place, file in enumerate(claimed):
                 came = next((one for one in own if one.path == file.path), None)
-                if came and not came.id and came.learner in doubtful:
+                if came and came.learner in doubtful:
                     said = f"It may be of {name}, as {listed(sorted(others - {came.learner}))} may be: give its folder the id as its name."
                     learner = (
                         f"{came.learner} (unclaimed)"
@@ -123,7 +128,7 @@ class Roster:
                         came,
                         learner=learner,
                         note=f"{said} {came.note}".strip(),
-                        may_be=name,
+                        may_be=(name,),
                     )
         return sorted(claimed, key=by_name)
 
@@ -148,7 +153,8 @@ def read_roster(path: Path) -> Roster:
             id = re.sub(r"\D", "", id)  # "Participant 4711"
         is_test = kind == "Canvas" and line[name_column].strip() == "Student, Test"
         if id and not is_test:
-            people.append(Person(id, one_spelling(line[name_column]), line))
+            name = one_spelling(line[name_column])
+            people.append(Person(id, name, line, name))
     for id, times in Counter(person.id for person in people).items():
         if times > 1:
             raise Refused(f"{path.name}: {times} lines have the id {id}.")
@@ -212,16 +218,13 @@ def table_by_hand(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, lis
         yield f"{path.name}, line {number}", [line[name].strip() for name in columns]
 
 
-def _spellings(person: Person) -> tuple[list[str], list[str], list[str]]:
-    """Return what a person may be called in the name of a file or folder: the id, logins, the name."""
-    logins, names = [], [person.name, person.name.removesuffix(f" ({person.id})")]
+def _spellings(person: Person) -> tuple[list[str], list[str]]:
+    """Return what a person may be called in the name of a file or folder: the id; names, logins and addresses."""
+    names = [person.name, person.called]
     for column, cell in person.line.items():
         if column.casefold() in _OTHER_NAMES:
-            logins.append(cell)
-            names += (
-                [cell.partition("@")[0]] if "@" in cell else []
-            )  # people may choose that, too
-    return [person.id], logins, names
+            names += [cell, cell.partition("@")[0]]
+    return [person.id], names
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -237,6 +240,5 @@ def _words(text: str) -> tuple[str, ...]:
 def _fits(file: File, person: Person) -> bool:
     """Say whether a file's name can be a person's: of the same letters, as Canvas joins and turns them."""
     name = file.learner.removesuffix(file.id).removesuffix("_")
-    own = person.name.removesuffix(f" ({person.id})")
-    both = (sorted("".join(_words(text))) for text in (name, own))
+    both = (sorted("".join(_words(text))) for text in (name, person.called))
     return not name or next(both) == next(both)

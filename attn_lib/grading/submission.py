@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-FILE_LIMIT = 50 << 20  # bytes of the file
+FILE_LIMIT = 20 << 20  # bytes of the file
 VALUES_LIMIT = 300_000  # values in its JSON, a hundred times those of our largest
 DEPTH_LIMIT = 200
 CELLS_LIMIT = 2000  # code cells

@@ -14,6 +14,7 @@ from torch import Tensor
 from attn_lib.plotting.figure import Cells, Figure
 from attn_lib.plotting.labels import numbered
 from attn_lib.plotting.maps import cells_panel
+from attn_lib.plotting.picture import PAGE
 
 THUMBNAIL = 56  # pixels
 
@@ -130,5 +131,6 @@ class HeadChooser:
         panel = cells_panel([cells], self.tokens, self.tokens, title, size=8)
         side = 1.2 + 0.2 * len(self.tokens)
         picture = Figure([panel], (side + 1, side), raster=96).picture()
-        self.map.value = base64.b64decode(picture._repr_mimebundle_()["image/png"])
+        self.map.width = str(round((side + 1) * PAGE))
+        self.map.value = picture.png()
         self.status.value = html.escape(str(self))

@@ -17,6 +17,8 @@ from attn_lib.files import write_whole
 from attn_lib.plotting.panels import panels
 from attn_lib.plotting.style import STYLE
 
+PAGE = 100  # pixels an inch of a page
+SHARP = 200  # of a picture without SVG: for screens of double density
 FONTS = "'DejaVu Sans', Verdana, Arial, sans-serif"
 
 
@@ -37,7 +39,7 @@ class Picture:
         self.alt = alt
         self.colors = colors
         self.vector = vector
-        self.dpi = 120 if vector else 100
+        self.dpi = 120 if vector else SHARP
 
     def save(self, path: str | Path) -> None:
         """Write the figure to a file; the ending (.svg, .png, .pdf) chooses the format."""
@@ -47,12 +49,19 @@ class Picture:
     def __repr__(self) -> str:
         return self.alt
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        png = base64.b64encode(self._render("png")).decode()
-        bundle = {"text/plain": self.alt, "image/png": png}
-        return bundle | (
-            {"image/svg+xml": self._render("svg").decode()} if self.vector else {}
-        )
+    def png(self) -> bytes:
+        """Return the picture as PNG, of `dpi` pixels an inch."""
+        return self._render("png")
+
+    def _repr_mimebundle_(
+        self, include=None, exclude=None
+    ) -> tuple[dict[str, str], dict[str, Any]]:
+        png = self.png()
+        bundle = {"text/plain": self.alt, "image/png": base64.b64encode(png).decode()}
+        if self.vector:
+            return bundle | {"image/svg+xml": self._render("svg").decode()}, {}
+        width, height = (side * PAGE // SHARP for side in Image.open(io.BytesIO(png)).size)
+        return bundle, {"image/png": {"width": width, "height": height}}
 
     def _render(self, format: str) -> bytes:
         buffer = io.BytesIO()

@@ -536,6 +536,26 @@ def test_the_second_scene_of_a_kind_has_its_own_state_in_the_address(show):
     page.wait_for_function("!location.hash")
 
 
+def test_a_link_to_what_is_shown_is_copied_from_a_web_page_only(show):
+    page = show(SCENES["Scale"])
+    assert not page.get_by_text(
+        "Copy link"
+    ).count()  # a file's address is of no use to others
+    address = "http://127.0.0.1/scale.html"
+    text = PAGE.format(SCENES["Scale"]._repr_html_())
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.route(address, lambda route: route.fulfill(body=text, content_type="text/html"))
+    page.goto(address)
+    page.wait_for_function(ALL_LIVE, arg=1)
+    figure = Figure(page)
+    drive_by_keys(figure, "Scale")
+    page.get_by_text("Copy link").click()
+    page.locator("[role=status]", has_text="Link copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == page.url
+    assert "#scale=" in copied
+
+
 def test_an_address_that_is_pasted_into_an_open_page_shows_what_it_has(show):
     page = show(*[SCENES["Ablation"]] * 2)
     address = page.url

@@ -306,3 +306,7 @@ def test_a_hit_leads_to_the_words_that_were_looked_for(page, site):
     page.wait_for_timeout(200)
     hits = page.locator("#search-results li a").all()
     assert all("#" in hit.get_attribute("href") for hit in hits)
+    page.goto((site / "search.html").as_uri() + "?q=kv+cache")
+    page.get_by_text("Search finished").wait_for()
+    first = page.locator("#search-results li a").first.get_attribute("href")
+    assert first.endswith("04_mqa_gqa.html#keep-keys-and-values")

@@ -227,8 +227,25 @@ print(10.0)
 GRADEBOOK = "grading/gradebook.db"
 
 
+# What nbgrader's own reader of time stamps stumbles over, or reads a file for.
+STAMPS = {
+    "late": "yesterday evening",
+    "dots": "2026-10-01 18:00:00 ..",
+    "week": "2026-10-01 18:00:00 W4" + 31 * "0" + "m",
+    "file": "2026-10-01 18:00:00 /etc/passwd",
+}
 # Folders that nbgrader would take for several, or that would end its run for everybody.
-UNTAKEN = ("*", "[h]alf", "d?n", "line\nbreak", "=1+1", "\x1b[31mred", "late")
+UNTAKEN = (
+    "*",
+    "[h]alf",
+    "d?n",
+    "line\nbreak",
+    "=1+1",
+    "\x1b[31mred",
+    '"aaa',
+    "b,=1",
+    *STAMPS,
+)
 
 
 @pytest.fixture(scope="module")
@@ -261,7 +278,8 @@ def graded(tmp_path_factory, sandbox_works) -> Path:
     (linking / "more" / "notes.txt").symlink_to(folder / "secret.txt")
     for name in UNTAKEN:
         shutil.copytree(folder / submitted.format("half"), folder / submitted.format(name))
-    (folder / submitted.format("late") / "timestamp.txt").write_text("yesterday evening")
+    for name, stamp in STAMPS.items():
+        (folder / submitted.format(name) / "timestamp.txt").write_text(stamp)
     half = folder / submitted.format("half")
     (half / "timestamp.txt").write_text("2026-10-01 18:30:00 UTC")
     (half / "[s]").mkdir()

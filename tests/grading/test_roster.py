@@ -353,8 +353,10 @@ def test_a_name_that_somebody_chose_takes_nobody_elses_place(tmp_path, roster):
     assert len({person.name for person in same.people}) == 3
     chosen = roster("id,name,login\n7,Bob Smith,bob\n8,Ada,ada\n9,bob,eve\n10,8,fay\n")
     folder = class_of(tmp_path / "class", {f"{x}/a.ipynb": SOLUTION for x in ("bob", "8")})
-    claimed = {file.path.parts[0]: file.learner for file in chosen.claimed(find(folder))}
-    assert claimed == {"bob": "Bob Smith", "8": "Ada"}
+    files = chosen.claimed(find(folder))
+    claimed = {file.path.parts[0]: (file.learner, file.may_be) for file in files}
+    both = "Bob Smith", "bob"  # the login of one is the name of another
+    assert claimed == {"bob": ("bob (unclaimed)", both), "8": ("Ada", ())}
 
 
 def test_what_may_be_anybodys_is_nobodys(tmp_path, roster):
@@ -373,16 +375,57 @@ def claimed(folder, roster, *names, lessons=()):
     return {file.path.parts[0]: file.learner for file in files}
 
 
-def test_a_second_folder_that_reads_like_somebody_takes_nobodys_place(tmp_path):
-    roster = "id,name\n4711,Ada Lovelace\n"
-    found = claimed(tmp_path, roster, "Ada Lovelace/a.ipynb", "lovelace.ada/a.ipynb")
-    assert found == {"Ada Lovelace": "Ada Lovelace", "lovelace.ada": "lovelace.ada"}
+ADA = "id,name,login\n4711,Ada Lovelace,al\n666,Eve Evil,ada.lovelace\n"
+CANVAS_ADA = (
+    'Student,ID,SIS Login ID,Section\n"Lovelace, Ada",4711,al,A\n"Evil, Eve",666,ee,A\n'
+)
+MOODLE_ADA = (
+    "Identifier,Full name\nParticipant 4711,Ada Lovelace\nParticipant 666,Eve Evil\n"
+)
+SUBMITTED = "_assignsubmission_file"
 
 
-def test_two_doubtful_folders_are_nobodys(tmp_path):
-    roster = "id,name\n4711,Ada Lovelace\n"
-    found = claimed(tmp_path, roster, "Lovelace, Ada/a.ipynb", "lovelace.ada/a.ipynb")
-    assert "Ada Lovelace" not in found.values()
+@pytest.mark.parametrize(
+    ("roster", "own", "other", "name"),
+    [
+        (ADA, "4711/a.ipynb", "Ada Lovelace/a.ipynb", "Ada Lovelace"),
+        (ADA, "al/a.ipynb", "Lovelace, Ada/a.ipynb", "Ada Lovelace"),
+        (ADA, "lovelace.ada/a.ipynb", "Ada Lovelace/a.ipynb", None),
+        (
+            ADA,
+            f"Ada Lovelace_1{SUBMITTED}/a.ipynb",
+            f"Ada Lovelace_2{SUBMITTED}/a.ipynb",
+            None,
+        ),
+        (CANVAS_ADA, "lovelaceada_4711_9009_x.ipynb", "4711.ipynb", "Lovelace, Ada"),
+        (
+            MOODLE_ADA,
+            f"Ada Lovelace_4711{SUBMITTED}/a.ipynb",
+            "4711_01_a.ipynb",
+            "Ada Lovelace",
+        ),
+        (
+            MOODLE_ADA,
+            f"Ada L._4711{SUBMITTED}/a.ipynb",
+            "Ada Lovelace/a.ipynb",
+            "Ada Lovelace",
+        ),
+    ],
+)
+def test_a_second_one_that_reads_like_somebody_takes_nobodys_place(
+    tmp_path, roster, own, other, name
+):
+    found = claimed(tmp_path, roster, own, other)
+    theirs = [
+        file for file in found if found[file] == "Ada Lovelace" or found[file] == name
+    ]
+    assert theirs == ([own.split("/")[0]] if name else [])
+
+
+def test_a_name_that_looks_like_one_told_apart_changes_nothing(tmp_path):
+    roster = "id,name\n1,Ada Lovelace\n2,Ada Lovelace\n3,Ada Lovelace (1)\n"
+    [found] = claimed(tmp_path, roster, "Ada Lovelace/a.ipynb").values()
+    assert found == "Ada Lovelace"  # nobody's row: those have numbers behind it
 
 
 @pytest.mark.parametrize(

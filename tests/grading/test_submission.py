@@ -115,7 +115,7 @@ BROKEN = {
     ),
     "too many values": (b'{"cells": [' + b"[]," * 3_000_000 + b"1]}", "values"),
     "too many texts": (b'{"cells": [' + b'"",' * 3_000_001 + b"1]}", "values"),
-    "too large": (b"{" + b" " * submission.FILE_LIMIT, "larger than 50 MB"),
+    "too large": (b"{" + b" " * submission.FILE_LIMIT, "larger than 20 MB"),
 }
 
 

@@ -1,6 +1,5 @@
 """All figures: each draws and describes itself, and refuses what does not fit."""
 
-import base64
 import io
 import json
 
@@ -357,7 +356,8 @@ def test_a_figure_draws_and_describes_itself(make, says):
     picture = make()
     assert says in picture.alt
     assert not says.endswith(".") or picture.alt.endswith(".")
-    shown = picture._repr_mimebundle_()
+    shown, sizes = picture._repr_mimebundle_()
+    assert bool(sizes) == ("image/svg+xml" not in shown)
     assert shown["text/plain"] == picture.alt
     assert shown.get("image/svg+xml", "<svg").count("<svg") == 1
 
@@ -366,6 +366,13 @@ def test_a_figure_draws_and_describes_itself(make, says):
 def test_a_figure_is_the_same_on_every_run(name):
     make, _ = FIGURES[name]
     assert make()._repr_mimebundle_() == make()._repr_mimebundle_()
+
+
+def test_a_picture_without_svg_has_more_pixels_than_it_is_shown_in():
+    picture = FIGURES["head_grid"][0]()
+    _, sizes = picture._repr_mimebundle_()
+    width, height = Image.open(io.BytesIO(picture.png())).size
+    assert sizes == {"image/png": {"width": width // 2, "height": height // 2}}
 
 
 def test_every_public_figure_is_tested_here():
@@ -606,12 +613,12 @@ def test_save_writes_the_format_of_the_ending(tmp_path):
 
 
 def test_files_are_small_and_note_where_their_panels_are():
-    masks = p.mask_grid({"causal": causal_mask(8, 8)})._repr_mimebundle_()
+    masks, _ = p.mask_grid({"causal": causal_mask(8, 8)})._repr_mimebundle_()
     assert len(masks["image/svg+xml"]) < 12_000
 
     def note(name):
-        png = FIGURES[name][0]()._repr_mimebundle_()["image/png"]
-        return json.loads(Image.open(io.BytesIO(base64.b64decode(png))).info["Parts"])
+        png = io.BytesIO(FIGURES[name][0]().png())
+        return json.loads(Image.open(png).info["Parts"])
 
     heads, grid = note("head_maps"), note("head_grid")
     assert [column["labels"] for column in heads["columns"]] == [True, False, True]

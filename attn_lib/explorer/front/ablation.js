@@ -174,9 +174,9 @@ export const scene = {
     );
   },
   note: ({ largest }) =>
-    "First column: the loss without the head, less the loss with it, the other switches as they are. A " +
-    "share is the mean of that over all orders in which the heads can be switched on (Shapley value); the shares " +
-    'add up to the way from "all off" to "all on".' +
+    "Loss: how wrong the model is, so less is better. 1.3 is head 3 of layer 1. First column: how much more loss " +
+    "without this head, the other switches as they are. A share is the mean of that over all orders in which the " +
+    'heads can be switched on (Shapley value); all shares together are the way from "all off" to "all on".' +
     (largest ? " Largest weight: of each row of the head, on average." : ""),
   numbers,
 };

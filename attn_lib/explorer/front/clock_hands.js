@@ -241,5 +241,8 @@ export const scene = {
       (scores.length > 1 ? `; all ${scores.length} pairs together give q · k = ${number(total)}.` : ".")
     );
   },
+  note: () =>
+    "RoPE takes the numbers (channels) of a query or key two by two: a pair is a hand on a dial, and each position turns it " +
+    "on, each pair at a speed of its own. A pair's score is the product of its two hands; q · k is the sum of all.",
   numbers,
 };

@@ -8,7 +8,7 @@
 
 import { button } from "./controls.js";
 import { rect } from "./draw.js";
-import { keep, linked } from "./link.js";
+import { copyAddress, keep, linked } from "./link.js";
 import { SVG, h, patch } from "./page.js";
 
 const STYLE = `
@@ -36,8 +36,8 @@ button[aria-disabled="true"] { color: var(--soft); cursor: default; }
 input:focus-visible, button:focus-visible, select:focus-visible, fieldset input:focus-visible + span { outline: 3px solid var(--focus); outline-offset: 2px; }
 svg { display: block; width: 100%; height: auto; font-family: inherit; user-select: none; }
 .grid [role="gridcell"] { outline: none; cursor: pointer; }
-.grid [role="gridcell"]:focus-visible { outline: 4px solid var(--focus); outline-offset: -4px; }
-.grid [role="gridcell"]:focus-visible .cell { stroke: var(--focus); stroke-width: 3; } /* where SVG has no outlines */
+.grid [role="gridcell"]:focus-visible { outline: 2px solid var(--paper); outline-offset: -2px; } /* two rings: one shows on any color */
+.grid [role="gridcell"]:focus-visible .cell { outline: 3px solid var(--focus); outline-offset: -5px; stroke: var(--focus); stroke-width: 3; }
 .thumbs { display: flex; flex-wrap: wrap; gap: 4px; width: 100%; } /* 12 in a row of the site */
 .thumbs button { padding: 3px; text-align: center; font-size: 11px; line-height: 15px; }
 .thumbs img { display: block; width: 46px; height: 46px; image-rendering: pixelated; }
@@ -130,6 +130,14 @@ function live(host, scene, model) {
     }, 400);
   }
 
+  async function copyLink({ currentTarget: pressed }) {
+    clearTimeout(timer);
+    keep(key, chosen());
+    await copyAddress();
+    pressed.textContent = root.querySelector("[role=status]").textContent = "Link copied";
+    setTimeout(() => (pressed.textContent = "Copy link"), 2000);
+  }
+
   function draw() {
     if (!width) return;
     const { height, nodes, label, interactive } = scene.picture(model, state, width, set);
@@ -157,6 +165,7 @@ function live(host, scene, model) {
           state = scene.init(model);
           set({});
         }),
+        ...(copyAddress ? [button("Copy link", copyLink, { "aria-label": "Copy a link to what this scene shows" })] : []),
         button("Save SVG", () => save(frame.querySelector("svg"), scene.name, summary, "svg")),
         button("Save PNG", () => save(frame.querySelector("svg"), scene.name, summary, "png")),
       ),

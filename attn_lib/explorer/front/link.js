@@ -4,6 +4,10 @@
 const ownAddress = () => !document.body.dataset.jpThemeLight && !document.body.dataset.vscodeThemeKind;
 const states = () => new URLSearchParams(location.hash.slice(1));
 
+// Copy the page's address; null where it leads nobody else to the page, or nothing can be copied.
+const isPublic = /^http/.test(location.protocol) && ownAddress();
+export const copyAddress = isPublic && navigator.clipboard ? () => navigator.clipboard.writeText(location.href) : null;
+
 // Return the state that the address has for a scene; null if it has none that can be shown.
 export function linked(key, canBeShown) {
   const value = states().get(key);

@@ -173,5 +173,8 @@ export const scene = {
       (shorter > 1 ? ` So large a cache needs another scale: a bar of the same length means ${shorter} times as many bytes as at the beginning.` : "")
     );
   },
+  note: () =>
+    "K/V: keys and values, which the cache keeps of each token. MHA, multi-head: as many K/V heads as query heads. " +
+    "GQA, grouped-query: one for each group of them. MQA, multi-query: one for all.",
   numbers,
 };

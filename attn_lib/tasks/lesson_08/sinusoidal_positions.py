@@ -76,6 +76,9 @@ numbers below 1? Do all your columns turn at one speed?
 Print your factor. In which order does Python compute `a / b // c`, and what does `//` make of -2.3?
     rounded-to-whole-numbers  frequencies = torch.exp(2 * i * (-math.log(base) / d_model // 2))
     rounded-to-whole-numbers  frequencies = torch.exp(2 * i * (-math.log(base) // d_model))
+From pair to pair, the speed falls by one factor. For E = 6 it is 21.54: is it in yours?
+    rounded-to-whole-numbers  frequencies = float(round(base ** (2 / d_model))) ** -i
+    rounded-to-whole-numbers  frequencies = float(int(base ** (2 / d_model))) ** -i
 What does Python take first in `10000 ** 2 * i / d_model`: the power or the product?
     power-before-product  frequencies = 1 / (base ** 2 * i / d_model)
     power-before-product  frequencies = base ** -2 * i / d_model

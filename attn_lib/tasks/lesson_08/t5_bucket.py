@@ -83,7 +83,9 @@ def _(rng):
     yield case("32 buckets, a max_distance of 10", torch.arange(-20, 21), 32, 10)
     yield case("a long way", torch.arange(-3000, 3001, 7), 64, 2500)
     yield case("more buckets than an int8 holds", torch.arange(-900, 901, 4), 160, 700)
-    none = torch.arange(0)  # a list of nothing has no dtype: only its shape counts
+    none = torch.zeros(
+        2, 0, dtype=torch.int64
+    )  # lists of nothing have no dtype: only the shape counts
     yield Case("no distances at all", (none, 8, 20), grad=False, finish=of_any_dtype)
     yield Case("a number (0-d)", (torch.tensor(-7), 12, 30), grad=False, finish=any_int)
     both = torch.arange(9) - torch.arange(9)[:, None]

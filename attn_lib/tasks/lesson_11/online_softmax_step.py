@@ -169,6 +169,8 @@ m has the shape (..., L, 1). Which shape has a maximum, or a sum, over the last 
     axis-lost  block_max = scores.max(-1)
 A row may see nothing of this block. What of the earlier blocks should be left then, and by which factor?
     lost-in-an-empty-block  factor = _.masked_fill(block_max == -torch.inf, 0.0)
+One row has seen nothing yet, and another one has. Does yours ask each row, or all of them at once?
+    one-row-decides-for-all  factor = torch.exp(m - subtracted) if (m > -torch.inf).all() else torch.zeros_like(m)
 What is -inf - (-inf)? Which row can have a maximum of -inf, and when?
     inf-minus-inf  subtracted = m_new || _ if (scores == -torch.inf).all() else m_new
     inf-minus-inf  factor = torch.exp(m - m_new)

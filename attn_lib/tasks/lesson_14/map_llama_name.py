@@ -89,6 +89,7 @@ def _(rng):
     yield case("block 10", f"blk.10.attn_{'qkv'[upto(0, 2)]}.weight")
     for number in (31, 99, 125):
         yield case(f"block {number} of a larger model", f"blk.{number}.ffn_down.weight")
+    yield case("a number that begins with zeros", "blk.007.attn_v.weight")
     # Names of other models, which the reference refuses.
     yield case("the head of a model that has one of its own", "output.weight")
     yield case("a table for RoPE", "rope_freqs.weight")
@@ -104,6 +105,7 @@ def _(rng):
     yield case("a number in the embedding's name", "token_embd.0.weight")
     yield case("no number", "blk.attn_q.weight")
     yield case("an empty number", "blk..attn_q.weight")
+    yield case("a fraction for the number", "blk.½.ffn_down.weight")
     yield case("a letter for the number", "blk.x.ffn_down.weight")
     yield case("a number and letters", "blk.2nd.ffn_down.weight")
     yield case("another first word", "enc.3.attn_q.weight")

@@ -105,6 +105,9 @@ Which eps do you use: the one of `__init__`, and as it is?
     eps-not-the-given-one  above_zero = mean + self.eps**2
     eps-not-the-given-one  eps = torch.finfo(torch.float32).eps
     eps-not-the-given-one  above_zero = mean + torch.finfo(x.dtype).eps
+To the mean of which squares do you add eps: those of x, or of something that you divided before?
+    eps-after-another-division  exact = x.float() / x.float().abs().amax(-1, keepdim=True)
+    eps-after-another-division  exact = x.float() / x.float().norm(dim=-1, keepdim=True)
 What is `0.0 or 1e-5` in Python? Which eps do you use if 0 is given?
     eps-not-the-given-one  eps = _ or 1e-5 || _ or 1e-6
 The mean of the squares, with eps. Is eps added once, or once for each channel?
