@@ -421,7 +421,7 @@ class Figure:
     box: tuple[float, float, float, float] | None = None
     raster: int = 0
 
-    def picture(self, colors: int = 128) -> Picture:
+    def picture(self, colors: int = 48) -> Picture:
         look: dict[str, Any] = {"colors": self.raster or colors, "vector": not self.raster}
         return Picture(draw(self), describe(self), **look)
 

@@ -34,7 +34,7 @@ class Picture:
         vector: whether to show SVG as well. Without it, a figure of many cells makes a third of the file.
     """
 
-    def __init__(self, figure: Figure, alt: str, *, colors: int = 128, vector: bool = True):
+    def __init__(self, figure: Figure, alt: str, *, colors: int = 48, vector: bool = True):
         self.figure = figure
         self.alt = alt
         self.colors = colors

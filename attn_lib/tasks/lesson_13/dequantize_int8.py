@@ -1,9 +1,12 @@
 """The task `dequantize_int8`: what the bytes stand for."""
 
+from dataclasses import replace
+
 import torch
 
 from attn_lib.checks.authoring import Case, task
 from attn_lib.quantization import dequantize_int8 as of_the_library
+from attn_lib.tasks.lesson_13.runs import one_after_the_other
 
 
 @task(
@@ -55,6 +58,7 @@ def _(rng):
     yield case("steps of whole numbers", 3, 4, change=lambda q, s: (q, 2 + s.round()))
     yield case("not contiguous", 4, 6, change=lambda q, s: (q.mT.contiguous().mT, s))
     yield case("300 columns", 20, 300)
+    yield replace(case("two calls, one after the other", 3, 4), run=one_after_the_other)
 
 
 dequantize_int8.rows("""

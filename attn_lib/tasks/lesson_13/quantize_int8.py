@@ -51,6 +51,7 @@ def _(rng):
     yield given("one row", [[0.4, -2.54, 0.1]])
     yield given("two rows", [[0.4, -2.54, 0.1], [127.0, 63.7, -20.2]])
     yield given("a row of zeros", [[0.0, 0.0, 0.0], [0.5, 2.54, -0.1]])
+    yield given("rows whose sum is zero", [[0.5, -0.5, 0.0], [0.3, -0.1, -0.2]])
     yield case("all sizes different", 3, 5)
     yield case("more rows than columns", 6, 4)
     yield case("square", 4, 4)
@@ -136,6 +137,7 @@ You round before you count steps. What does that leave of 0.4?
     rounded-too-early  steps = numbers.round() / scale
 What is 0 / 0, and which row divides by zero? Its scale may be any number but that.
     a-row-of-zeros  scale = step
+    a-row-of-zeros  scale = step.masked_fill(numbers.sum(1, keepdim=True) == 0, 1.0)
 A row of zeros needs a stand-in, a row of tiny numbers does not. By what do you divide a row whose largest number is
 1e-30?
     epsilon-too-large  scale = step + 1e-6 || step + 1e-8 || step + 1e-12

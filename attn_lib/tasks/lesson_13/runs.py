@@ -84,6 +84,19 @@ def _refuse_other_small_scales(scale: Tensor, weight: Tensor) -> None:
         )
 
 
+def one_after_the_other(answer, q, scale):
+    """Call it for the rows turned round, then for the rows: the first result, turned back, must stay what it was."""
+    first, second = answer(q.flip(0), scale.flip(0)), answer(q, scale)
+    both = isinstance(first, Tensor) and isinstance(second, Tensor)
+    if both and first.shape == second.shape and not first.flip(0).equal(second):
+        raise Wrong(
+            "first result lost",
+            "The rows turned round, and then as they were: the two results should hold the same rows, but do not.\n"
+            "Look at the first one again after the second call.",
+        )
+    return second
+
+
 def with_parameter(answer, weight):
     """Give the answer what an `nn.Linear` has."""
     return answer(nn.Parameter(weight))

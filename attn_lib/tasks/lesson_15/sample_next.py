@@ -199,6 +199,8 @@ def _(rng):
         "logits near 10000", torch.tensor(mixed).log() + 1e4, 1.0, 0.7, dtype=torch.float64
     )
     yield case("logits near -300", torch.tensor(mixed).log() - 300, 1.0, 0.7)
+    low = 0.1 * torch.tensor(mixed).log() - 300
+    yield case("logits near -300, a temperature of 0.1", low, 0.1, 0.7)
     yield case("logits near 300", torch.tensor(rows).log() + 300, 1.0, 1.0)
     far = torch.tensor([[2.0, 5.0, -40.0, 4.0]])
     yield case("a temperature near 0", far, 0.05, 0.9)
