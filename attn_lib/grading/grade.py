@@ -1,5 +1,6 @@
 """Grade one submission: a pure function of the file's bytes, the lesson and the seed."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -54,7 +55,7 @@ class Report:
         seed: of the inputs.
         problem: why nothing could be graded, to the instructor; or "".
         tasks: one result for each task of the lesson that is worth points.
-        cells: which cells failed or were left out, if points are missing; or "".
+        cells: which cells failed or were left out, if points are missing, and which one speaks of what judges it; or "".
         code: a hash of the answers without names and comments, to find equal ones; or "".
     """
 
@@ -131,15 +132,29 @@ def grade_submission(
                 problem = f"The judge failed on it ({said}). Please grade it by hand, and report this."
                 results.append(_not_graded(task, problem))
     code = fingerprint(judge.defined, [task.name for task in worth_points(lesson)])
+    odd = _to_look_at(cells)
     if all(result.points == result.max_points for result in results):
-        return Report(lesson, seed, problem, tuple(results), code=code)
+        return Report(lesson, seed, problem, tuple(results), odd, code)
     failed = " ".join(
         clean(judge.failed_cells()).split()
     )  # one line, whatever an error is called
     results = [_with_cells(result, failed) for result in results]
     if not strict:
         results = list(_carried_forward(judge, results))
-    return Report(lesson, seed, problem, tuple(results), failed, code)
+    return Report(lesson, seed, problem, tuple(results), f"{failed} {odd}".strip(), code)
+
+
+_INSIDE = re.compile(r"attn_lib\.(?:grading|tasks|checks\.\w+)|\b_getframe\b")
+
+
+def _to_look_at(cells: list[str]) -> str:
+    """Name the first cell that speaks of what judges it: rules that are seen inside only can be switched off there."""
+    for number, cell in enumerate(cells, 1):
+        if found := _INSIDE.search(cell):
+            return (
+                f"Code cell {number} names {found[0]}, which no task asks for: look at it."
+            )
+    return ""
 
 
 _OURS = NoSandbox, OSError, MemoryError  # this machine's trouble, not the learner's

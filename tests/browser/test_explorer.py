@@ -536,11 +536,10 @@ def test_the_second_scene_of_a_kind_has_its_own_state_in_the_address(show):
     page.wait_for_function("!location.hash")
 
 
-def test_a_link_to_what_is_shown_is_copied_from_a_web_page_only(show):
-    page = show(SCENES["Scale"])
-    assert not page.get_by_text(
-        "Copy link"
-    ).count()  # a file's address is of no use to others
+def test_a_link_to_what_is_shown_is_copied_from_a_web_page_only(show, chromium):
+    from_disk = show(SCENES["Scale"])  # whose address is of no use to others
+    assert not from_disk.get_by_text("Copy link").count()
+    page = chromium.new_page()
     address = "http://127.0.0.1/scale.html"
     text = PAGE.format(SCENES["Scale"]._repr_html_())
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -554,6 +553,7 @@ def test_a_link_to_what_is_shown_is_copied_from_a_web_page_only(show):
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == page.url
     assert "#scale=" in copied
+    page.close()
 
 
 def test_an_address_that_is_pasted_into_an_open_page_shows_what_it_has(show):

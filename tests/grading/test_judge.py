@@ -8,12 +8,13 @@ import pytest
 from attn_lib.checks import tasks
 from attn_lib.checks.task import find_task
 from attn_lib.checks.trial import trial_of
+from attn_lib.grading import grade
 from attn_lib.grading.submission import read_cells
 from attn_lib.grading.visible_course import course_for, engine, library, taught, visible
 from tests.checks.test_afresh import KEEPS
 from tests.checks.test_afresh import answer as stateful
 from tests.grading.attacks import HONEST
-from tests.grading.judging import ROOT, SOFTMAX, answered, judged, verdict_on
+from tests.grading.judging import ROOT, SOFTMAX, answered, judged, notebook, verdict_on
 
 pytestmark = [pytest.mark.usefixtures("sandbox_works"), pytest.mark.slow]
 
@@ -365,6 +366,30 @@ def test_some_gradients_of_a_long_text_are_not_enough():
     assert verdict_on(name, before, right).status == "passed"
     verdict = verdict_on(name, before, right, SOME_GRADIENTS)
     assert verdict.where.startswith("The memory of a very long text"), verdict.message
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("import attn_lib.grading.worker as w", "names attn_lib.grading,"),
+        ("from attn_lib.tasks.lesson_03 import runs", "names attn_lib.tasks,"),
+        ("import attn_lib.checks.module_runs", "names attn_lib.checks.module_runs,"),
+        ("sys._getframe(1)", "names _getframe,"),
+        ("from attn_lib.checks import check, hint", ""),
+        ("import attn_lib\nfrom attn_lib import kv_cache", ""),
+    ],
+)
+def test_a_cell_that_speaks_of_what_judges_it_is_named(cell, said):
+    found = grade._to_look_at(["x = 1", cell])
+    assert said in found
+    assert found.startswith("Code cell 2") == bool(said)
+
+
+def test_a_right_answer_beside_such_a_cell_is_named_too():
+    report = grade.grade_submission(
+        notebook(SOFTMAX, "import attn_lib.grading.worker"), 1, seed=3
+    )
+    assert report.cells.endswith("look at it.")
 
 
 def test_who_counts_the_calls_does_not_know_which_case_it_is():
