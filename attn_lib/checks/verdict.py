@@ -1,5 +1,6 @@
 """A verdict: text in a terminal, HTML in a notebook, both from the same parts."""
 
+import contextlib
 import html
 import os
 import re
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from attn_lib.checks.difference_picture import difference_picture
 from attn_lib.checks.language import colon, translated
+from attn_lib.checks.places import link_to
 
 # A sign and a color for each status; the color only marks the edge, so that the text keeps the
 # contrast of the theme, light, dark or printed.
@@ -123,7 +125,9 @@ class Verdict:
         body = [f"<strong>{html.escape(self.heading)}</strong>"]
         if self.status == "passed":
             body[0] += f" &nbsp;{inline(self.message.partition(chr(10))[0])}"
-            body += [_paragraph(self.note)] if self.note and self.max_points else []
+            body += (
+                [_linked(_paragraph(self.note))] if self.note and self.max_points else []
+            )
         else:
             if self.first:
                 body.append(_paragraph(self._mend_first, weight="bold"))
@@ -242,6 +246,16 @@ def _rounded(values: list | float) -> list | float:
 def inline(text: str) -> str:
     """Escape text for HTML, with `code` in backquotes."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def _linked(markup: str) -> str:
+    """Make links of the names of tasks, where a notebook runs that can follow them."""
+    if not in_jupyter():
+        return markup
+    link = lambda m: f'<a href="{to}">{m[0]}</a>' if (to := link_to(m[1])) else m[0]  # noqa: E731
+    with contextlib.suppress(Exception):  # odd files beside the notebook lose no verdict
+        return re.sub(r"<code>(\w+)</code>", link, markup)
+    return markup
 
 
 def _paragraph(text: str, weight: str = "normal") -> str:

@@ -378,6 +378,26 @@ def test_a_verdict_that_opens_below_the_edge_comes_into_view(exercise):
     exercise.page.set_viewport_size({"width": 1280, "height": 900})
 
 
+def test_the_next_task_is_a_link_to_its_heading(chromium, server):
+    with opened(chromium, server, EXERCISE) as notebook:
+        notebook.add_cell(
+            "from attn_lib.checks import check\nimport torch\n"
+            'check("stable_softmax", lambda x, dim=-1: torch.softmax(x, dim))'
+        )
+        cell = notebook.page.evaluate(
+            "jupyterapp.shell.currentWidget.content.activeCellIndex"
+        )
+        notebook.run("notebook:run-cell")
+        notebook.wait_for_idle_kernel()
+        link = notebook.locator(cell).locator(".attn-verdict a")
+        following = link.text_content()
+        link.click()
+        heading = notebook.page.locator(f"{PANEL} h2", has_text=following)
+        notebook.page.wait_for_timeout(1500)
+        box = heading.bounding_box()
+        assert 0 <= box["y"] < 600, box
+
+
 def test_progress_beside_the_notebook_is_brought_up_to_date_by_a_check(exercise):
     exercise.add_cell("from attn_lib.checks import progress\n\nprogress(1)")
     exercise.run("notebook:run-cell")

@@ -1,6 +1,8 @@
 """What a verdict says: as text, as HTML, and in lines of code to try by hand."""
 
+import json
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -181,3 +183,21 @@ def test_a_module_can_be_made_by_hand_from_what_is_said():
     exec(verdict.by_hand, names)
     found = names["module"](names["x"], mask=names["mask"])
     torch.testing.assert_close(found[0], verdict.actual)
+
+
+def test_names_of_tasks_are_links_where_a_notebook_runs(tmp_path, monkeypatch):
+    here = tmp_path / "exercises/01_one"
+    here.mkdir(parents=True)
+    monkeypatch.chdir(here)
+    passed = replace(PASSED, note="Next: `attention`, then `other`.")
+    cells = [{"id": "abc", "source": ["## 2 · `attention`\n", "*easy*"]}, {"source": "x"}]
+    for name in ("01_one.ipynb", "01_one.bak-1.ipynb"):
+        (here / name).write_text(json.dumps({"cells": cells}))
+    assert "<a " not in passed._repr_html_()
+    monkeypatch.setenv("JPY_SESSION_NAME", "x.ipynb")
+    link = '<a href="01_one.ipynb#cell-id=abc"><code>attention</code></a>'
+    assert link in passed._repr_html_()
+    assert passed._repr_html_().count("<a ") == 1
+    for odd in ("{", "[]", '{"cells": 3}', '{"cells": [3]}'):
+        (here / "01_one.ipynb").write_text(odd)
+        assert "<code>attention</code>" in passed._repr_html_()
