@@ -21,7 +21,7 @@ from attn_lib.checks.source import (
 )
 from attn_lib.checks.store import CannotKeep
 from attn_lib.checks.task import Task, find_task, tasks
-from attn_lib.checks.verdict import Verdict, in_jupyter, inline, show
+from attn_lib.checks.verdict import Verdict, in_jupyter, inline, show, with_links
 
 STAYS = "Each check brings this up to date. To keep it beside your notebook: right-click it, Create New View for Output."
 _hints_given: dict[str, int] = {}
@@ -213,6 +213,7 @@ def _progress(lesson: int | None) -> tuple[str, str]:
     more = [html.escape(message)] if message else []
     more += [translated(STAYS)] if in_jupyter() else []
     table += "".join(f"<p>{line}</p>" for line in more)
+    table = with_links(table, rf"\b({'|'.join(task.name for task in tasks())})\b")
     return f"{text}\n{message}".rstrip(), table
 
 

@@ -126,7 +126,9 @@ class Verdict:
         if self.status == "passed":
             body[0] += f" &nbsp;{inline(self.message.partition(chr(10))[0])}"
             body += (
-                [_linked(_paragraph(self.note))] if self.note and self.max_points else []
+                [with_links(_paragraph(self.note), r"(?<=<code>)(\w+)(?=</code>)")]
+                if self.note and self.max_points
+                else []
             )
         else:
             if self.first:
@@ -248,13 +250,14 @@ def inline(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
-def _linked(markup: str) -> str:
-    """Make links of the names of tasks, where a notebook runs that can follow them."""
-    if not in_jupyter():
-        return markup
-    link = lambda m: f'<a href="{to}">{m[0]}</a>' if (to := link_to(m[1])) else m[0]  # noqa: E731
-    with contextlib.suppress(Exception):  # odd files beside the notebook lose no verdict
-        return re.sub(r"<code>(\w+)</code>", link, markup)
+def with_links(markup: str, names: str) -> str:
+    """Make links of the names of tasks, by a pattern, where a notebook runs that can follow them."""
+    link = lambda m: f'<a href="{to}">{m[0]}</a>' if (to := link_to(m[0])) else m[0]  # noqa: E731
+    if in_jupyter():
+        with contextlib.suppress(
+            Exception
+        ):  # odd files beside the notebook lose no verdict
+            return re.sub(names, link, markup)
     return markup
 
 

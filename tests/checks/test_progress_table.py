@@ -1,5 +1,6 @@
 """How far a learner is: by lesson, by task, and what is next."""
 
+import json
 import re
 from types import SimpleNamespace
 
@@ -141,6 +142,20 @@ def test_what_progress_showed_is_brought_up_to_date_by_each_check(monkeypatch):
         0,
     ]
     assert "0 of 4, 1 attempted" in shown[-1]["text/html"].replace("</span>", "")
+
+
+def test_the_tasks_in_the_table_are_links_from_lessons_too(tmp_path, monkeypatch):
+    exercise, lessons = tmp_path / "exercises/01_one", tmp_path / "notebooks"
+    exercise.mkdir(parents=True)
+    lessons.mkdir()
+    cells = [{"id": "abc", "source": "## 3 · `attention`"}]
+    (exercise / "01_one.ipynb").write_text(json.dumps({"cells": cells}))
+    monkeypatch.setenv("JPY_SESSION_NAME", "x.ipynb")
+    for folder, start in ((lessons, "../exercises/01_one/"), (exercise, "")):
+        monkeypatch.chdir(folder)
+        markup = commands._progress(1)[1]
+        assert f'<a href="{start}01_one.ipynb#cell-id=abc">attention</a>' in markup
+        assert markup.count("<a ") == 1
 
 
 def test_progress_shows_what_check_has_kept(capsys):

@@ -195,7 +195,7 @@ def test_names_of_tasks_are_links_where_a_notebook_runs(tmp_path, monkeypatch):
         (here / name).write_text(json.dumps({"cells": cells}))
     assert "<a " not in passed._repr_html_()
     monkeypatch.setenv("JPY_SESSION_NAME", "x.ipynb")
-    link = '<a href="01_one.ipynb#cell-id=abc"><code>attention</code></a>'
+    link = '<code><a href="01_one.ipynb#cell-id=abc">attention</a></code>'
     assert link in passed._repr_html_()
     assert passed._repr_html_().count("<a ") == 1
     for odd in ("{", "[]", '{"cells": 3}', '{"cells": [3]}'):
