@@ -85,6 +85,7 @@ html_js_files = [("site.js", {"defer": "defer"}), ("slides.js", {"defer": "defer
 html_additional_pages = {"index": "redirect.html"}
 html_sourcelink_suffix = ""  # the copies in _sources are what "download" links to
 html_show_sourcelink = False
+html_scaled_image_link = False  # a picture of double density is not too large to be shown
 html_use_index = False
 html_domain_indices = False
 html_theme_options = {

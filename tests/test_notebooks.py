@@ -118,8 +118,8 @@ def images_without_alt(cell: NotebookNode, text: str) -> Problems:
 
 def is_large(notebook: NotebookNode) -> Problems:
     size = len(nbformat.writes(notebook).encode())
-    if size >= 300_000:
-        yield f"the file has {size // 1000} kB: stay under 300"
+    if size >= 500_000:
+        yield f"the file has {size // 1000} kB: stay under 500"
 
 
 def minutes_of_core(notebook: NotebookNode) -> float:
@@ -280,7 +280,7 @@ BROKEN: dict[Rule, list[NotebookNode]] = {
         code("show()", display(text_html="<img alt='' src='x.png'>")),
         new_markdown_cell("![](x.png)"),
     ],
-    is_large: [code("show()", display(image_png="A" * 300_000))],
+    is_large: [code("show()", display(image_png="A" * 500_000))],
     names_a_machine: [
         code("open('/home/me/x')"),
         code("1", stream("saved in /tmp/x")),

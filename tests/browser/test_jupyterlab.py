@@ -405,11 +405,11 @@ def test_progress_beside_the_notebook_is_brought_up_to_date_by_a_check(exercise)
     notebook = exercise.page.evaluate("jupyterapp.shell.currentWidget.id")
     exercise.run("notebook:create-output-view")
     row = exercise.page.locator(".jp-LinkedOutputView tr", has_text="stable_softmax")
-    row.locator("td", has_text="open").wait_for()
+    row.locator("td", has_text="open").wait_for(timeout=60_000)
     exercise.page.evaluate("id => jupyterapp.shell.activateById(id)", notebook)
     exercise.add_cell('check("stable_softmax", lambda x, dim=-1: x)')
     exercise.run("notebook:run-cell")
-    row.locator("td", has_text="attempted").wait_for()
+    row.locator("td", has_text="attempted").wait_for(timeout=60_000)
 
 
 def test_an_endless_loop_is_interrupted_and_the_kernel_goes_on(exercise, tmp_path):

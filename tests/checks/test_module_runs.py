@@ -121,12 +121,25 @@ def test_a_module_is_called_on_other_numbers_first():
     weights = dict(Head(3, 2).named_parameters())
     x = torch.randn(2, 4, 3)
     run_module(Notes, (3, 2), weights, x)
-    # The first call is that of a copy.
-    assert [given.tolist() for given in seen] == [
-        x.tolist(),
-        x.flip(1).tolist(),
-        x.tolist(),
-    ]
+    # The first call is that of a copy, the second has other weights.
+    flipped = x.flip(1).tolist()
+    assert [given.tolist() for given in seen] == [x.tolist(), flipped, flipped, x.tolist()]
+
+
+def test_a_module_that_keeps_its_first_weights_is_wrong(without_search):
+    class KeepsWeights(attn_lib.SelfAttention):
+        kept = None
+
+        def forward(self, x):
+            if self.kept is None and not torch.is_grad_enabled():
+                self.kept = self.q_proj.weight.clone()
+            weight = self.q_proj.weight if self.kept is None else self.kept
+            q, k, v = x @ weight.T, self.k_proj(x), self.v_proj(x)
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+    verdict = judge("SelfAttention", KeepsWeights)
+    assert verdict.status == "wrong"
+    assert "other weights between" in verdict.evidence
 
 
 def test_a_mask_of_an_earlier_call_may_not_stay_behind():

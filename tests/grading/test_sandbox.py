@@ -154,7 +154,7 @@ def test_a_worker_can_neither_reach_others_nor_win_rights():
     assert "pid 1, ['cpuinfo', 'meminfo']" in message
     assert "[0, 1, 2, 3], (-1, 0)" in message  # nothing is the fork server's
     # Bytes, files, and whether it is read-only (1), without setuid (2), without devices (4).
-    each = (64 << 20, 10_000, 6)
+    each = (16 << 20, 10_000, 6)
     assert f"[{each}, {each}, {each}, (4096, " in message
     assert ", 7)], True, /tmp" in message
     assert judged(HONEST)["attention_scores"].status == "passed"
