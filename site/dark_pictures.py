@@ -20,10 +20,8 @@ PAPER = 0x13 / 255  # the theme's dark background is nearly gray
 INK = 0.88
 BESIDE_SVG = 96 / 120  # the PNG beside an SVG has 120 dots an inch, and a page 96
 ALONE = 100 / 200  # one without SVG is drawn for screens of double density
-THIN, WIDE = (
-    9,
-    17,
-)  # pixels: white ink on a map is thinner than the paper between two of them
+# In pixels: white ink on a map is thinner than the paper between two of them.
+THIN, WIDE = 9, 17
 PHONE = "(max-width: 35rem)"
 IMAGE = re.compile(r'<img\b[^>]*\bsrc="([^"]*_images/)([^"/]+)"[^>]*>')
 

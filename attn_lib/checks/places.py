@@ -10,10 +10,8 @@ from urllib.parse import quote
 def link_to(name: str) -> str:
     """Return a link from the folder of the running notebook to a task's heading; "" where there is none."""
     here = Path.cwd()
-    folders = (
-        here.parent,
-        here.parent / "exercises",
-    )  # beside an exercise, or beside a lesson
+    # The running notebook is an exercise, or a lesson.
+    folders = here.parent, here.parent / "exercises"
     names = "[0-9][0-9]_*/[0-9][0-9]_*.ipynb"
     for path in [path for folder in folders for path in sorted(folder.glob(names))]:
         if path.stem != path.parent.name:  # a copy

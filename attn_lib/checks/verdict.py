@@ -254,9 +254,8 @@ def with_links(markup: str, names: str) -> str:
     """Make links of the names of tasks, by a pattern, where a notebook runs that can follow them."""
     link = lambda m: f'<a href="{to}">{m[0]}</a>' if (to := link_to(m[0])) else m[0]  # noqa: E731
     if in_jupyter():
-        with contextlib.suppress(
-            Exception
-        ):  # odd files beside the notebook lose no verdict
+        # Odd files beside the notebook lose no verdict.
+        with contextlib.suppress(Exception):
             return re.sub(names, link, markup)
     return markup
 

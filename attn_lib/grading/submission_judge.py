@@ -172,17 +172,17 @@ class Judge:
             for call, these in enumerate((turned, inputs, turned), 1):
                 arguments = init, parameters, *these, options
                 about = f"{case.about}: call {call} of one module"
-                case = replace(case, about=about, args=arguments)
-                turn = replace(case, args=(number, is_eval, *arguments), run=module_turn)
+                shown = replace(case, about=about, args=arguments)
+                turn = replace(shown, args=(number, is_eval, *arguments), run=module_turn)
                 got = _observe(sandbox, tried.task, turn, self._end(CASE_SECONDS))
                 if not got.error:
                     number = got.values.pop() if got.values else None
                     if type(number) is not int:
                         raise Died("it sent nonsense to the judge")
                     got.is_sequence = len(got.values) > 1
-                ours = observe(tried.task.reference, replace(case, run=run_known_module))
-                if found := wording.difference(tried.task, case, ours, got):
-                    failure = wording.Failure(case, got, found)
+                ours = observe(tried.task.reference, replace(shown, run=run_known_module))
+                if found := wording.difference(tried.task, shown, ours, got):
+                    failure = wording.Failure(shown, got, found)
                     return wording.failed(tried.task, failure, None)
         return None
 

@@ -334,6 +334,7 @@ def test_a_module_is_called_again_where_nothing_can_replace_it(left, call):
     assert verdict.status == "passed", verdict.message
     verdict = verdict_on("RMSNorm", ONCE.replace("LEFT", str(left)))
     assert f"{call} of one module" in verdict.where, verdict.message
+    assert verdict.where.count("of one module") == 1
 
 
 def test_what_does_nearly_the_same_is_left_out_in_its_lesson():
