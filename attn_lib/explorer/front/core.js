@@ -165,7 +165,7 @@ function live(host, scene, model) {
           state = scene.init(model);
           set({});
         }),
-        ...(copyAddress ? [button("Copy link", copyLink, { "aria-label": "Copy a link to what this scene shows" })] : []),
+        ...(copyAddress ? [button("Copy link", copyLink)] : []),
         button("Save SVG", () => save(frame.querySelector("svg"), scene.name, summary, "svg")),
         button("Save PNG", () => save(frame.querySelector("svg"), scene.name, summary, "png")),
       ),
