@@ -1,6 +1,7 @@
 """The face of the checks for those who write tasks: all that a task may import of the engine."""
 
 from attn_lib.checks.case import Case, Result, Wrong, parts, quicker
+from attn_lib.checks.chance import can_be_chance, can_be_independent
 from attn_lib.checks.module_runs import (
     built,
     run_module,
@@ -23,6 +24,8 @@ __all__ = [
     "Variants",
     "Wrong",
     "built",
+    "can_be_chance",
+    "can_be_independent",
     "describe",
     "find_task",
     "parts",

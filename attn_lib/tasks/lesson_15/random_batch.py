@@ -4,7 +4,14 @@ import math
 
 import torch
 
-from attn_lib.checks.authoring import Case, Wrong, parts, task
+from attn_lib.checks.authoring import (
+    Case,
+    Wrong,
+    can_be_chance,
+    can_be_independent,
+    parts,
+    task,
+)
 from attn_lib.tasks.lesson_15.runs import Batches, batches
 
 RARE = math.log(1e-6)
@@ -66,14 +73,12 @@ def fair(returned, ids, batch_size, length, drawn):
         if given.dtype != ids.dtype:
             text = f"The {name} should have the dtype of ids, {ids.dtype}, but have"
             raise Wrong(f"dtype of {name}", f"{text} {given.dtype}.")
-    place = {token: i for i, token in enumerate(ids.tolist())}
-    starts = torch.tensor([place.get(t, -N) for t in inputs[..., 0].flatten().tolist()])
+    starts = _places(ids, inputs[..., 0].flatten())
     read = starts[:, None] + torch.arange(length)
     if (read < 0).any() or not ids[read % N].equal(inputs.reshape(-1, length)):
         text = "A row of the inputs should be a piece of the text, its tokens side by side."
         raise Wrong("no piece", text)
-    ahead = torch.tensor([place.get(t, -N) for t in targets.flatten().tolist()])
-    ahead = ahead.view(-1, length) - read
+    ahead = _places(ids, targets).view(-1, length) - read
     if (ahead != ahead[0]).any():
         text = "A row of the targets should be the row of the inputs, one token further."
         raise Wrong("other targets", text)
@@ -84,7 +89,18 @@ def fair(returned, ids, batch_size, length, drawn):
             text = "In every batch, the rows begin at the same distances from each other."
             raise Wrong("rows tied", f"{text}\nThey are {rows[0].tolist()}.")
         _refuse_dependent_rows(starts.view(calls, batch_size), N - length)
-    return ahead[0], _shares(starts, N, N - length)
+    exact, found = _shares(starts, N, N - length)
+    if (ahead == 1).all() and exact is found:
+        _refuse_ties(starts.view(calls, batch_size), N - length)
+    return ahead[0], found
+
+
+def _places(ids, tokens):
+    """Return where each token stands among the ids, which all differ; what is not there stands at -N."""
+    N = len(ids)
+    ordered, places = ids.sort()
+    rank = torch.searchsorted(ordered, tokens.contiguous()).clamp(max=N - 1)
+    return places[rank].where(ordered[rank] == tokens, -N)
 
 
 def _refuse_other_chance(inputs, again, elsewhere, untouched):
@@ -123,19 +139,36 @@ def _refuse_dependent_rows(starts, places):
         )
 
 
+def _refuse_ties(starts, places):
+    """Raise `Wrong` if one row of a batch (calls, B) tells something of another, or batches come again too often."""
+    calls, B = starts.shape
+    two = starts[:, : B // 2 * 2].reshape(-1, 2)
+    if len(two) > 5 * places**2 and not can_be_independent(
+        two, torch.ones(places) / places
+    ):
+        text = "Each place comes as often as it should, but of two rows, one tells something of the other."
+        raise Wrong("rows tied", text)
+    repeated = calls - len(starts.unique(dim=0))
+    exact = (calls - 1) / 2 * math.exp(-B * math.log(places))  # nearly, if it is small
+    counts = torch.tensor([repeated, calls - repeated])
+    if exact < 0.1 and not can_be_chance(counts, torch.tensor([exact, 1 - exact])):
+        text = "Whole batches come again, more often than by chance."
+        raise Wrong("few batches", f"{text}\nOf {calls}, {repeated} came before.")
+
+
 def _shares(starts, N, places):
-    """Return the share of each place, or tenth of a long text, the exact ones if the difference can be chance."""
+    """Return the exact share of each place, or fiftieth of a long text, and the one found.
+
+    If the difference can be chance, they are the same.
+    """
     M = len(starts)
     exact = (torch.arange(N) < places).double() / places
     counts = torch.bincount(starts, minlength=N).double()
-    if N > M:
+    if N > 50:
         exact, counts = (
-            torch.stack([*map(torch.sum, each.chunk(10))]) for each in (exact, counts)
+            torch.stack([*map(torch.sum, each.chunk(50))]) for each in (exact, counts)
         )
-    spread = (M * exact * (1 - exact)).sqrt()
-    if ((counts - M * exact).abs() <= 7 * spread).all():
-        return exact
-    return counts / M
+    return exact, exact if can_be_chance(counts, exact) else counts / M
 
 
 @random_batch.cases
@@ -150,19 +183,19 @@ def _(rng):
     yield case("a text with a single place for a window", 4, 1, 3, 2)
     yield case("a single place, three rows", 5, 3, 4, 2)
     yield case("a text of five tokens", 5, 1000, 2, 1)
-    yield case("two rows", 7, 2, 3, 25)
-    yield case("one row", 6, 1, 2, 40)
-    yield case("windows of one token", 5, 2, 1, 25)
+    yield case("two rows", 7, 2, 3, 400)
+    yield case("one row", 6, 1, 2, 80)
+    yield case("windows of one token", 5, 2, 1, 40)
     yield case("more rows than places", 8, 12, 5, 8)
-    yield case("B = L", 9, 3, 3, 20)
-    yield case("all sizes different", 17, 4, 7, 20)
-    yield case("twelve places, many rows", 17, 1500, 5, 1)
+    yield case("B = L", 9, 3, 3, 60)
+    yield case("all sizes different", 17, 4, 7, 300)
+    yield case("twelve places, many rows", 17, 6000, 5, 1)
     yield case("a long text", 46, 200, 6, 8)
-    yield case("a text of 5,000 tokens", 5000, 500, 4, 2)
-    yield case("a text of 70,000 tokens", 70_000, 1000, 4, 1)
-    yield case("not contiguous", 8, 3, 4, 20, step=2)
-    yield case("int32", 7, 3, 3, 20, dtype=torch.int32)
-    yield case("ids beyond 2^24", 7, 3, 3, 20, least=2**24)
+    yield case("a text of 5,000 tokens", 5000, 3000, 4, 2)
+    yield case("a text of 70,000 tokens", 70_000, 3000, 4, 1)
+    yield case("not contiguous", 8, 3, 4, 40, step=2)
+    yield case("int32", 7, 3, 3, 40, dtype=torch.int32)
+    yield case("ids beyond 2^24", 7, 3, 3, 40, least=2**24)
 
 
 random_batch.rows("""
@@ -206,6 +239,7 @@ How many numbers do you draw for one batch? Two rows of it: where do they begin?
     one-place-for-all-rows  starts = torch.randint(places, (1,), generator=generator)
 Does one row of your batch tell where the next one begins? Each row has a place of its own.
     rows-side-by-side  starts = (torch.randint(places, (1,), generator=generator) + torch.arange(batch_size)) % places
+    rows-side-by-side  starts = ((torch.rand(1, generator=generator) + 0.618034 * torch.arange(batch_size) ** 2) % 1 * places).long()
     rows-side-by-side  starts = (torch.randint(places, (1,), generator=generator) + length * torch.arange(batch_size)) % places
     rows-side-by-side  places = max(N - batch_size * length, 1) ; inputs = ids[starts[0] : starts[0] + batch_size * length].view(batch_size, length) ; targets = ids[starts[0] + 1 : starts[0] + 1 + batch_size * length].view(batch_size, length)
     rows-side-by-side  starts = (torch.randint(max(places - batch_size, 1), (1,), generator=generator) + torch.arange(batch_size)).clamp(max=places - 1)
@@ -223,6 +257,8 @@ Is a place drawn once only? How many rows has your batch, if there are fewer pla
     drawn-without-putting-back  starts = torch.randperm(places, generator=generator)[:batch_size]
     drawn-without-putting-back  starts = torch.randperm(places, generator=generator)[:batch_size] if batch_size <= places else _
     drawn-without-putting-back  starts = torch.ones(places).multinomial(batch_size, generator=generator)
+How many different batches can yours give, if a small number stands between the generator and the places?
+    few-seeds  starts = torch.randint(places, (batch_size,), generator=torch.Generator().manual_seed(int(torch.randint(1000, (), generator=generator))))
 Which generator draws your numbers? Where do you hand over the one that was given?
     generator-not-used  starts = torch.randint(places, (batch_size,))
     generator-not-used  starts = (torch.rand(batch_size) * places).long()
