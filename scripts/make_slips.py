@@ -42,6 +42,9 @@ These mistakes are recognized in every task whose answer has such a line. `q`, `
 """
 
 
+MORE = "Those that many tasks share stand [on the first page](../slips.md#in-many-tasks).\n"
+
+
 def main() -> None:
     """Write every page."""
     argparse.ArgumentParser(description=__doc__).parse_args()
@@ -59,14 +62,18 @@ def pages() -> dict[Path, str]:
         ids=len({(name, m.id) for name, m in own}) + len({m.id for m in SHARED}),
         rows=len(own) + len(SHARED),
         links="\n".join(
-            f"- [Lesson {n:02}](slips/{n:02}.md): " + ", ".join(f"`{t.name}`" for t in of)
+            f"- [Lesson {n:02}](slips/{n:02}.md): "
+            + ", ".join(
+                f"[`{t.name}`](slips/{n:02}.md#{t.name.lower().replace('_', '-')})"
+                for t in of
+            )
             for n, of in lessons.items()
         ),
         toctree="\n".join(f"slips/{n:02}" for n in lessons),
     )
     found = {SITE / "slips.md": introduction + "\n" + "\n".join(shared())}
     for n, of in lessons.items():
-        parts = [f"# Mistakes of lesson {n:02}\n"]
+        parts = [f"# Mistakes of lesson {n:02}\n", MORE]
         for task in of:
             parts += [f"## {task.name}\n", f"`{task.signature}`\n", *of_task(task)]
         found[SITE / "slips" / f"{n:02}.md"] = "\n".join(parts)

@@ -348,9 +348,10 @@ def add_notebook_bar(app, doctree) -> None:
         f'<a href="{up}site/start.html">获取课程</a>来运行：先在笔记本里用 {CODE.format("language(&quot;zh&quot;)")} '
         f"选择中文，再运行 {CODE.format('make lab')}，打开 {CODE.format(docname + '.ipynb')}{colab}</p>"
         if folder == "zh"
-        else f'<p class="notebook-bar"><a href="{up}_sources/{docname}.ipynb" download>Download this '
-        f'notebook</a>, or <a href="{up}site/start.html">get the course</a> and run it: '
-        f"{CODE.format('make lab')}, then open {CODE.format(docname + '.ipynb')}{colab}</p>"
+        else f'<p class="notebook-bar">Code does not run on this page. To run it, <a href="{up}site/start.html">get '
+        f"the course</a>, type {CODE.format('make lab')}, and open {CODE.format(docname + '.ipynb')}. "
+        f'<a href="{up}_sources/{docname}.ipynb" download>This notebook alone</a> needs the course '
+        f"beside it.{needed(docname, up)}{colab}</p>"
     )
     if folder == "solutions":
         # Out of the search, the course's list and previous/next.
@@ -366,6 +367,17 @@ def add_notebook_bar(app, doctree) -> None:
         title.parent.insert(
             title.parent.index(title) + 1, nodes.raw("", bar, format="html")
         )
+
+
+def needed(docname: str, up: str) -> str:
+    """Return what a lesson builds on, as links; for other pages nothing."""
+    path = ROOT / f"{docname}.ipynb"
+    before = builds_on(path) if docname.startswith("notebooks/") else []
+    names = [
+        (n, next(p.stem for p in lesson_paths() if p.name.startswith(n))) for n in before
+    ]
+    links = (f'<a href="{up}notebooks/{stem}.html">{number}</a>' for number, stem in names)
+    return f" It builds on {', '.join(links)}." if before else ""
 
 
 def other_language(docname: str, there: set[str], up: str) -> str:

@@ -22,7 +22,7 @@ def add_link(app, docname, source) -> None:
     if path.exists():
         size = f"{path.stat().st_size / 1e6:.0f} MB"
         places.append(
-            f'<a href="../{NAME}" download>Download the course</a> ({size}) and unpack it'
+            f'<a href="../{NAME}" download>Download the course</a> ({size}), and unpack it'
         )
     if name := app.config.repository:
         places.append(f'clone <a href="https://github.com/{name}">its repository</a>')

@@ -50,7 +50,7 @@ def lesson_map(
         6 + DOWN * len(rows) - DOWN + HIGH,
     )
     return (
-        f'<figure class="map"><svg viewBox="0 0 {width} {height}" width="{width}" role="group" '
-        f'aria-label="Map of the lessons">{"".join(drawn)}</svg><figcaption>A line leads down to what builds on a lesson. '
+        f'<figure class="map"><div class="across"><svg viewBox="0 0 {width} {height}" width="{width}" role="group" '
+        f'aria-label="Map of the lessons">{"".join(drawn)}</svg></div><figcaption>A line leads down to what builds on a lesson. '
         "Thick: the lesson that you have read last, on this device.</figcaption></figure>"
     )

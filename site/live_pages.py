@@ -22,7 +22,7 @@ def write_live_pages(app) -> None:
     page(
         *load_own_model(),
         app.outdir / "play.html",
-        title="A small language model, at work on this page",
+        title="A small language model that has read Python's help texts",
         start="Return the number of rows, and the number of",
         head=(4, 0),  # its last token asks "row", and the model guesses "column"
         gallery="site/explorer.html",

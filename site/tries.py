@@ -12,13 +12,13 @@ from attn_lib.checks import judge
 
 TASK = "attention"
 ANSWERS = {
-    "one axis for another": """
+    "softmax over the wrong axis": """
         def attention(q, k, v):
             scores = q @ k.mT / q.shape[-1] ** 0.5
             weights = scores.softmax(dim=1)
             return weights @ v, weights
     """,
-    "too sharp": """
+    "not divided by √D": """
         def attention(q, k, v):
             weights = (q @ k.mT).softmax(dim=-1)
             return weights @ v, weights

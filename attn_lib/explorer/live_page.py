@@ -26,7 +26,7 @@ WORDS = {
     "encoder": (
         "The heads of a real encoder, on your sentence",
         "It does not write, it reads: the pictures show which tokens each token asks. Its {} parameters "
-        "come {} {:.1f} MB, once you ask for it; what you type stays on this page.",
+        "come {} {:.1f} MB, once you ask for it, rounded to 8 bits; what you type stays on this page.",
         "The trophy did not fit in the suitcase because it was too big.",
     ),
 }

@@ -1,7 +1,7 @@
 // A box that scrolls can be reached with the keyboard, and only then is a stop for it. All are looked at before
 // any is changed: the browser lays the page out once.
 function markScrollable() {
-  const boxes = [...document.querySelectorAll("pre, .table-wrapper, .cell_output, div.math")];
+  const boxes = [...document.querySelectorAll("pre, .table-wrapper, .cell_output, div.math, .across")];
   const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth + 1);
   boxes.forEach((box, i) => {
     if (scrolls[i]) box.tabIndex = 0;

@@ -280,7 +280,7 @@ def mouse_mask(figure):
     allowed[1, 1] = 0
     is_mask(figure.numbers, allowed)
     assert (
-        "The row of “suitcase” sees nothing: its weights are all 0"
+        "What sees nothing: “suitcase”. All weights of such a row are 0"
         in figure.summary.text_content()
     )
     figure.radio("−∞ only").click()
@@ -517,6 +517,21 @@ def is_saved(figure, name, folder):
     assert picture.size == (2 * width, 2 * height)
     assert picture.getpixel((picture.width - 1, picture.height - 1)) == (0x16, 0x19, 0x1E)
     assert len(picture.getcolors(100_000)) > 20
+
+
+def test_what_is_painted_before_anything_else_stands_in_the_address(show):
+    page = show(SCENES["MaskPainter"])
+    figure = Figure(page)
+    figure.cell("query big, key trophy").click()
+    painted = figure.numbers["mask"]
+    page.wait_for_url("**mask%22*")
+    page.goto("about:blank")
+    page.go_back()
+    page.wait_for_function(ALL_LIVE, arg=1)
+    assert Figure(page).numbers["mask"] == painted
+    assert not painted[3][0]
+    Figure(page).button("Reset").click()
+    page.wait_for_function("!location.hash")
 
 
 def test_the_second_scene_of_a_kind_has_its_own_state_in_the_address(show):

@@ -554,6 +554,28 @@ def test_the_encoder_comes_when_asked_for_and_has_the_heads_of_pytorch(
     assert violations(page, "html") == []
 
 
+def test_a_sentence_and_a_head_of_the_encoder_can_be_sent(show, server):
+    page = show(
+        f"{server}/encoder.html",
+        "() => document.querySelectorAll('.chip').length === 16",
+        allowed=[f"{server}/encoder.bin"],
+    )
+    page.locator("#text").fill("dogs chase cats.")
+    page.get_by_role("button", name="Load the encoder").click()
+    page.wait_for_function(LOADED)
+    assert "“cats” asks" in page.locator(".summary").text_content()  # not [SEP], nor the point
+    page.locator("[aria-label='layer 2, head 3']").click()
+    page.get_by_role("option", name="dogs").click()
+    page.wait_for_url("**head%22%3A3*")
+    page.reload()
+    page.get_by_role("button", name="Load the encoder").click()
+    page.wait_for_function(LOADED)
+    assert page.locator("#text").input_value() == "dogs chase cats."
+    assert "Layer 2, head 3: “dogs” asks" in page.locator(".summary").text_content()
+    page.locator("#text").fill(" ")
+    page.get_by_text("Nothing is typed").wait_for()
+
+
 def test_from_the_disk_the_encoder_asks_for_its_file(show, encoder_page):
     page = show(
         encoder_page.as_uri(), "() => document.querySelectorAll('.chip').length === 16"

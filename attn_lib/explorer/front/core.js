@@ -7,8 +7,9 @@
 //   numbers(model, state)                what it computed, for whoever wants to compare
 
 import { button } from "./controls.js";
+import { copyLink } from "./copy_link.js";
 import { rect } from "./draw.js";
-import { copyAddress, keep, linked } from "./link.js";
+import { keep, linked } from "./link.js";
 import { SVG, h, patch } from "./page.js";
 
 const STYLE = `
@@ -107,7 +108,7 @@ function live(host, scene, model) {
   const key = scene.name + (before.length || ""); // scenes of one kind are counted
   const begun = scene.init(model);
   const sent = linked(key, (state) => canShow(scene, model, { ...begun, ...state }));
-  let state = { ...begun, ...sent };
+  let state = { ...scene.init(model), ...sent }; // of its own: a scene may write into it
   let width = 0;
   let said = "";
   let timer;
@@ -130,12 +131,9 @@ function live(host, scene, model) {
     }, 400);
   }
 
-  async function copyLink({ currentTarget: pressed }) {
+  function keepNow() {
     clearTimeout(timer);
     keep(key, chosen());
-    await copyAddress();
-    pressed.textContent = root.querySelector("[role=status]").textContent = "Link copied";
-    setTimeout(() => (pressed.textContent = "Copy link"), 2000);
   }
 
   function draw() {
@@ -165,7 +163,7 @@ function live(host, scene, model) {
           state = scene.init(model);
           set({});
         }),
-        ...(copyAddress ? [button("Copy link", copyLink)] : []),
+        ...copyLink(root, keepNow),
         button("Save SVG", () => save(frame.querySelector("svg"), scene.name, summary, "svg")),
         button("Save PNG", () => save(frame.querySelector("svg"), scene.name, summary, "png")),
       ),

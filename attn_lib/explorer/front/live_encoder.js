@@ -1,8 +1,10 @@
 // The page of an encoder: its weights come when they are asked for; then each sentence shows all heads.
 
 import { button } from "./controls.js";
+import { copyLink } from "./copy_link.js";
 import { Encoder } from "./encoder.js";
-import { about, followTheme, show } from "./live_page.js";
+import { keep, linked } from "./link.js";
+import { about, followTheme, keepSoon, show } from "./live_page.js";
 import { pictures, textArea } from "./live_view.js";
 import { h } from "./page.js";
 import { summary } from "./relations.js";
@@ -14,6 +16,7 @@ const tokenizer = new WordPiece(sizes.tokenizer);
 const root = document.getElementById("live");
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 const fromDisk = location.protocol === "file:";
+const LONGEST = 2000; // characters of a text that the page's address keeps
 
 const state = {
   ...{ model: { length: 0 }, causal: false, version: 0, layer: sizes.start_head[0], head: sizes.start_head[1] },
@@ -31,12 +34,18 @@ function take(text) {
   return { left, ids: left ? [...all.slice(0, sizes.context - 1), all.at(-1)] : all };
 }
 
+// What one asks about first: the last token with a letter in it, not the mark of the end.
+function lastWord(labels) {
+  const place = labels.findLastIndex((label) => /\p{L}/u.test(label) && !/^\[.*\]$/.test(label));
+  return place < 0 ? null : place;
+}
+
 function type(text) {
   const { left, ids } = take(text);
-  if (text !== state.text) state.at = null;
-  Object.assign(state, { text, left });
-  const run = ++runs;
   const labels = ids.map((id) => tokenizer.label(id));
+  if (text !== state.text) set({ text, at: lastWord(labels) });
+  state.left = left;
+  const run = ++runs;
   if (!state.encoder) return set({ labels });
   draw();
   const layers = state.encoder.read(ids);
@@ -90,7 +99,20 @@ async function pick(file) {
 
 function set(change) {
   Object.assign(state, change);
+  if (["text", "at", "layer", "head"].some((name) => name in change)) keepSoon(view);
   draw();
+}
+
+// What the page's address says.
+const view = () => {
+  const { text, at, layer, head } = state;
+  return { text: text.slice(0, LONGEST), at, layer, head };
+};
+
+function canBeShown({ text, at, layer, head }) {
+  const isBelow = (value, end) => Number.isInteger(value) && value >= 0 && value < end;
+  const isHead = isBelow(layer, sizes.layers) && isBelow(head, sizes.heads);
+  return typeof text === "string" && text.length <= LONGEST && isHead && (at === null || isBelow(at, sizes.context));
 }
 
 function loader() {
@@ -119,6 +141,9 @@ function loader() {
   );
 }
 
+const lesson = (name, words) => h("a", { href: `notebooks/${name}.html` }, words);
+const LESSONS = [lesson("01_single_head", "lesson 01"), " builds a head, ", lesson("06_seeing_attention", "lesson 06"), " puts it to the test."];
+
 const nodes = () => [
   themeButton(),
   h(
@@ -126,11 +151,18 @@ const nodes = () => [
     { class: "type" },
     h("h2", {}, h("label", { for: "text" }, "Type a sentence")),
     textArea(2, state.text, type),
+    h("div", { class: "controls" }, copyLink(root, () => keep("view", view()))),
     state.encoder ? null : loader(),
   ),
   ...pictures(sizes, state, set, {
-    reads: "The encoder reads pieces of words, between [CLS] and [SEP]. Each asks all of them.",
-    limit: state.left && `It reads ${sizes.context} tokens at most: ${state.left} are left out now.`,
+    reads:
+      "The encoder reads pieces of words. [CLS] and [SEP] mark the beginning and the end: a head that finds nothing often rests there.",
+    limit: state.text.trim()
+      ? state.left && `It reads ${sizes.context} tokens at most: ${state.left} are left out now.`
+      : "Nothing is typed: only the marks of the beginning and the end are there.",
+    more:
+      sizes.gallery &&
+      h("p", { class: "hint" }, "What such weights tell, and what they do not: ", LESSONS),
   }),
 ];
 
@@ -138,8 +170,9 @@ function draw() {
   show(root, nodes(), sizes, state, () => summary(state));
 }
 
+const sent = linked("view", canBeShown);
+Object.assign(state, sent ?? { at: sizes.start_token });
 type(state.text);
-set({ at: sizes.start_token });
 new ResizeObserver(draw).observe(root);
 
 // For whoever wants to compare: the tests do.

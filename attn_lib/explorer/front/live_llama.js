@@ -2,7 +2,8 @@
 
 import { Bpe } from "./bpe.js";
 import { button, slider } from "./controls.js";
-import { about, bytes, followTheme, show, wake } from "./live_page.js";
+import { copyLink } from "./copy_link.js";
+import { about, bytes, followTheme, keepSoon, show, wake } from "./live_page.js";
 import { pictures, textArea } from "./live_view.js";
 import { Llama } from "./llama.js";
 import { keep, linked } from "./link.js";
@@ -31,7 +32,7 @@ const state = {
   ...{ temperature: 0.8, topP: 0.95, left: 0, speed: "" },
   ...{ level: 0, key: null, playing: false },
 };
-let writing, drawn, waiting, going, keeping;
+let writing, drawn, waiting, going;
 const themeButton = followTheme(() => draw());
 
 const wholeText = () => state.typed + tokenizer.decode(state.written);
@@ -96,6 +97,7 @@ function soon() {
 function type(words) {
   Object.assign(state, { typed: words, written: [], at: null, key: null, left: 0 });
   take(tokenizer.encode(words));
+  keepSoon(view);
   step();
 }
 
@@ -117,12 +119,11 @@ function writeOn() {
 function set(change) {
   const isOther = ["at", "layer", "head"].some((name) => name in change);
   Object.assign(state, isOther && { key: null }, change);
-  clearTimeout(keeping);
-  keeping = setTimeout(() => keep("view", view()), PAUSE / 10);
+  keepSoon(view);
   draw();
 }
 
-// What the page's address says, so that it can be sent to somebody. What stands behind # is sent to no server.
+// What the page's address says.
 const view = () => {
   const { at, layer, head, key, level } = state;
   return { text: wholeText().slice(0, LONGEST), at, layer, head, key, level };
@@ -179,6 +180,7 @@ function nodes() {
           set({ temperature: value }),
         ),
         slider("top-p", nucleus, (value) => set({ topP: value })),
+        ...copyLink(root, () => keep("view", view())),
       ),
       h("p", { class: "hint speed" }, speed || "Low temperature: it plays safe. High: it dares more."),
     ),
@@ -216,7 +218,8 @@ const sent = linked("view", canBeShown);
 type(sent?.text ?? sizes.start);
 Object.assign(state, sent ?? { at: sizes.start_token });
 draw();
-if (sizes.weights) root.querySelector(".go").focus({ preventScroll: true }); // the button that woke it is gone
+if (sent?.level) root.querySelector(".way").scrollIntoView({ behavior: "instant" });
+else if (sizes.weights) root.querySelector(".go").focus({ preventScroll: true }); // the button that woke it is gone
 new ResizeObserver(draw).observe(root);
 
 // For whoever wants to compare: the tests do.

@@ -2,6 +2,7 @@
 
 import { button } from "./controls.js";
 import { heatMap, thumbnail } from "./heat.js";
+import { keep } from "./link.js";
 import { h, patch } from "./page.js";
 import { chosenToken, range } from "./relations.js";
 
@@ -55,6 +56,13 @@ export function followTheme(draw) {
       class: "theme",
       "aria-pressed": String(isDark()),
     });
+}
+
+// Put what is shown into the page's address, so that it can be sent to somebody. What stands behind # is sent to no server.
+let keeping;
+export function keepSoon(view) {
+  clearTimeout(keeping);
+  keeping = setTimeout(() => keep("view", view()), 500);
 }
 
 const HURRY = 400; // milliseconds between the small maps while the model writes: they cost the most

@@ -60,12 +60,12 @@ export const textArea = (rows, value, type) =>
   });
 
 // What stands below the text: its tokens, one head large, all heads small.
-export const pictures = ({ layers, heads }, state, set, { reads, limit }) => [
+export const pictures = ({ layers, heads }, state, set, { reads, limit, more }) => [
   h(
     "section",
     { class: "tokens" },
     h("h2", {}, "Its tokens: whom does one ask?"),
-    h("p", { class: "hint" }, `${reads} Click one, or walk with the arrow keys.`),
+    h("p", { class: "hint" }, `${reads} To ask a token is to take this share of what comes from it: the attention weight. Tap or click one, or walk with the arrow keys.`),
     chips(state, set),
     limit ? h("p", { class: "limit" }, limit) : null,
     h(
@@ -96,6 +96,7 @@ export const pictures = ({ layers, heads }, state, set, { reads, limit }) => [
     headGrid({ layers, heads }, state, set),
     h("h2", {}, "What the chosen head does"),
     h("p", { class: "summary" }, summary(state)),
+    more || null,
   ),
 ];
 
@@ -115,6 +116,7 @@ const headGrid = ({ layers, heads }, state, set) =>
   h(
     "div",
     { class: "heads", role: "radiogroup", "aria-label": "head", "data-walk": true, style: `--heads:${heads}` },
+    ["", ...range(heads)].map((head) => h("span", { class: "layer", "aria-hidden": "true" }, head)),
     range(layers).map((layer) => [
       h("span", { class: "layer", "aria-hidden": "true" }, layer),
       range(heads).map((head) => {

@@ -81,7 +81,7 @@ export const scene = {
           size,
           queries,
           keys,
-          title: "masked scores: paint here",
+          title: "masked scores: press cells",
           label: "mask",
           at,
           move: (i, j) => set({ at: [i, j] }),
@@ -144,16 +144,15 @@ export const scene = {
     const masked = mask.flat().filter((cell) => !cell).length;
     const count = `${masked} of ${mask.flat().length} cells are masked.`;
     const spread = row.map((w, j) => `${model.keys[j]} ${number(w)}`).join(", ");
-    const empty = mask.findIndex((cells) => !cells.some(Boolean));
-    const nothing =
-      empty < 0
-        ? ""
-        : ` The row of “${model.queries[empty]}” sees nothing: ` +
-          {
-            zero: "its weights are all 0, and so is its output.",
-            inf: "0 / 0 gives NaN, which spreads to everything it meets.",
-            finite: "all its scores are equal, so it attends evenly to keys that it must not see.",
-          }[fill];
+    const empty = model.queries.filter((_, i) => !mask[i].some(Boolean));
+    const nothing = !empty.length
+      ? ""
+      : ` What sees nothing: ${empty.map((name) => `“${name}”`).join(", ")}. ` +
+        {
+          zero: "All weights of such a row are 0, and so is its output.",
+          inf: "0 / 0 gives NaN, which spreads to everything it meets.",
+          finite: "All scores of such a row are equal, so it attends evenly to keys that it must not see.",
+        }[fill];
     return `${count} Query ${name}: ${spread}.${nothing}`;
   },
   numbers,

@@ -44,8 +44,9 @@ export function summary(state) {
   const by = strongest(asked);
   if (model.length < 2) return said;
   const { before, first, itself } = habits(state);
+  const overlap = before + first + itself > 1 ? " (they overlap: before the second token stands the first)" : "";
   return (
     `${said}${by ? `It is asked by ${by}. ` : ""}The whole head gives ${percent(before)} of its weight to the ` +
-    `token before, ${percent(first)} to the first one, and ${percent(itself)} to the asking token itself.`
+    `token before, ${percent(first)} to the first one, and ${percent(itself)} to the asking token itself${overlap}.`
   );
 }
