@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import nn
 
 from attn_lib.checks import wording
 from attn_lib.checks.afresh import afresh
-from attn_lib.checks.case import Case
 from attn_lib.checks.experiments import (
     AFRESH,
     LARGER,
@@ -29,7 +27,7 @@ from attn_lib.checks.recognize import (
     NOT_BOOLEAN,
     OTHER_DTYPE,
     Recognized,
-    float_dtypes,
+    is_half,
     recast,
     recognize,
 )
@@ -97,7 +95,7 @@ def judge_observed(
     failures = dict(sorted(failures.items()))
     if not failures:
         return judge_inputs_and_gradients(tried, observed, outcomes)
-    if all(f.outcome.error and _is_half(f.case) for f in failures.values()):
+    if all(f.outcome.error and is_half(f.case) for f in failures.values()):
         # An answer by way of numpy stumbles over bfloat16 first; its missing gradient says more.
         verdict = judge_inputs_and_gradients(tried, observed, outcomes)
         if verdict.status != "passed":
@@ -217,7 +215,3 @@ def _beside(
         if gradient is not None and gradient.any() and mine.gradients.get(name) is None
     ]
     return Mistake(*wording.NO_GRADIENT, {}) if lost and not mine.error else None
-
-
-def _is_half(case: Case) -> bool:
-    return bool(float_dtypes(case) & {torch.float16, torch.bfloat16})

@@ -68,7 +68,8 @@ def run_module(
 ) -> Result:
     """Run a case of a module: build it, copy the parameters in by name, call it.
 
-    A bias that the task does not ask for gets random numbers, so that it cannot hide.
+    A parameter that the task does not ask for gets random numbers, so that it cannot hide: a bias of zeros would
+    move with the first step of a training.
 
     Args:
         answer: the learner's class.
@@ -188,9 +189,9 @@ def built(
     wanted = {id(own[name]) for name in parameters}  # a layer may have a second name
     for name, parameter in own.items():
         if name not in parameters:
-            weight = own.get(name.removesuffix("bias") + "weight")
+            weight = own.get(name.removesuffix("bias").removesuffix("weight") + "weight")
             is_norm = weight is not None and weight.ndim == 1
-            if name.endswith("bias") and id(parameter) not in wanted and not is_norm:
+            if parameter.requires_grad and id(parameter) not in wanted and not is_norm:
                 rng = torch.Generator().manual_seed(zlib.crc32(name.encode()))
                 nn.init.normal_(parameter, generator=rng)
             continue

@@ -197,7 +197,11 @@ def attempt(
         finish(outcome, case, is_ours=is_ours)
         if is_ours:
             return outcome
-        outcome.after = named_tensors(args)
+        outcome.after = {
+            # To ask for gradients of it is a change, too.
+            name: tensor.new_empty(0) if tensor.requires_grad and not gradients else tensor
+            for name, tensor in named_tensors(args).items()
+        }
         outcome.changed = changed(case.args, outcome.after)
     except KeyboardInterrupt as error:
         outcome.error, outcome.interrupted = _describe_error(error), True

@@ -418,6 +418,11 @@ def float_dtypes(case: Case) -> set[torch.dtype]:
     return {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
 
 
+def is_half(case: Case) -> bool:
+    """Say whether a case has floats of two bytes."""
+    return bool(float_dtypes(case) & {torch.float16, torch.bfloat16})
+
+
 def alike(a: Outcome, b: Outcome, tolerance: float | None) -> bool:
     """Say whether two answers, right or wrong, did the same on one input."""
     if a.error or b.error:

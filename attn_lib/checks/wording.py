@@ -79,6 +79,14 @@ OF_KIND = {
         "parameters-named-otherwise",
         "Compare this name with those of your module: which layer, or which bias, has another name or none?",
     ),
+    "rows tied": (
+        "rows-tied",
+        "Two rows of one batch: does yours draw for each of them, or does the first one tell what the second is?",
+    ),
+    "few batches": (
+        "few-batches",
+        "How many different batches can yours give? Does a small number stand between the generator and the rows?",
+    ),
     "another shape": (
         "parameter-of-another-shape",
         "How many numbers go into this layer in the task, and how many come out?",

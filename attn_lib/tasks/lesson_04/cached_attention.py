@@ -102,7 +102,11 @@ def _(rng):
     far = torch.tensor([[200.0, 0.0]]).expand(4, 2)[None, None]
     about = "scores near -28,000, chunks of 2 + 2 tokens"
     yield Case(about, (far, -far, random(1, 1, 4, 2)[2], (2, 2)), one_session, **several)
-    for dtype in (torch.float64, torch.float16, torch.bfloat16):
+    exact = [t / 3 for t in random(2, 3, 6, 6, dtype=torch.float64)]
+    about = "float64, to nine digits, chunks of 2 + 3 + 1 tokens"
+    args = (*exact, (2, 3, 1))
+    yield Case(about, args, one_session, **several, tolerance=1e-9)
+    for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.") + ", chunks"
         yield session((2, 3, 1), 2, 3, 6, 6, about=about, dtype=dtype)
 

@@ -47,6 +47,7 @@ def _(rng):
     yield case("five positions, four pairs", 5, 8)
     yield case("L = E", 6, 6)
     yield case("position 0 alone", 1, 6)
+    yield case("no positions at all", 0, 4)
     yield case("more positions than columns", 11, 4)
     yield case("a width that is no power of two", 7, 20)
     yield case("a wide table", 5, 128)

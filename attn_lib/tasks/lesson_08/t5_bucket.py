@@ -83,6 +83,7 @@ def _(rng):
     yield case("32 buckets, a max_distance of 10", torch.arange(-20, 21), 32, 10)
     yield case("a long way", torch.arange(-3000, 3001, 7), 64, 2500)
     yield case("more buckets than an int8 holds", torch.arange(-900, 901, 4), 160, 700)
+    yield case("more buckets than a uint8 holds", torch.arange(-3600, 3601, 16), 600, 3000)
     none = torch.zeros(
         2, 0, dtype=torch.int64
     )  # lists of nothing have no dtype: only the shape counts

@@ -152,6 +152,8 @@ def _(rng):
     # Larger than the others, which are shown first: who forgot a mask should not look for a dtype.
     large = 3, 5, 7, 3, 2, 12
     masks = dict(mask=some(rng, 5, 5), context_mask=real("xx..... x.x...x xxxxxxx"))
+    about, pads = "a context as long as x, with pads, and no mask", real("xxxx. x.xx.")
+    yield case(about, 2, 5, 5, 3, 2, 10, context_mask=pads)
     yield case("float64", *large, **masks, dtype=torch.float64, grad=True)
     yield case("bfloat16", *large, **masks, dtype=torch.bfloat16, tolerance=6e-2)
 

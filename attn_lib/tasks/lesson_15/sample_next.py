@@ -72,7 +72,8 @@ def shares(exact, returned, logits, temperature, top_p, drawn):
     if ((exact > 0).sum(1) > 1).any():
         _refuse_other_chance(ids, again, elsewhere, untouched)
         alike = ids.view(len(ids), -1, drawn.kinds)  # (calls, rows of a kind, kinds)
-        if alike.shape[1] >= 50 and exact.max() < 0.9 and (alike == alike[:, :1]).all():
+        by_chance = (exact ** alike.shape[1]).sum(1).max()
+        if by_chance < 1e-6 and (alike == alike[:, :1]).all():
             text = "In every call, all rows with the same logits get the same token."
             raise Wrong("rows tied", text)
     rows = ids.view(-1, drawn.kinds).T  # all draws of each kind of row
