@@ -563,7 +563,9 @@ def test_a_sentence_and_a_head_of_the_encoder_can_be_sent(show, server):
     page.locator("#text").fill("dogs chase cats.")
     page.get_by_role("button", name="Load the encoder").click()
     page.wait_for_function(LOADED)
-    assert "“cats” asks" in page.locator(".summary").text_content()  # not [SEP], nor the point
+    assert (
+        "“cats” asks" in page.locator(".summary").text_content()
+    )  # not [SEP], nor the point
     page.locator("[aria-label='layer 2, head 3']").click()
     page.get_by_role("option", name="dogs").click()
     page.wait_for_url("**head%22%3A3*")

@@ -238,6 +238,18 @@ def test_a_gradient_that_is_not_finite(q, k, v):
     return output + hole.sum(1, keepdim=True), weights
 
 
+@told("attention", "no-gradient", "Float16", "no gradient reaches `v`")
+def test_a_gradient_that_half_precision_loses_is_missed(q, k, v):
+    output, weights = attn_lib.einsum_attention(q, k, v)
+    return (output.detach(), weights) if q.dtype == torch.float16 else (output, weights)
+
+
+@told("attention", "changes-input", "`k`")
+def test_to_ask_for_gradients_of_an_input_is_a_change(q, k, v):
+    k.requires_grad_()
+    return attn_lib.einsum_attention(q, k, v)
+
+
 @told("attention", "changes-input", "`q`")
 def test_a_changed_input_is_named(q, k, v):
     q /= q.shape[-1] ** 0.5

@@ -44,11 +44,11 @@ def test_a_bias_that_nobody_asked_for_cannot_hide_behind_zeros(d_model, head_dim
     return head(d_model, head_dim, **layers)
 
 
-def adding(name, size=None):
+def adding(name, size=None, learned=True):
     """Return a class of heads that add a parameter of their own, which is 0 at first."""
 
     def make(d_model, head_dim):
-        own = nn.Parameter(torch.zeros(size or head_dim))
+        own = nn.Parameter(torch.zeros(size or head_dim), requires_grad=learned)
         made = head(d_model, head_dim, **{name: own})
         made.register_forward_hook(lambda module, args, result: result + own)
         return made
@@ -56,9 +56,10 @@ def adding(name, size=None):
     return make
 
 
-def test_a_parameter_that_is_no_bias_is_left_alone(without_search):
+def test_a_parameter_that_nobody_asked_for_cannot_hide_behind_zeros(without_search):
     assert judge("SelfAttention", adding("bias")).status == "wrong"
-    assert judge("SelfAttention", adding("gate", size=1)).status == "passed"
+    assert judge("SelfAttention", adding("gate", size=1)).status == "wrong"
+    assert judge("SelfAttention", adding("gate", size=1, learned=False)).status == "passed"
 
 
 def named_before(d_model, head_dim):
