@@ -118,6 +118,8 @@ What does `real` say of a place in yours: that it counts, or that it does not?
     inverted  real = targets == pad_id
 Which id is a pad? It is an argument, and any number may be handed over.
     pad-id-fixed  real = targets != 0 || targets > pad_id || targets < pad_id
+What is `not 0` in Python? Token 0 is an id like any other: what does yours do if it is the pad?
+    zero-taken-for-none  real = (targets != pad_id) | (pad_id == 0)
 Where may pads stand: only at the end? Does your mask look at each token, or count how many are real?
     ends-at-the-first-pad  real = (targets != pad_id).cumprod(1).bool()
     ends-at-the-first-pad  real = (ids != pad_id).cumprod(1).bool()[:, 1:]

@@ -123,6 +123,7 @@ A bit of a number flips on the disk. Who notices? What is in the metadata beside
     hash-forgotten  metadata = {"config": text, "fingerprint": digest}
 Is what you give to `fingerprint` what you write: the same tensors, and the same text to the letter?
     another-hash  digest = fingerprint(tensors, str(config)) || fingerprint(tensors, "")
+    another-hash  digest = fingerprint(tensors, json.dumps(config, sort_keys=True))
     another-hash  digest = fingerprint(dict(module.named_parameters()), text)
     another-hash  digest = fingerprint({name: tensor.float() for name, tensor in tensors.items()}, text)
     another-hash  metadata = {"config": json.dumps(config, sort_keys=True, indent=1), "sha256": digest}
