@@ -127,6 +127,8 @@ def judge_observed(
         mistake = wording.DRAWS
     if mistake is None and changed is not None:
         mistake = wording.changes_input(task, changed)
+    if mistake is None and " dtype " in first.difference.text:
+        mistake = OTHER_DTYPE.id, OTHER_DTYPE.question
     if mistake is None and "should have shape" in first.difference.text:
         mistake = wording.another_shape(tried.expected(shown[0]), first.outcome)
     if mistake is None:
@@ -169,7 +171,8 @@ def _by_experiment(
     given = [t for i in among for t in named_tensors(tried.cases[i].args).values()]
     ways = [] if all(t.is_contiguous() for t in given) else [ONE_PIECE]
     ways += [f"{how} {place}" for how in (LARGER, SMALLER) for place in range(NUMBERS)]
-    for how in (*ways, WIDE):
+    of_another_dtype = " dtype " in failures[shown[0]].difference.text
+    for how in (*ways, *([] if of_another_dtype else [WIDE])):
         if _is_right_if(how, tried, again, among, failures):
             return wording.LACKS[how.rstrip(" 0123456789")]
     return None
