@@ -187,11 +187,16 @@ def built(
             ),
         )
     wanted = {id(own[name]) for name in parameters}  # a layer may have a second name
+    norms = {
+        id(parameter)
+        for part in module.modules()
+        if isinstance(part, nn.LayerNorm | nn.RMSNorm)
+        for parameter in part.parameters(recurse=False)
+    }
     for name, parameter in own.items():
         if name not in parameters:
-            weight = own.get(name.removesuffix("bias").removesuffix("weight") + "weight")
-            is_norm = weight is not None and weight.ndim == 1
-            if parameter.requires_grad and id(parameter) not in wanted and not is_norm:
+            is_known = id(parameter) in wanted or id(parameter) in norms
+            if parameter.requires_grad and not is_known:
                 rng = torch.Generator().manual_seed(zlib.crc32(name.encode()))
                 nn.init.normal_(parameter, generator=rng)
             continue

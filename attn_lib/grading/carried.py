@@ -22,7 +22,7 @@ def called_by(name: str, defined: list[Cell]) -> set[str]:
     uses: dict[str, set[str]] = {}
     for cell in defined:
         for bound, definition in cell.items():
-            uses[bound] = uses.get(bound, set()).union(definition["uses"])
+            uses.setdefault(bound, set()).update(definition["uses"])
     found, waiting = set[str](), [name]
     while waiting:
         new = uses.get(waiting.pop(), set()) - found

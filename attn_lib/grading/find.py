@@ -343,12 +343,14 @@ def _tell_apart(found: list[File]) -> list[File]:
     many = Counter((file.learner, file.lesson) for file in loose)
     twins = {file.path for file in loose if many[file.learner, file.lesson] > 1}
     looks = Counter(one_spelling(path.stem) for path in twins)
+    others = {file.learner for file in found if file.path not in twins}
 
     def whole(file: File) -> File:
         name = one_spelling(file.path.stem)
         if file.path not in twins:
             return file
-        whole = name if looks[name] == 1 else as_written(file.path.name)
+        is_own = looks[name] == 1 and name not in others
+        whole = name if is_own else as_written(file.path.name)
         return replace(file, learner=whole, short=file.learner)
 
     return sorted(map(whole, found), key=by_name)

@@ -97,7 +97,8 @@ def _scaled(row: Row, most: float | None) -> float:
 
 
 def _cells(line: dict[str, str], columns: list[str], name: str) -> list[str]:
-    return [defused(line[c]) if c == name else line[c] for c in columns]
+    """Return a person's cells; what learners write themselves is text, and no formula."""
+    return [defused(line[c]) if c in (name, "Online text") else line[c] for c in columns]
 
 
 def _number(text: str) -> float | None:

@@ -14,6 +14,8 @@ _MOODLE = re.compile(
 _CANVAS = re.compile(
     r"(?:(?P<name>(?!LATE_)[^_]+)_)?(?:(?P<late>LATE)_)?(?P<id>\d+|anon_[^_]+)_\d{3,}_.+"
 )
+# A folder's name is Moodle's own, and ends so: a person may be called like the beginning of another's.
+_MOODLE_FOLDER = re.compile(_MOODLE.pattern.replace("(?P<name>.+?)", "(?P<name>.+)"))
 _BEFORE_LESSON = re.compile(r"(.+?)[ _-]+\d\d[ _-]+[A-Za-z]")
 
 
@@ -35,7 +37,7 @@ class Owner(NamedTuple):
 
 def owner_of_folder(name: str) -> Owner:
     """Return whose a folder is."""
-    moodle = _MOODLE.fullmatch(name)
+    moodle = _MOODLE_FOLDER.fullmatch(name)
     return _numbered(moodle["name"], moodle["id"]) if moodle else Owner(one_spelling(name))
 
 

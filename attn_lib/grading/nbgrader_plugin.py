@@ -36,6 +36,9 @@ NO_SEED = (
 )
 TIME = "timestamp.txt"  # nbgrader's
 _PLAIN = re.compile(r"[\w(][\w .@()'-]*")  # a learner's name, in any script
+_STAMP = re.compile(
+    r"(19[7-9]\d|[2-8]\d{3})-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?( UTC|[+-]\d\d:?\d\d)?"
+)
 PREFIX = "check-"  # of a check cell's grade_id; the rest is the task's name
 PROBLEM = "attn_problem"  # in a notebook's metadata: why it could not be read
 JUDGED = "attn_judged"  # there too: that the judge is done with it
@@ -203,6 +206,12 @@ class SubmissionExporter(NotebookExporter):
                 if problem := _cannot_be_taken(Path(folder)):
                     self.log.warning("Passed over: %s %s", as_written(folder), problem)
                     del submitted[folder]
+                    continue
+                # nbgrader writes the names of files that it does not know as they are.
+                for notebook in [*submitted[folder]]:
+                    if (name := Path(notebook).name) != as_written(name):
+                        self.log.warning("Passed over: %s", as_written(notebook))
+                        submitted[folder].remove(notebook)
             autograded = Path(course.format_path(course.autograded_directory, ".", "."))
             pattern = f"{course.student_id}/{course.assignment_id}/*.ipynb"
             for notebook in sorted(autograded.glob(pattern)):
@@ -256,10 +265,10 @@ def _cannot_be_taken(folder: Path) -> str:
     stamp = folder / TIME
     try:
         if os.path.lexists(stamp):
-            text = read(stamp)[:100].decode().strip()
-            datetime.fromisoformat(
-                text.removesuffix(" UTC")
-            )  # nbgrader's own reader opens files
+            text = read(stamp).decode().strip()
+            if not _STAMP.fullmatch(text):  # nbgrader's own reader opens files
+                raise ValueError("a time is written 2026-10-01 18:30:00 UTC")
+            datetime.fromisoformat(text.removesuffix(" UTC"))
     except (OSError, ValueError) as error:
         return f"holds a {TIME} that is no time: {clean(str(error))}."
     return ""

@@ -100,9 +100,7 @@ class Roster:
                 else "Not in the roster."
             )
             # Under the name of somebody in the roster it would be theirs.
-            learner = (
-                f"{file.learner} (unclaimed)" if file.learner in names else file.learner
-            )
+            learner = _free(file.learner, names)
             note = f"{said} {file.note}".strip()
             maybe = tuple(sorted(found))
             claimed.append(replace(file, learner=learner, note=note, may_be=maybe))
@@ -119,11 +117,7 @@ class Roster:
                 came = next((one for one in own if one.path == file.path), None)
                 if came and came.learner in doubtful:
                     said = f"It may be of {name}, as {listed(sorted(others - {came.learner}))} may be: give its folder the id as its name."
-                    learner = (
-                        f"{came.learner} (unclaimed)"
-                        if came.learner in names
-                        else came.learner
-                    )
+                    learner = _free(came.learner, names)
                     claimed[place] = replace(
                         came,
                         learner=learner,
@@ -225,6 +219,13 @@ def _spellings(person: Person) -> tuple[list[str], list[str]]:
         if column.casefold() in _OTHER_NAMES:
             names += [cell, cell.partition("@")[0]]
     return [person.id], names
+
+
+def _free(learner: str, names: set[str]) -> str:
+    """Return what to call a learner whom nobody claims: nobody's name, or it would be theirs."""
+    while learner in names:
+        learner += " (unclaimed)"
+    return learner
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -66,6 +66,10 @@ def told(folder, count, **orders):
         ("Ada L_77_assignsubmission_file/x.ipynb", "Ada L_77"),
         ("Ada L_77_assignsubmission_file_01_single_head.ipynb", "Ada L_77"),
         (
+            "x_77_assignsubmission_file_80_assignsubmission_file/x.ipynb",
+            "x_77_assignsubmission_file_80",
+        ),
+        (
             "Ada L_77_assignsubmission_file_x_4711_assignsubmission_file_01.ipynb",
             "Ada L_77",
         ),
@@ -209,6 +213,16 @@ def test_who_only_looks_like_another_learner_is_not_merged_with_them(tmp_path):
     learners = {file.path.as_posix(): file.learner for file in found}
     expected = ("ada", "a\\u200bda", "ada_01_single_head.ipynb", "bob")
     assert learners == dict(zip(names, expected, strict=True))
+
+
+@pytest.mark.parametrize(
+    "hers", ["ada_lovelace_01_single_head.ipynb", "ada_lovelace/a.ipynb"]
+)
+def test_two_loose_files_take_nobodys_name_when_they_are_told_apart(tmp_path, hers):
+    names = hers, "ada_lovelace.ipynb", "ada.ipynb"
+    found = find(class_of(tmp_path, dict.fromkeys(names, SOLUTION)))
+    assert [file.name for file in found if file.learner == "ada_lovelace"] == [hers]
+    assert len({file.learner for file in found}) == 3
 
 
 @pytest.mark.parametrize(

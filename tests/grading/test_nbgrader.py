@@ -233,6 +233,8 @@ STAMPS = {
     "dots": "2026-10-01 18:00:00 ..",
     "week": "2026-10-01 18:00:00 W4" + 31 * "0" + "m",
     "file": "2026-10-01 18:00:00 /etc/passwd",
+    "long": "2026-10-01 18:30:00" + 90 * " " + "garbage",
+    "days": "2026-W40-4",
 }
 # Folders that nbgrader would take for several, or that would end its run for everybody.
 UNTAKEN = (
@@ -285,13 +287,16 @@ def graded(tmp_path_factory, sandbox_works) -> Path:
     (half / "[s]").mkdir()
     (half / "[s]/.zero").symlink_to("/dev/zero")
     os.mkfifo(half / "\x1b[31mred.txt")
+    for odd in ("\x1b[31mred.ipynb", "a\n[AutogradeApp | INFO] forged.ipynb"):
+        (half / odd).write_text(json.dumps(exercise()))
     (half / "gone.txt").symlink_to("nowhere")
     environment: dict[str, str] = {}
     first, second, *_ = documented.blocks("With nbgrader")
     documented.run_all(first, folder, environment)
     said = "".join(documented.run_all(second, folder, environment))
     assert said.count("was not finished") == 1
-    assert said.count("Passed over: ") == len(UNTAKEN)
+    assert said.count("Passed over: ") == len(UNTAKEN) + 2
+    assert "\n[AutogradeApp | INFO] forged" not in said
     assert "\x1b[31mred" not in said
     return folder
 

@@ -428,6 +428,12 @@ def test_a_name_that_looks_like_one_told_apart_changes_nothing(tmp_path):
     assert found == "Ada Lovelace"  # nobody's row: those have numbers behind it
 
 
+def test_a_name_that_looks_like_one_nobody_claims_is_not_given_anothers(tmp_path):
+    roster = "id,name\n1,Ada Lovelace\n2,Ada Lovelace (unclaimed)\n"
+    found = claimed(tmp_path, roster, "Ada Lovelace/a.ipynb", "Lovelace, Ada/a.ipynb")
+    assert "Ada Lovelace (unclaimed)" not in found.values()
+
+
 @pytest.mark.parametrize(
     "names",
     [
