@@ -42,7 +42,7 @@ These mistakes are recognized in every task whose answer has such a line. `q`, `
 """
 
 
-MORE = "Those that many tasks share stand [on the first page](../slips.md#in-many-tasks).\n"
+MORE = "Not here? [Mistakes in many tasks](../slips.md#in-many-tasks) are on the first page.\n"
 
 
 def main() -> None:
@@ -73,9 +73,9 @@ def pages() -> dict[Path, str]:
     )
     found = {SITE / "slips.md": introduction + "\n" + "\n".join(shared())}
     for n, of in lessons.items():
-        parts = [f"# Mistakes of lesson {n:02}\n", MORE]
+        parts = [f"# Mistakes of lesson {n:02}\n"]
         for task in of:
-            parts += [f"## {task.name}\n", f"`{task.signature}`\n", *of_task(task)]
+            parts += [f"## {task.name}\n", f"`{task.signature}`\n", MORE, *of_task(task)]
         found[SITE / "slips" / f"{n:02}.md"] = "\n".join(parts)
     return found
 
@@ -88,7 +88,9 @@ def shared() -> Iterator[str]:
             fits = next((t for t in tasks() if mistake in known(t.name).mistakes), None)
             if fits is not None:
                 blocks.append(_mended(mistake, _lines(fits)))
-        yield from _entry(id, question, blocks)
+        first, *rest = _entry(id, question, blocks)
+        yield f'<span id="{id}"></span>{first}'  # to be linked to
+        yield from rest
 
 
 def of_task(task: Task) -> Iterator[str]:

@@ -15,7 +15,10 @@ function markWide() {
     image.classList.toggle("wide", image.getAttribute("width") > 560); // it may not be loaded yet
 }
 addEventListener("load", markWide);
-addEventListener("load", markScrollable);
+addEventListener("load", () => {
+  markScrollable();
+  document.querySelector(":target")?.scrollIntoView(); // the lines that it adds have pushed it down
+});
 addEventListener("resize", markScrollable);
 
 // From the disk a page may not read other pages: show the titles found, without excerpts.
