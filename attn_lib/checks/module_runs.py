@@ -69,7 +69,7 @@ def run_module(
     """Run a case of a module: build it, copy the parameters in by name, call it.
 
     A parameter that the task does not ask for gets random numbers, so that it cannot hide: a bias of zeros would
-    move with the first step of a training.
+    move with the first step of a training. A case that asks for none looks at how a new module begins.
 
     Args:
         answer: the learner's class.
@@ -196,7 +196,7 @@ def built(
     for name, parameter in own.items():
         if name not in parameters:
             is_known = id(parameter) in wanted or id(parameter) in norms
-            if parameter.requires_grad and not is_known:
+            if parameters and parameter.requires_grad and not is_known:
                 rng = torch.Generator().manual_seed(zlib.crc32(name.encode()))
                 nn.init.normal_(parameter, generator=rng)
             continue
