@@ -210,6 +210,16 @@ def problems(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
+    "place", ["README.md", "site/index.md", "notebooks/00_start_here.ipynb"]
+)
+def test_the_hours_of_all_lessons_are_the_sum_of_what_each_states(place):
+    openings = [nbformat.read(path, as_version=4).cells[0].source for path in LESSONS]
+    hours = sum(stated_minutes(opening) or 0 for opening in openings) / 60
+    text = " ".join((ROOT / place).read_text(encoding="utf-8").split())
+    assert f" {hours:g} " in re.search(r"lessons take.{60}", text)[0]
+
+
+@pytest.mark.parametrize(
     "path",
     [*LESSONS, *SOLUTIONS, *EXERCISES],
     ids=lambda path: f"{path.parent.name}/{path.stem}",

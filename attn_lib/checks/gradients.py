@@ -37,10 +37,8 @@ def judge_inputs_and_gradients(
         got = observed(i, True)
         if got.interrupted:
             return wording.interrupted(task, case)
-        if (
-            flows_only and got.error
-        ):  # it may be that of a line which is judged by its values
-            continue
+        if flows_only and got.error:
+            continue  # it may be that of a line which is judged by its values
         want = tried.expected(i, gradients=True)
         difference = _gradient_difference(task, case, want, got, flows_only)
         if difference:
@@ -87,8 +85,9 @@ def _gradient_difference(
         # From another process, it can have any shape: an empty one would agree with everything.
         alike = mine.shape == gradient.shape and mine.dtype == gradient.dtype
         if flows_only and alike:
-            flows = mine.any() or not gradient.any()
-            if flows and _is_finite(mine) >= _is_finite(gradient):
+            is_lost = gradient.any() and not mine.any()
+            is_broken = _is_finite(gradient) and not _is_finite(mine)
+            if not is_lost and not is_broken:
                 continue
         tolerance = case.tolerance or GRADIENT_TOLERANCE
         if not alike or not agreeing(gradient, mine, tolerance, scale).all():
