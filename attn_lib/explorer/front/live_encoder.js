@@ -4,7 +4,7 @@ import { button } from "./controls.js";
 import { copyLink } from "./copy_link.js";
 import { Encoder } from "./encoder.js";
 import { keep, linked } from "./link.js";
-import { about, followTheme, keepSoon, show } from "./live_page.js";
+import { LONGEST, about, followTheme, hasTextAndHead, isBelow, keepSoon, show } from "./live_page.js";
 import { pictures, textArea } from "./live_view.js";
 import { h } from "./page.js";
 import { summary } from "./relations.js";
@@ -16,7 +16,6 @@ const tokenizer = new WordPiece(sizes.tokenizer);
 const root = document.getElementById("live");
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 const fromDisk = location.protocol === "file:";
-const LONGEST = 2000; // characters of a text that the page's address keeps
 
 const state = {
   ...{ model: { length: 0 }, causal: false, version: 0, layer: sizes.start_head[0], head: sizes.start_head[1] },
@@ -109,11 +108,8 @@ const view = () => {
   return { text: text.slice(0, LONGEST), at, layer, head };
 };
 
-function canBeShown({ text, at, layer, head }) {
-  const isBelow = (value, end) => Number.isInteger(value) && value >= 0 && value < end;
-  const isHead = isBelow(layer, sizes.layers) && isBelow(head, sizes.heads);
-  return typeof text === "string" && text.length <= LONGEST && isHead && (at === null || isBelow(at, sizes.context));
-}
+const canBeShown = (view) =>
+  hasTextAndHead(view, sizes) && (view.at === null || isBelow(view.at, sizes.context));
 
 function loader() {
   const { share, trouble } = state;

@@ -3,7 +3,7 @@
 import { Bpe } from "./bpe.js";
 import { button, slider } from "./controls.js";
 import { copyLink } from "./copy_link.js";
-import { about, bytes, followTheme, keepSoon, show, wake } from "./live_page.js";
+import { LONGEST, about, bytes, followTheme, hasTextAndHead, isBelow, keepSoon, show, wake } from "./live_page.js";
 import { pictures, textArea } from "./live_view.js";
 import { Llama } from "./llama.js";
 import { keep, linked } from "./link.js";
@@ -18,7 +18,6 @@ const MOST_WRITTEN = 200; // in one go
 const SLICE = 12; // milliseconds of reading, then the page answers
 const CALM = 500; // milliseconds between pictures, for whom motion is too much
 const PAUSE = 5000; // milliseconds at each scale, on the way down
-const LONGEST = 2000; // characters of a text that the page's address keeps
 
 const sizes = about();
 const tokenizer = new Bpe(sizes.tokenizer);
@@ -129,11 +128,9 @@ const view = () => {
   return { text: wholeText().slice(0, LONGEST), at, layer, head, key, level };
 };
 
-function canBeShown({ text, at, layer, head, key, level }) {
-  const isBelow = (value, end) => Number.isInteger(value) && value >= 0 && value < end;
+function canBeShown(view) {
   const isPlace = (value) => value === null || isBelow(value, sizes.context);
-  const isHead = isBelow(layer, sizes.layers) && isBelow(head, sizes.heads);
-  return typeof text === "string" && text.length <= LONGEST && isHead && isBelow(level, LAST + 1) && [at, key].every(isPlace);
+  return hasTextAndHead(view, sizes) && isBelow(view.level, LAST + 1) && [view.at, view.key].every(isPlace);
 }
 
 function goDown() {

@@ -65,6 +65,12 @@ export function keepSoon(view) {
   keeping = setTimeout(() => keep("view", view()), 500);
 }
 
+// What an address may say of it: a text, not too long, and a head that there is.
+export const LONGEST = 2000; // characters
+export const isBelow = (value, end) => Number.isInteger(value) && value >= 0 && value < end;
+export const hasTextAndHead = ({ text, layer, head }, { layers, heads }) =>
+  typeof text === "string" && text.length <= LONGEST && isBelow(layer, layers) && isBelow(head, heads);
+
 const HURRY = 400; // milliseconds between the small maps while the model writes: they cost the most
 let [painted, paintedAt] = [-1, 0];
 let timer;
