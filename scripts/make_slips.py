@@ -42,7 +42,9 @@ These mistakes are recognized in every task whose answer has such a line. `q`, `
 """
 
 
-MORE = "Not here? [Mistakes in many tasks](../slips.md#in-many-tasks) are on the first page.\n"
+MORE = (
+    "Not here? [Mistakes in many tasks](../slips.md#in-many-tasks) are on the first page.\n"
+)
 
 
 def main() -> None:
