@@ -132,6 +132,7 @@ is the largest number float16 can hold?
 What is the largest number float16 can hold, and which number hides a key in yours? Which one fits
 into every float type?
     fill-too-large-for-float16  hidden = -torch.inf => -1000000000.0
+    fill-too-large-for-float16  hidden = -torch.inf => -100000.0
     fill-too-large-for-float16  hidden = torch.where(allowed, scores, torch.tensor(-1e9).to(scores)) ; kept = weights * allowed
 In a row that may see nothing, your fill makes all scores equal. What does the softmax make of equal
 scores, and to whom does that row attend now?

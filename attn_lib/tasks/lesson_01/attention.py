@@ -7,6 +7,7 @@ import torch.nn.functional as F
 
 import attn_lib
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
 
 
 @task(
@@ -62,6 +63,7 @@ def _(rng):
     for sign, about in ((1, "20000"), (-1, "-20000")):
         large = (q * 0.1 + far * 221.0, k * 0.1 + sign * far * 221.0, v)
         yield Case(f"every score near {about}", large, tolerance=2e-2, grad=False)
+    yield Case(APART, tuple(t[:, 0] for t in far_scores(rng, 2, 1, 3, 4)), **ROUGHLY)
     far = random(2, 3, 4, 6, 3, scale=60.0)
     yield Case("scores up to thousands apart", far, tolerance=1e-2, grad=False)
     q, k, v = random(2, 4, 5, 6, 3)

@@ -13,6 +13,7 @@ from attn_lib.checks.authoring import (
     sharpened_parameters,
     task,
 )
+from attn_lib.tasks.far_scores import FAR
 
 
 class SelfAttention(nn.Module):
@@ -75,6 +76,11 @@ def _(rng):
     yield case("40 words, head_dim 64", 1, 40, 24, 64, scale=0.4)
     far = {"tolerance": 1e-2, "grad": False}
     yield case("scores in the hundreds", 2, 5, 10, 6, scale=12.0, **far)
+    # Queries and keys read channel 0 only, which is the same in each word.
+    same = torch.tensor([[850.0, 0.0, 0.0]]).expand(2, 3)
+    apart = {**parameters, "q_proj.weight": same, "k_proj.weight": -same}
+    x = torch.tensor([[[1.0, 0.0, 2.0], [1.0, 1.0, 0.0], [1.0, 2.0, 1.0]]])
+    yield Case(FAR, ((3, 2), apart, x), run_module, grad=False)
     sizes, parameters, x = case("", 2, 5, 10, 6).args
     strided = sizes, parameters, x.mT.contiguous().mT
     yield Case("not contiguous", strided, run_module)

@@ -54,6 +54,9 @@ def _(rng):
         ("one row near 1e4, one near -1e4", [[1e4, 9999.0], [-1e4, -9999.0]]),
     ):
         yield Case(about, (torch.tensor(rows),), tolerance=1e-2, grad=False)
+    # Whole numbers below 2**24 are exact in float32.
+    apart = torch.tensor([[1e6, 1e6 - 2, 1e6 - 1], [1.0, 0.0, 2.0], [-1e6, -1e6 - 1, -1e6]])
+    yield Case("one row near 1e6, one near 0, one near -1e6", (apart,))
     yield Case("120 apart", (torch.tensor([[120.0, 0.0, 100.0]]),), grad=False)
     yield Case("a wide spread", (random(3, 4, scale=200.0),), grad=False)
     yield Case("everything near -30", (random(3, 4) - 30,))
@@ -69,6 +72,8 @@ def _(rng):
     for dtype in (torch.float16, torch.bfloat16):
         x = random(2, 3, scale=1.0).to(dtype)
         yield Case(f"{dtype}".removeprefix("torch."), (x,), grad=False)
+    apart = torch.tensor([[3e4, 29984.0, 3e4], [-3e4, -3e4, -29984.0]]).half()
+    yield Case("float16, one row near 30,000, one near -30,000", (apart,), grad=False)
 
 
 stable_softmax.rows("""

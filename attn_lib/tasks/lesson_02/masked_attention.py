@@ -7,6 +7,7 @@ import torch.nn.functional as F
 
 import attn_lib
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
 from attn_lib.tasks.lesson_02.runs import with_finite_gradients as finite
 
 
@@ -120,6 +121,9 @@ def _(rng):
     # In float32, numbers near 20000 are 0.002 apart: correct answers differ by 1e-3 there.
     low = (q * 0.1 + push * 221.0, k * 0.1 - push * 221.0, v, hidden)
     yield Case("every score near -20000", low, grad=False, tolerance=2e-2)
+    q, k, v = far_scores(rng, 2, 2, 3, 6)
+    low = (q, k.masked_fill(far, 0.0), v, hidden)
+    yield Case(f"{APART}, forbidden ones 0", low, **ROUGHLY)
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 4, 5))
     yield Case("not contiguous", (q, k, v, allowed(5, 4).T))
     some = allowed(4, 5)

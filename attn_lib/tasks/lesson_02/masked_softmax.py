@@ -4,6 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.far_scores import APART, ROUGHLY
 from attn_lib.tasks.lesson_02.runs import exact_zeros
 from attn_lib.tasks.lesson_02.runs import with_finite_gradients as finite
 
@@ -84,6 +85,9 @@ def _(rng):
     # In float32, numbers near 20000 are 0.002 apart: correct answers differ by 1e-3 there.
     low = (random(2, 4, 6, scale=1.0) - 2e4, mask)
     yield Case("every score near -20000", low, grad=False, tolerance=1e-2)
+    drawn = torch.randint(-8, 9, (2, 4, 6), generator=rng) / 4 - 2.0**20
+    drawn[:, 0] += 2.0**21
+    yield Case(APART, (drawn, allowed(4, 6)), **ROUGHLY)
     yield Case("not contiguous", (random(3, 6, 4).mT, mask.T.contiguous().T))
     yield Case("float64", (random(2, 4, 6).double(), mask), finite)
     half = random(2, 4, 6, scale=1.0)

@@ -7,6 +7,7 @@ from torch import nn
 
 import attn_lib
 from attn_lib.checks.authoring import Case, run_module_in_eval, sharpened_parameters, task
+from attn_lib.tasks.far_scores import FAR, set_far
 
 
 class MultiHeadAttention(nn.Module):
@@ -140,6 +141,9 @@ def _(rng):
     parameters["k_proj.bias"].zero_()
     context -= 4.0
     context.masked_fill_(~padded[:, 0].mT, 0.0)
+    yield below
+    below = case(FAR, 2, 5, 3, 2, S=6, mask=some(2, 1, 5, 6))
+    set_far(below.args[1])
     yield below
     yield case("nobody may see anything", 2, 3, 2, 3, S=4, mask=torch.zeros(3, 4).bool())
     apart = [randn(2, 6, 4).mT, randn(5, 2, 6).transpose(0, 1)]

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
 from attn_lib.tasks.lesson_04.runs import in_turns, one_session, two_beginnings
 
 
@@ -102,6 +103,9 @@ def _(rng):
     far = torch.tensor([[200.0, 0.0]]).expand(4, 2)[None, None]
     about = "scores near -28,000, chunks of 2 + 2 tokens"
     yield Case(about, (far, -far, random(1, 1, 4, 2)[2], (2, 2)), one_session, **several)
+    about = f"{APART}, chunks of 2 + 3 tokens"
+    args = (*far_scores(rng, 1, 2, 5, 5), (2, 3))
+    yield Case(about, args, one_session, **several, **ROUGHLY)
     exact = [t / 3 for t in random(2, 3, 6, 6, dtype=torch.float64)]
     about = "float64, to nine digits, chunks of 2 + 3 + 1 tokens"
     args = (*exact, (2, 3, 1))

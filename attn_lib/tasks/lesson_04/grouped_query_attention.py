@@ -7,6 +7,7 @@ import torch
 from attn_lib import causal_mask, padding_mask
 from attn_lib.checks.authoring import Case, task
 from attn_lib.tasks.lesson_04.group_mistakes import GROUPS, QUERIES
+from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
 from attn_lib.tasks.lesson_04.runs import with_mask
 
 
@@ -103,6 +104,9 @@ def _(rng):
     k = torch.tensor([0.0, 0.05, 40.0] * 2).view(1, 2, 3, 1)
     about = "the hidden key's score is 400 or more above the others"
     yield Case(about, (q, k, v, last), with_mask, grad=False)
+    q, k, v = far_scores(rng, 2, 6, 3, 5, kv_heads=2)
+    low = (q, k.masked_fill(~far.mT, 0.0), v, far)
+    yield Case(f"{APART}, hidden ones 0", low, with_mask, **ROUGHLY)
     apart = random(2, 6, 2, 3, 4, 6, scale=60.0)
     yield Case("scores up to thousands apart", apart, grad=False, tolerance=1e-2)
     q, k, v = (t.mT.contiguous().mT for t in random(2, 6, 2, 3, 4, 6))

@@ -13,6 +13,7 @@ from attn_lib.checks.authoring import (
     sharpened_parameters,
     task,
 )
+from attn_lib.tasks.far_scores import FAR
 from attn_lib.tasks.lesson_04.group_mistakes import GROUPS, QUERIES
 
 
@@ -123,6 +124,11 @@ def _(rng):
     mask = {"mask": torch.tensor([[True, True, False]])}
     about = "the hidden word's score is 200 or more above the others"
     yield Case(about, ((4, 2, 1), by_eye, x, mask), run_module, grad=False)
+    # Channel 0 is the same in each word: queries and keys read nothing else.
+    x = torch.tensor([[[1.0, 1, 1, 2], [1, 1, 2, 1], [1, 0, 3, 0]]])
+    far = {"q_proj.weight": eye[:1].expand(4, 4) * 850, "k_proj.weight": eye[:1] * -850}
+    far["k_proj.weight"] = far["k_proj.weight"].expand(2, 4)
+    yield Case(FAR, ((4, 2, 1), {**by_eye, **far}, x, mask), run_module, grad=False)
     three_axes = (torch.rand(4, 3, 3, generator=rng) < 0.5) | (torch.eye(3) > 0)
     yield case("B = H, a mask (H, L, L)", 4, 3, 8, 4, 2, mask=three_axes)
     left = (torch.arange(5) >= torch.tensor([[0], [2]]))[:, None, None] & causal_mask(5, 5)

@@ -13,6 +13,7 @@ from attn_lib.checks.authoring import (
     sharpened_parameters,
     task,
 )
+from attn_lib.tasks.far_scores import FAR, set_far
 
 
 class CrossAttention(nn.Module):
@@ -131,6 +132,12 @@ def _(rng):
     yield case("huge pads, not contiguous", *sizes, "xxxxx xx...", change=huge_pads)
     about = "every score near 150 in head 0, near -150 in the others"
     yield case(about, *sizes, "xxxxx xx...", change=far_off, tolerance=1e-2)
+
+    def far_below(parameters, x, context):
+        set_far(parameters)
+        return x, context
+
+    yield case(FAR, *sizes, "xxxxx .xx..", change=far_below)
     args = case("", *sizes, "xxx.. xxxxx").args
     yield Case("in eval mode", args, run_module_in_eval)
     yield case("float64", *sizes, "xxx.. .....", dtype=torch.float64)

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from attn_lib.tasks.far_scores import set_far
+
 
 def trained(block: nn.Module, rng: torch.Generator) -> dict[str, Tensor]:
     """Draw parameters as they are after training: sharp attention, norms that scale and shift."""
@@ -68,6 +70,12 @@ def around_minus_two(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
         if "o_proj" in name:
             parameters[name] *= 0.02
     return x * 0.1
+
+
+def far_below(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
+    """Make every score of every attention the same, near -1,000,000."""
+    set_far(parameters)
+    return x
 
 
 def strided(parameters: dict[str, Tensor], x: Tensor) -> Tensor:

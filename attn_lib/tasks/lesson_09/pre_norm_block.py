@@ -6,10 +6,12 @@ from torch import nn
 import attn_lib
 from attn_lib.checks.authoring import Case, task
 from attn_lib.checks.authoring import run_module_in_eval as run
+from attn_lib.tasks.far_scores import FAR
 from attn_lib.tasks.lesson_09.parts import (
     around_minus_two,
     by_hand,
     constant,
+    far_below,
     nearly_constant,
     norm_rows,
     some,
@@ -113,6 +115,7 @@ def _(rng):
     about = "the feed-forward network is near -2 before its GELU"
     yield case(about, 2, 3, 2, 2, 40, change=around_minus_two)
     yield case("not contiguous", 2, 4, 3, 2, 5, change=strided)
+    yield case(FAR, 2, 5, 3, 2, 10, padded & causal, change=far_below)
     # Larger than the others, which are shown first: who forgot a mask should not look for a dtype.
     large = 3, 5, 3, 2, 12
     yield case("float64", *large, some(rng, 5, 5), dtype=torch.float64, grad=True)

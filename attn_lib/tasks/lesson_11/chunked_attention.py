@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
 from attn_lib.tasks.lesson_11.runs import compared, metered, metered_twice, outputs
 
 
@@ -113,6 +114,7 @@ def _(rng):
     q, k, v = random(2, 2, 6, 6, scale=120.0)
     q[:, 0], k[:, 0] = -q[:, 0].abs(), k[:, 0].abs()  # all far below 0 in this head
     yield case("scores up to thousands apart", (q, k, v), 2, True, tolerance=1e-2)
+    yield case(APART, far_scores(rng, 1, 2, 5, 5), 2, True, **ROUGHLY)
     # Only what overflows fails here, and not a maximum that is too high.
     q, k, v = random(1, 2, 8, 6, scale=0.2)
     k = torch.tensor([0.1, 0.4, 0.7, 1, 1, 0.7, 0.4, 0.1])[:, None] * (k + 10)

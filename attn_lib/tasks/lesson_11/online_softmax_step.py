@@ -6,6 +6,7 @@ Some cases are a single step, others a whole row in blocks, each step with what 
 import torch
 
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.far_scores import APART, ROUGHLY
 from attn_lib.tasks.lesson_11.runs import whole_rows
 
 
@@ -108,6 +109,9 @@ def _(rng):
     below = torch.full((1, 1, 2, 4), -20000.0) + random(1, 1, 2, 4)
     about = "all scores near -20,000"
     yield row(about, below, random(1, 1, 4, 3), (2, 2), tolerance=1e-2)
+    below = torch.randint(-8, 9, (1, 1, 2, 4), generator=rng) / 4 - 2.0**20
+    below[..., 0, :] += 2.0**21
+    yield row(APART, below, random(1, 1, 4, 3), (2, 2), **ROUGHLY)
     scores, values = random(2, 3, 4, 6).mT.contiguous().mT, random(2, 3, 5, 6).mT
     yield row("not contiguous", scores, values, (2, 4))
     for dtype in (torch.float64, torch.float16, torch.bfloat16):

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
 from attn_lib.tasks.lesson_11.runs import metered, metered_twice
 
 
@@ -131,6 +132,7 @@ def _(rng):
     q, k, v = random(1, 2, 8, 6, scale=120.0)
     q[:, 0], k[:, 0] = -q[:, 0].abs(), k[:, 0].abs()  # all far below 0 in this head
     yield case("scores up to thousands apart", (q, k, v), 3, tolerance=1e-2)
+    yield case(APART, far_scores(rng, 1, 2, 7, 7), 3, **ROUGHLY)
     exact = random(2, 3, 7, 4, dtype=torch.float64)  # the root of 4 is the same in float32
     yield case("float64, to nine digits", exact, 3, grad=False, tolerance=1e-9)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):

@@ -83,7 +83,7 @@ def _(rng):
     yield case("x (L, E)", 4, 3, d_ff=6)
     yield case("x (B, H, L, D)", 2, 3, 4, 5, d_ff=6)
     yield case("gates near zero", 2, 3, 4, d_ff=6, gain=0.05)
-    yield case("gates far from zero", 2, 3, 4, d_ff=6, gain=200.0, grad=False)
+    yield case("gates far from zero", 2, 3, 4, d_ff=6, gain=200.0)
     init, parameters, x = case("", 2, 4, 3, d_ff=5).args
     yield Case(
         "not contiguous", (init, parameters, x.mT.contiguous().mT), run_module, grad=False
