@@ -8,6 +8,7 @@ from attn_lib.checks.module_runs import (
     run_module_in_eval,
     sharpened_parameters,
 )
+from attn_lib.checks.module_state import changed_in, state_of_module
 from attn_lib.checks.rows import Row, Variants, table
 from attn_lib.checks.say import describe
 from attn_lib.checks.served import Reply, Served
@@ -26,6 +27,7 @@ __all__ = [
     "built",
     "can_be_chance",
     "can_be_independent",
+    "changed_in",
     "describe",
     "find_task",
     "parts",
@@ -34,6 +36,7 @@ __all__ = [
     "run_module",
     "run_module_in_eval",
     "sharpened_parameters",
+    "state_of_module",
     "table",
     "task",
 ]

@@ -10,7 +10,15 @@ from functools import cached_property
 import torch
 from torch import nn
 
-from attn_lib.checks.authoring import Result, Wrong, describe, parts, quicker
+from attn_lib.checks.authoring import (
+    Result,
+    Wrong,
+    changed_in,
+    describe,
+    parts,
+    quicker,
+    state_of_module,
+)
 
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj")
 WANTED = [f"{layer}.{kind}" for layer in LAYERS for kind in ("weight", "bias")]
@@ -70,7 +78,10 @@ def carry_over_once(answer, weights, inputs):
 def carry_over(answer, weights, inputs):
     """Convert a module of PyTorch's, then another one, and run what came back first."""
     mha, another = weights.made(), weights.made()
+    before = state_of_module(mha)
     module = _converted(answer, mha, weights)
+    if changed := changed_in(mha, before):
+        raise _changed(changed)
     with torch.no_grad():
         for parameter in another.parameters():
             parameter.neg_()
@@ -146,12 +157,16 @@ def unless_changed(returned, weights, inputs):
     pairs = zip(SETTINGS, settings, were, strict=True)
     changed += [name for name, now, was in pairs if now != was]
     if changed:
-        raise Wrong(
-            "mha changed",
-            f"The given `mha` is not the same after the call: look at its `{changed[0]}`. "
-            "It should only be read.",
-        )
+        raise _changed(changed[0])
     return outputs
+
+
+def _changed(name):
+    return Wrong(
+        "mha changed",
+        f"The given `mha` is not the same after the call: look at its `{name}`. "
+        "It should only be read.",
+    )
 
 
 def _raise_unless_usable(module, mha):

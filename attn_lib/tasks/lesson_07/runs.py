@@ -12,7 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from attn_lib import MultiHeadAttention
-from attn_lib.checks.authoring import Result, Wrong, describe, parts, quicker
+from attn_lib.checks.authoring import (
+    Result,
+    Wrong,
+    changed_in,
+    describe,
+    parts,
+    quicker,
+    state_of_module,
+)
 
 # ------------------------------------------------------------------- masked_heads, gated_heads
 
@@ -58,16 +66,16 @@ def with_kept_module(answer, attention, x, factors):
 def with_module(answer, attention, x, factors):
     """Call the answer twice with a new module: nothing may stay behind, or show in the second call."""
     attn = attention.made()
-    before = _contents(attn)
+    before = state_of_module(attn)
     with torch.no_grad():
         answer(attn, x.flip(1), factors.flip(0))
     output = answer(attn, x, factors)
-    _raise_if_changed(attn, before, attention)
+    _raise_if_changed(attn, before)
     if output is None or output is Ellipsis:
         return output
     with torch.no_grad():
         after = attn(x), *(attn.get_parameter(n).clone() for n in attention.tensors)
-    parameters = {name: before[name] for name in attention.tensors}
+    parameters = {name: before[name].thing for name in attention.tensors}
     return Result((output, *after), parameters)
 
 
@@ -85,38 +93,18 @@ def unless_changed(returned, attention, x, factors):
     return output
 
 
-def _contents(attn: nn.Module) -> dict[str, Any]:
-    """Everything in a module, by its path: "num_heads", "o_proj", "o_proj.weight", "o_proj.training"."""
-    found: dict[str, Any] = {"class": type(attn)}
-    for name, module in attn.named_modules():
-        path = f"{name}." if name else ""
-        for key, value in vars(module).items():
-            if not key.startswith("_"):
-                found[path + key] = value
-            elif value and key.endswith("_hooks"):
-                raise Wrong(
-                    "hook left",
-                    f"After the call there is still a hook on `{name or 'attn'}`. It will act in "
-                    "every later call of `attn`.",
-                )
-            elif value and key in ("_parameters", "_buffers", "_modules"):
-                found |= {path + entry: kept for entry, kept in value.items()}
-    return found
-
-
-def _raise_if_changed(
-    attn: nn.Module, before: dict[str, Any], attention: Attention
-) -> None:
+def _raise_if_changed(attn: nn.Module, before: dict[str, Any]) -> None:
     """Raise `Wrong` if the module that was given is not as it was; name what differs."""
-    now = _contents(attn)
-    changed = [name for name in before if now.get(name) is not before[name]]
-    changed += [name for name in now if name not in before]
-    for name, was in attention.tensors.items():
-        p = before[name]
-        if not (p.equal(was) and p.requires_grad and p.grad is None):
-            changed.append(name)
+    changed = changed_in(attn, before)
+    if "_hooks" in changed:
+        name = changed.rpartition(".")[0] or "attn"
+        raise Wrong(
+            "hook left",
+            f"After the call there is still a hook on `{name}`. It will act in every later call of "
+            "`attn`.",
+        )
     if changed:
-        raise _changed(changed[0])
+        raise _changed(changed)
 
 
 def _changed(name: str) -> Wrong:

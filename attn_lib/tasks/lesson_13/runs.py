@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from attn_lib import MultiHeadAttention
-from attn_lib.checks.authoring import Wrong, describe
+from attn_lib.checks.authoring import Wrong, changed_in, describe, state_of_module
 
 TRACE = "code-ran"  # the file that code hidden in a checkpoint leaves behind, if it is run
 WRITTEN = 10**18  # when the file that is to be read was written, in nanoseconds
@@ -224,27 +224,32 @@ OLD = bytes(10_000)  # the old file
 def saved(answer, module, config, path):
     """Save a module; return what lies in the file, its path, another file, and the module as it is then."""
     given, own = module.made(), deepcopy(config)
-    before = _parts(given)
+    before, everything = _parts(given), state_of_module(given)
     with _in_an_empty_folder():
         place = Path(path.name) if isinstance(path, PathTo) else Path(path)
         place.parent.mkdir(exist_ok=True)
         if "old" in place.name:
             place.write_bytes(OLD)
         returned = answer(given, own, place if isinstance(path, PathTo) else path)
-        there = sorted(file for file in Path().rglob("*") if file.is_file())
+        there = _whatever_there_is(place)
         if not there and (returned is None or returned is Ellipsis):
             raise NotImplementedError
         data = place.read_bytes() if place.is_file() else None
-    other = next((str(file) for file in there if file != place), "")
+    other = next((str(path) for path in there if path != place), "")
     file = None if data is None else torch.tensor([*data], dtype=torch.uint8)
     changed = (
         "The given `config` is not the same after the call."
         if own != config
-        else _what_changed(given, module.kept, before)
+        else _what_changed(given, module.kept, before, everything)
     )
     if returned is not None and not changed:
         changed = f"It should return nothing, but it returned {describe(returned)}."
     return file, str(place), other, changed, *given.state_dict().values()
+
+
+def _whatever_there_is(place: Path) -> list[Path]:
+    """List what is in the folder, links and folders too, but for those in which a path lies."""
+    return sorted({*Path().rglob("*")} - {*place.parents})
 
 
 def _parts(module: nn.Module) -> dict[str, tuple]:
@@ -256,7 +261,7 @@ def _parts(module: nn.Module) -> dict[str, tuple]:
 CHANGED = "The given `module` is not the same after the call"
 
 
-def _what_changed(module: nn.Module, was: nn.Module, before: dict[str, tuple]) -> str:
+def _what_changed(module: nn.Module, was: nn.Module, before: dict, everything: dict) -> str:
     """Say what differs from a module that nobody changed, or lies elsewhere in memory; "" for nothing."""
     now, kept = _parts(module), was.state_dict(keep_vars=True)
     if now.keys() != before.keys():
@@ -276,7 +281,8 @@ def _what_changed(module: nn.Module, was: nn.Module, before: dict[str, tuple]) -
         for what, is_same in same.items():
             if not is_same:
                 return f"{CHANGED}: look at its `{name}`, {what}."
-    return ""
+    other = changed_in(module, everything)
+    return f"{CHANGED}: look at its `{other}`." if other else ""
 
 
 # ---------------------------------------------------------------------------- load_checkpoint
@@ -331,8 +337,7 @@ def _raise_if_harmed(place: Path, data: bytes) -> None:
         raise Wrong(
             "file changed", "The call has written to the file, which it should only read."
         )
-    others = sorted(file for file in Path().rglob("*") if file.is_file())
-    if more := [str(file) for file in others if file != place]:
+    if more := [str(path) for path in _whatever_there_is(place) if path != place]:
         raise Wrong(
             "more files", f"After the call there is {more[0]!r} beside {str(place)!r}."
         )
