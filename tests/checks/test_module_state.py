@@ -80,7 +80,8 @@ def leaves_a_note(task):
 def test_a_note_in_a_part_of_a_given_module_is_a_change(task):
     verdict = judge(task, leaves_a_note(task))
     assert verdict.status == "wrong"
-    assert "_seen" in verdict.message and "not the same after the call" in verdict.message
+    assert "_seen" in verdict.message
+    assert "not the same after the call" in verdict.message
 
 
 def test_a_folder_or_a_link_that_is_left_is_one_thing_too_many():
