@@ -121,8 +121,8 @@ def _(rng):
     # In float32, numbers near 20000 are 0.002 apart: correct answers differ by 1e-3 there.
     low = (q * 0.1 + push * 221.0, k * 0.1 - push * 221.0, v, hidden)
     yield Case("every score near -20000", low, grad=False, tolerance=2e-2)
-    q, k, v = far_scores(rng, 2, 2, 3, 6)
-    low = (q, k.masked_fill(far, 0.0), v, hidden)
+    asked, keys, v = far_scores(rng, 2, 2, 3, 6)
+    low = (asked, keys.masked_fill(far, 0.0), v, hidden)
     yield Case(f"{APART}, forbidden ones 0", low, **ROUGHLY)
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 4, 5))
     yield Case("not contiguous", (q, k, v, allowed(5, 4).T))

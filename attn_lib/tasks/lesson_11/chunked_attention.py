@@ -10,7 +10,14 @@ import torch
 
 from attn_lib.checks.authoring import Case, task
 from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
-from attn_lib.tasks.lesson_11.runs import compared, metered, metered_twice, outputs
+from attn_lib.tasks.lesson_11.runs import (
+    beyond,
+    compared,
+    metered,
+    metered_largest,
+    metered_twice,
+    outputs,
+)
 
 
 @task(
@@ -109,12 +116,19 @@ def _(rng):
     ):
         yield case(f"scores that rise {about}", (q, keys, v), 3, True)
     yield case("one head, D = 1", random(2, 1, 7, 1), 4, True)
+    yield Case("is_causal left out", (*random(1, 2, 5, 6), 2))
+    q, k, v = random(1, 2, 7, 6)
+    k[..., 1::4, :] = 0.0
+    yield case("some keys are zeros", (q, k, v), 3)
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 6, 6))
     yield case("not contiguous, fresh from the split", (q, k, v), 4, True)
     q, k, v = random(2, 2, 6, 6, scale=120.0)
     q[:, 0], k[:, 0] = -q[:, 0].abs(), k[:, 0].abs()  # all far below 0 in this head
     yield case("scores up to thousands apart", (q, k, v), 2, True, tolerance=1e-2)
-    yield case(APART, far_scores(rng, 1, 2, 5, 5), 2, True, **ROUGHLY)
+    for is_causal in (False, True):
+        yield case(APART, far_scores(rng, 1, 2, 5, 5), 2, is_causal, **ROUGHLY)
+        about = "all scores of a row below -1e30, or above 1e30"
+        yield case(about, beyond(rng, 7, 2.0**50), 3, is_causal, grad=False)
     # Only what overflows fails here, and not a maximum that is too high.
     q, k, v = random(1, 2, 8, 6, scale=0.2)
     k = torch.tensor([0.1, 0.4, 0.7, 1, 1, 0.7, 0.4, 0.1])[:, None] * (k + 10)
@@ -122,9 +136,16 @@ def _(rng):
     # The root of D = 4 is the same number in float32.
     about, exact = "float64, to nine digits", random(2, 3, 6, 4, dtype=torch.float64)
     yield case(about, exact, 4, True, grad=False, tolerance=1e-9)
+    exact = random(2, 3, 7, 4, dtype=torch.float64)
+    yield case(f"{about}, not causal", exact, 3, grad=False, tolerance=1e-9)
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
         yield case(about, random(2, 3, 6, 6, dtype=dtype), 4, True, grad=False)
+    half = (t.half() for t in beyond(rng, 7, 128.0))
+    yield case("float16, scores near -20,000", half, 3, True, grad=False)
+    about = "bfloat16, three hundred tokens"  # whole numbers above 256 are rounded in it
+    long = random(1, 1, 300, 2, dtype=torch.bfloat16)
+    yield case(about, long, 64, True, grad=False)
     # 32 chunks, and no more: answers in tiles, of queries and of keys, take a thousand steps.
     about = "the memory of a long text"
     measured = dict(grad=False, is_slow=True)
@@ -132,6 +153,9 @@ def _(rng):
     yield case("the memory of four heads", random(2, 2, 256, 1), 8, run=metered, **measured)
     long = random(1, 1, 1024, 8)
     yield case(f"{about}, causal", long, 32, True, run=metered_twice, **measured)
+    short = dict(run=metered_largest, **measured)
+    for is_causal in (False, True):
+        yield case("the memory of a short text", random(1, 1, 16, 1), 2, is_causal, **short)
 
 
 @chunked_attention.measured

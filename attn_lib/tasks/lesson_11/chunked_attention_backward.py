@@ -7,7 +7,14 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.lesson_11.runs import compared, gradients, metered, metered_twice
+from attn_lib.tasks.far_scores import APART, far_scores
+from attn_lib.tasks.lesson_11.runs import (
+    compared,
+    gradients,
+    metered,
+    metered_largest,
+    metered_twice,
+)
 
 
 @task(
@@ -124,6 +131,17 @@ def _(rng):
     tensors = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in tensors]
     yield Case("not contiguous, fresh from the split", (*tensors, size), grad=False)
     yield case("scores in the hundreds", (1, 2, 8, 6), 3, 2, scale=20.0, tolerance=1e-3)
+    q, k, v = far_scores(rng, 1, 2, 7, 5)
+    lse = (q @ k.mT / 4).amax(-1) + 2  # float32 holds it, and not the logarithm of a sum
+    out, grad_out = torch.randn(2, *q.shape, generator=rng)
+    args = (q, k, v, out, lse, grad_out, 3)
+    yield Case(f"{APART}, others elsewhere", args, grad=False, tolerance=0.1)
+    q, k, v, out, grad_out = torch.randn(5, 1, 2, 8, 6, generator=rng)
+    args = (q, k, v, out, torch.full((1, 2, 8), 25.0), grad_out, 3)
+    yield Case("almost all of the weight is elsewhere", args, grad=False)
+    q, k, v, out, grad_out = torch.randn(5, 1, 2, 4, 3, generator=rng)
+    args = (q, k[..., :1, :] * 0, v[..., :1, :], out, torch.zeros(1, 2, 4), grad_out, 2)
+    yield Case("one key of zeros, so each lse is 0", args, grad=False)
     yield case(
         "float64, to nine digits", (2, 3, 6, 4), 4, dtype=torch.float64, tolerance=1e-9
     )
@@ -140,6 +158,8 @@ def _(rng):
     for L, D, size, run in ((512, 1, 16, metered), (1024, 8, 32, metered_twice)):
         args = (*_long(rng, L, D), size)
         yield Case(f"{about}, D = {D}", args, run=run, grad=False, is_slow=True)
+    short: dict[str, Any] = dict(run=metered_largest, grad=False, is_slow=True)
+    yield Case("the memory of a short text", (*_long(rng, 16, 1), 2), **short)
 
 
 def _long(rng, L, D, B=1, H=1):

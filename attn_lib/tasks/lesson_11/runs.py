@@ -14,6 +14,15 @@ from attn_lib.memory_meter import MemoryMeter
 LARGE = 8  # a tensor of an eighth of the whole matrix is no block of the size that was asked for
 
 
+def beyond(rng, L, far):
+    """Draw q, k and v (1, 1, L, 1) whose scores are near -far², far apart and exact, and above 0 in row 0."""
+    order = torch.randperm(L, generator=rng)
+    q = torch.full((1, 1, L, 1), far)
+    q[..., 0, :] = -far
+    k = -far * (1 + order[:, None] / 8).expand(1, 1, L, 1)
+    return q, k, torch.randn(1, 1, L, 1, generator=rng)
+
+
 class NumberMeter(MemoryMeter):
     """Count numbers, whatever their dtype: the mask of a block has as many as its scores."""
 
@@ -27,6 +36,14 @@ def metered(answer, *args):
     No tensor may have one for each pair of all heads, and all that are alive at one time must have less than half as many.
     """
     return _within_limits(answer, *args)[0]
+
+
+def metered_largest(answer, *args):
+    """Run a case so short that copies of q count: only that no tensor has a number for each pair."""
+    result, meter = _measured(answer, *args)
+    if _tensors(result):
+        _refuse_matrix(meter, *args)
+    return result
 
 
 def metered_twice(answer, *args):
@@ -65,11 +82,8 @@ def _measured(answer, *args):
     return result, meter
 
 
-def _within_limits(answer, q, k, *others):
-    """Return what an answer returns, and the most numbers that were alive at one time."""
-    result, meter = _measured(answer, q, k, *others)
-    if not _tensors(result):
-        return result, meter.peak
+def _refuse_matrix(meter, q, k, *_):
+    """Return how many numbers the whole matrix has, and how to say it: no tensor may have as many."""
     heads, L, S = math.prod(q.shape[:-2]), q.shape[-2], k.shape[-2]
     most = heads * L * S
     limit = f"L · S = {L} · {S} = {L * S:,}"
@@ -82,6 +96,16 @@ def _within_limits(answer, q, k, *others):
             "A tensor, or an array, is too large.\n"
             f"It has {meter.largest:,} numbers: {meter.where}. Here none may have {limit} or more.",
         )
+    return most, limit
+
+
+def _within_limits(answer, q, k, *others):
+    """Return what an answer returns, and the most numbers that were alive at one time."""
+    result, meter = _measured(answer, q, k, *others)
+    if not _tensors(result):
+        return result, meter.peak
+    L = q.shape[-2]
+    most, limit = _refuse_matrix(meter, q, k)
     if 2 * meter.peak >= most and LARGE * meter.largest >= most:
         raise Wrong(
             "large blocks",

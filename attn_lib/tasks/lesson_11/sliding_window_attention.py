@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from attn_lib.checks.authoring import Case, task
 from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
-from attn_lib.tasks.lesson_11.runs import metered, metered_twice
+from attn_lib.tasks.lesson_11.runs import beyond, metered, metered_twice
 
 
 @task(
@@ -119,6 +119,8 @@ def _(rng):
     for window in (80, 120):
         about = f"two hundred tokens, a window of {window}"
         yield case(about, random(1, 1, 200, 2), window, grad=False)
+    about = "four hundred tokens, a window of 300"
+    yield case(about, random(1, 1, 400, 1), 300, grad=False)
     yield case("13 heads, 40 channels", random(1, 13, 20, 40), 9)
     yield case("a window of all but one", random(2, 2, 7, 3), 6)
     yield case("the window is the length", random(1, 3, 6, 10), 6)
@@ -133,11 +135,19 @@ def _(rng):
     q[:, 0], k[:, 0] = -q[:, 0].abs(), k[:, 0].abs()  # all far below 0 in this head
     yield case("scores up to thousands apart", (q, k, v), 3, tolerance=1e-2)
     yield case(APART, far_scores(rng, 1, 2, 7, 7), 3, **ROUGHLY)
+    about = "all scores of a row below -1e30, or above 1e30"
+    yield case(about, beyond(rng, 7, 2.0**50), 3, grad=False)
+    half = (t.half() for t in beyond(rng, 7, 128.0))
+    yield case("float16, scores near -20,000", half, 3, grad=False)
     exact = random(2, 3, 7, 4, dtype=torch.float64)  # the root of 4 is the same in float32
     yield case("float64, to nine digits", exact, 3, grad=False, tolerance=1e-9)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
         yield case(about, random(2, 3, 7, 6, dtype=dtype), 3, grad=False)
+        about += ", the window is longer than the text"
+        yield case(about, random(1, 2, 5, 6, dtype=dtype), 8, grad=False)
+    about = "bfloat16, three hundred tokens"  # whole numbers above 256 are rounded in it
+    yield case(about, random(1, 1, 300, 2, dtype=torch.bfloat16), 3, grad=False)
     heads: dict[str, Any] = dict(run=metered, grad=False, is_slow=True)
     yield case("the memory of four heads", random(2, 2, 512, 1), 8, **heads)
     yield case(

@@ -103,6 +103,8 @@ def _(rng):
     yield case(
         "fn = |x0| + |x1| + 3", "corners", torch.tensor([0.25, -2.0]).double(), 0.5, ones
     )
+    level = torch.tensor([-0.25, 0.25]).double()  # where up, or down, gains nothing
+    yield case("fn = |x0| + |x1| + 3, a step across 0", "corners", level, 0.5, ones)
     for formula in FORMULAS:
         yield case(f"{formula}, seven numbers, a small step", formula, draw(7), 1e-4)
         yield case(f"{formula}, a matrix, a large step", formula, draw(3, 4), 0.3)
@@ -110,7 +112,12 @@ def _(rng):
     yield case("three axes", "products", draw(2, 3, 4), 0.01)
     yield case("four axes", "mixed", draw(2, 1, 3, 2), 0.1)
     yield case("five axes", "products", draw(2, 1, 2, 2, 2), 0.1)
+    yield case("six axes", "products", draw(1, 2, 1, 2, 3, 1), 0.1)
     yield case("sixty numbers", "cubes", draw(60), 0.1)
+    zeros = draw(2, 4) * torch.tensor([1.0, 0.0, 1.0, 0.0]).double()
+    yield case("some numbers are 0", "products", zeros, 0.1)
+    yield case("to nine digits", "line", draw(2, 3), 0.25, tolerance=1e-9)
+    yield case("slopes near 1e-12", "line", draw(5), 0.25, 1e-12 * draw(5))
     near = 3e-8 * torch.tensor([1.0, -1.0, 2.0], dtype=torch.float64)
     yield case("corners, a step of 1e-8 near 0", "corners", near, 1e-8, tolerance=1e-5)
     near = 3e-10 * torch.tensor([1.0, -1.0, 2.0], dtype=torch.float64)
@@ -125,11 +132,19 @@ def _(rng):
     yield case("tiny numbers", "mixed", draw(5) * 1e-5, 1e-3)
     # A number that was moved there and back is no longer what it was.
     yield case("a step of 1e13", "products", draw(3, 5), 1e13)
+    # Float32 has neither of these steps.
+    for step in (1e-60, 1e60):
+        yield case(f"a step of {step:g}", "cubes", step * draw(2, 2), step)
     # Float32 has no number between 1 and 1 + 1e-7, and none between 1e9 and 1e9 + 60.
     fine = 1 + 1e-9 * draw(4)
     yield case("a step of 1e-8 near 1", "cubes", fine, 1e-8, tolerance=1e-5)
     yield case("numbers near 1e9", "line", 1e9 + 10 * draw(4), 1.0, tolerance=1e-5)
-    yield case("fn takes away x itself", "line", draw(2, 5), 0.2, knows_x=True)
+    for about, x in (
+        ("", draw(2, 5)),
+        (", a vector", draw(4)),
+        (", not contiguous", draw(3, 2).T),
+    ):
+        yield case(f"fn takes away x itself{about}", "line", x, 0.2, knows_x=True)
 
 
 numerical_gradient.rows("""
