@@ -67,11 +67,24 @@ def _(rng):
     far = random(2, 3, 4, 6, 3, scale=60.0)
     yield Case("scores up to thousands apart", far, tolerance=1e-2, grad=False)
     q, k, v = random(2, 4, 5, 6, 3)
-    yield Case("not contiguous", (q, k, v.mT.contiguous().mT))
+    yield Case("not contiguous", tuple(t.mT.contiguous().mT for t in (q, k, v)))
     yield Case("float64", tuple(t.double() for t in random(2, 3, 4, 6, 5)))
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
         yield Case(about, tuple(t.to(dtype) for t in random(2, 3, 4, 6, 5)), grad=False)
+    exact = [t.double() / 3 for t in random(2, 3, 4, 4, 5)]
+    yield Case("float64, to nine digits", (*exact,), grad=False, tolerance=1e-9)
+    yield Case("values of one number", random(2, 3, 4, 6, 1))
+    q, k, v = random(1, 2, 300, 4, 3)
+    better = torch.arange(300.0)[None, :, None] / 200
+    about = "300 keys, each fits better than the one before"
+    yield Case(about, (torch.ones_like(q), better.expand_as(k), v))
+    for dtype, most in ((torch.float32, 1e15), (torch.float16, 170.0)):
+        one = torch.full((1, 1, 1), most, dtype=dtype)
+        about = f"{dtype}, one key, its score near {-most * most:.2g}".removeprefix(
+            "torch."
+        )
+        yield Case(about, (one, -one, v[:, :1].to(dtype)), grad=False)
 
 
 attention.rows("""

@@ -51,6 +51,14 @@ def _(rng):
     for dtype in (torch.float16, torch.bfloat16):
         half = random(2, 3, 6).to(dtype), random(2, 4, 6).to(dtype)
         yield Case(f"{dtype}".removeprefix("torch."), half, grad=False)
+    exact = [random(2, n, 4).double() / 3 for n in (3, 5)]
+    yield Case("float64, to nine digits", (*exact,), grad=False, tolerance=1e-9)
+    unlike = random(1, 2, 6, scale=1e6), random(1, 3, 6, scale=1e-6)
+    yield Case("long queries, short keys", unlike)
+    yield Case(
+        "scores in the millions", (random(1, 2, 6, scale=3e3), random(1, 3, 6, scale=3e3))
+    )
+    yield Case("D = 300", (random(1, 2, 300), random(1, 3, 300)))
 
 
 attention_scores.rows("""

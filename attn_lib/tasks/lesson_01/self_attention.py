@@ -13,7 +13,7 @@ from attn_lib.checks.authoring import (
     sharpened_parameters,
     task,
 )
-from attn_lib.tasks.far_scores import FAR
+from attn_lib.tasks.far_scores import FAR, ROUGHLY
 
 
 class SelfAttention(nn.Module):
@@ -80,13 +80,17 @@ def _(rng):
     same = torch.tensor([[850.0, 0.0, 0.0]]).expand(2, 3)
     apart = {**parameters, "q_proj.weight": same, "k_proj.weight": -same}
     x = torch.tensor([[[1.0, 0.0, 2.0], [1.0, 1.0, 0.0], [1.0, 2.0, 1.0]]])
-    yield Case(FAR, ((3, 2), apart, x), run_module, grad=False)
+    yield Case(FAR, ((3, 2), apart, x), run_module, grad=False, **ROUGHLY)
     sizes, parameters, x = case("", 2, 5, 10, 6).args
     strided = sizes, parameters, x.mT.contiguous().mT
     yield Case("not contiguous", strided, run_module)
     yield Case("in eval mode", (sizes, parameters, x), run_module_in_eval)
     yield case("float64", 2, 5, 10, 6, torch.float64)
     yield case("bfloat16", 2, 5, 10, 6, torch.bfloat16, grad=False)
+    exact = {"tolerance": 1e-9, "grad": False}
+    yield case("float64, to nine digits", 2, 5, 10, 4, torch.float64, scale=1 / 3, **exact)
+    yield case("float16", 2, 5, 10, 6, torch.float16, grad=False)
+    yield case("300 words", 1, 300, 3, 2)
 
 
 self_attention.rows("""

@@ -74,6 +74,21 @@ def _(rng):
         yield Case(f"{dtype}".removeprefix("torch."), (x,), grad=False)
     apart = torch.tensor([[3e4, 29984.0, 3e4], [-3e4, -3e4, -29984.0]]).half()
     yield Case("float16, one row near 30,000, one near -30,000", (apart,), grad=False)
+    # Whole numbers below 2**24 are exact in float32.
+    columns = torch.tensor([[1e6, 1.0, -1e6], [1e6 - 2, 0.0, -1e6 - 1]])
+    about = "along dim 0, one column near 1e6, one near 0, one near -1e6"
+    yield Case(about, (columns, 0), with_dim)
+    yield Case("three axes, rows near 1e6, 0 and -1e6", (torch.stack([columns.T] * 2),))
+    near = torch.tensor([1e9, 1e9 - 2, 1e9 - 1], dtype=torch.float64)
+    yield Case("float64, one row near 1e9, one near -1e9", (torch.stack([near, -near]),))
+    exact = random(3, 5).double() / 3
+    yield Case("float64, to nine digits", (exact,), grad=False, tolerance=1e-9)
+    farthest = torch.tensor([[3e38, -3e38, 0.0], [-torch.inf, -torch.inf, -3e38]])
+    yield Case("numbers up to 3e38", (farthest,), grad=False, finish=exact_zero)
+    many = torch.tensor([[0.0] * 2000 + [7.5]])
+    yield Case("2000 equal numbers, and a last one 7.5 above them", (many,))
+    equal = torch.zeros(2, 600, dtype=torch.bfloat16)
+    yield Case("bfloat16, 600 equal numbers", (equal,), grad=False)
 
 
 stable_softmax.rows("""

@@ -52,6 +52,10 @@ def _(rng):
     yield case("sizes drawn at random", a, a + b)
     yield case("many more queries than keys", a, a // 3)
     yield case("one new query, more than a thousand keys", 1, 1100)
+    about = "two new queries, more than four thousand keys"
+    yield Case(about, (2, 4200), grad=False, is_slow=True)
+    about = "more than a thousand queries, two keys"
+    yield Case(about, (1300, 2), grad=False, is_slow=True)
 
 
 causal_mask.rows("""

@@ -139,6 +139,20 @@ def _(rng):
     q, k, v = random(2, 3, 4, 6)
     low = (q * 0.1 + push * 18.8, (k * 0.1 - push * 18.8).masked_fill(far, 0.0), v, hidden)
     yield Case("every allowed score near -140, forbidden ones 0", low, tolerance=1e-3)
+    q, k, v = random(1, 1, 2, 300, D=4)
+    better = torch.arange(300.0)[:, None].expand_as(k) / 200
+    about = "300 keys, each fits better than the one before, the last 50 forbidden"
+    yield Case(about, (torch.ones_like(q), better, v, padding(250, S=300)))
+    one = random(2, 3, 4, 5, D=1, Dv=1)
+    yield Case("queries, keys and values of one number", (*one, allowed(4, 5)))
+    one = random(2, 3, 1, 7)
+    yield Case("one query, a mask for each head, (B, H, L, S)", (*one, allowed(2, 3, 1, 7)))
+    yield Case("B = H = L, a mask (L, S)", (*random(3, 3, 3, 5), allowed(3, 5)))
+    for dtype, most in ((torch.float32, 1e15), (torch.float16, 170.0)):
+        one = torch.full((1, 1, 1, 1), most), torch.tensor([-most, 0.0]).view(1, 1, 2, 1)
+        args = (*(t.to(dtype) for t in (*one, v[:, :, :2])), torch.tensor([[True, False]]))
+        about = f"{dtype}, the allowed score near {-most * most:.2g}, the forbidden one 0"
+        yield Case(about.removeprefix("torch."), args, grad=False)
 
 
 masked_attention.rows("""

@@ -93,6 +93,25 @@ def _(rng):
     half = random(2, 4, 6, scale=1.0)
     yield Case("float16", (half.half(), mask), finite, grad=False)
     yield Case("bfloat16", (half.bfloat16(), mask), grad=False)
+    one_each = boolean([1, 0, 0], [0, 0, 1], [0, 0, 0])
+    for dtype, lowest in (
+        (torch.float32, -1e30),
+        (torch.float64, -1e30),
+        (torch.bfloat16, -1e30),
+        (torch.float16, -3e4),
+    ):
+        equal = torch.full((3, 3), lowest, dtype=dtype)
+        about = f"every score near {lowest:.0e}, in {dtype}, one key allowed"
+        yield Case(about.replace("torch.", ""), (equal, one_each), finite, grad=False)
+    exact = random(2, 4, 6).double() / 3, allowed(4, 6)
+    yield Case("float64, to nine digits", exact, grad=False, tolerance=1e-9)
+    about = "one of two sentences forbidden, a mask (B, 1, 1, 1)"
+    yield Case(about, (random(2, 3, 2, 4), boolean(1, 0).view(2, 1, 1, 1)), finite)
+    many = torch.arange(640.0).expand(2, 640) / 200, allowed(2, 640)
+    yield Case("640 keys, each score above the one before", many)
+    equal = torch.zeros(2, 640, dtype=torch.bfloat16)
+    about = "bfloat16, 600 equal scores allowed"
+    yield Case(about, (equal, torch.arange(640) < 600), grad=False)
 
 
 masked_softmax.rows("""

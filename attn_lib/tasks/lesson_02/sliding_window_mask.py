@@ -57,6 +57,8 @@ def _(rng):
     a, b, c = torch.randint(9, 20, (3,), generator=rng).tolist()
     yield case("sizes drawn at random", a, a + b, c)
     yield case("one new query, more than a thousand keys", 1, 1100, 3)
+    about = "two new queries, more than four thousand keys, a window of 2500"
+    yield Case(about, (2, 4200, 2500), grad=False, is_slow=True)
 
 
 sliding_window_mask.rows("""

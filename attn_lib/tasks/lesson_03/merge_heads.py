@@ -50,6 +50,7 @@ def _(rng):
     yield Case("float16", (random(2, 2, 3, 5).half(),))
     yield Case("bfloat16", (random(2, 2, 3, 5).bfloat16(),))
     yield Case("13 heads, 17 channels", (random(2, 13, 20, 17),))
+    yield Case("bfloat16, 20 heads, 300 channels", (random(1, 20, 2, 15).bfloat16(),))
 
 
 merge_heads.rows("""

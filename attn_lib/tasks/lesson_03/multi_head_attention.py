@@ -7,7 +7,7 @@ from torch import nn
 
 import attn_lib
 from attn_lib.checks.authoring import Case, run_module_in_eval, sharpened_parameters, task
-from attn_lib.tasks.far_scores import FAR, set_far
+from attn_lib.tasks.far_scores import FAR, ROUGHLY, set_far
 
 
 class MultiHeadAttention(nn.Module):
@@ -142,7 +142,7 @@ def _(rng):
     context -= 4.0
     context.masked_fill_(~padded[:, 0].mT, 0.0)
     yield below
-    below = case(FAR, 2, 5, 3, 2, S=6, mask=some(2, 1, 5, 6))
+    below = case(FAR, 2, 5, 3, 2, S=6, mask=some(2, 1, 5, 6), **ROUGHLY)
     set_far(below.args[1])
     yield below
     yield case("nobody may see anything", 2, 3, 2, 3, S=4, mask=torch.zeros(3, 4).bool())
@@ -154,6 +154,10 @@ def _(rng):
         mask[0, :, 1] = False
         yield case(about, 2, 4, 2, 3, S=5, mask=mask, scale=0.7, dtype=half)
     yield case("13 heads, 20 words", 1, 20, 13, 4, S=30)
+    mask = some(1, 3, 4, 5)
+    mask[0, 1, 2] = False
+    yield case("one mask for each head, for both samples", 2, 4, 3, 2, S=5, mask=mask)
+    yield case("1100 words of context", 1, 2, 2, 3, S=1100)
 
 
 multi_head_attention.rows("""

@@ -55,6 +55,7 @@ def _(rng):
     yield Case("float16", (random(2, 3, 10).half(), 2))
     yield Case("bfloat16", (random(2, 3, 10).bfloat16(), 2))
     yield Case("13 heads, 17 channels", (random(2, 20, 221), 13))
+    yield Case("bfloat16, 20 heads, 300 channels", (random(1, 2, 300).bfloat16(), 20))
 
 
 split_heads.rows("""

@@ -102,7 +102,8 @@ def _(rng):
     yield session((150, 1, 1, 3), 1, 2, 155, 4)
     far = torch.tensor([[200.0, 0.0]]).expand(4, 2)[None, None]
     about = "scores near -28,000, chunks of 2 + 2 tokens"
-    yield Case(about, (far, -far, random(1, 1, 4, 2)[2], (2, 2)), one_session, **several)
+    args = (far, -far, random(1, 1, 4, 2)[2], (2, 2))
+    yield Case(about, args, one_session, **several, tolerance=1e-2)
     about = f"{APART}, chunks of 2 + 3 tokens"
     args = (*far_scores(rng, 1, 2, 5, 5), (2, 3))
     yield Case(about, args, one_session, **several, **ROUGHLY)
@@ -113,6 +114,15 @@ def _(rng):
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.") + ", chunks"
         yield session((2, 3, 1), 2, 3, 6, 6, about=about, dtype=dtype)
+    q, k, v = random(2, 1, 200, 2)
+    about = "200 tokens, one at a time"
+    yield Case(about, (q, k, v, (1,) * 200), one_session, **several)
+    for dtype, most in ((torch.float32, 1e15), (torch.float16, 170.0)):
+        q = torch.tensor([most, 0.0, 0.0]).view(1, 1, 3, 1)
+        low = tuple(t.to(dtype) for t in (q, -q, v[:1, :, :3, :1]))
+        about = f"{dtype}, the first token's score near {-most * most:.2g}, chunks of 2 + 1"
+        about = about.removeprefix("torch.")
+        yield Case(about, (*low, (2, 1)), one_session, **several)
 
 
 cached_attention.rows("""

@@ -99,7 +99,8 @@ def _(rng):
     v = torch.tensor([1.0, 2.0, 4.0, 3.0, 5.0, 6.0]).view(1, 2, 3, 1)
     last = torch.tensor([[True, True, False]])
     low = (q, k, v, last)
-    yield Case("scores near -20000, the last key hidden", low, with_mask, grad=False)
+    about = "scores near -20000, the last key hidden"
+    yield Case(about, low, with_mask, grad=False, tolerance=1e-2)
     q = torch.tensor([20.0, 10.0, 20.0, 10.0]).view(1, 4, 1, 1)
     k = torch.tensor([0.0, 0.05, 40.0] * 2).view(1, 2, 3, 1)
     about = "the hidden key's score is 400 or more above the others"
@@ -117,6 +118,27 @@ def _(rng):
         about = f"{dtype}".removeprefix("torch.")
         yield case(about, 2, 6, 2, 3, 4, 6, dtype=dtype, mask=some, grad=False)
     yield case("11 K/V heads for 33, 40 channels", 1, 33, 11, 12, 20, 40)
+    exact = [t.double() / 3 for t in random(2, 6, 2, 3, 5, 4)]
+    about = "float64, to nine digits"
+    args = (*exact, causal_mask(3, 5))
+    yield Case(about, args, with_mask, grad=False, tolerance=1e-9)
+    for dtype, most in ((torch.float32, 1e15), (torch.float16, 170.0)):
+        q = torch.full((1, 4, 1, 1), most)
+        k = torch.tensor([-most, 0.0] * 2).view(1, 2, 2, 1)
+        v = torch.tensor([1.0, 3.0, 5.0, 8.0]).view(1, 2, 2, 1)
+        args = (q.to(dtype), k.to(dtype), v.to(dtype), hidden)
+        about = f"{dtype}, the score near {-most * most:.2g}, the hidden key's 0"
+        yield Case(about.removeprefix("torch."), args, with_mask, grad=False)
+    yield case("a mask (1, L, S)", 2, 6, 2, 3, 5, 4, mask=causal_mask(3, 5)[None])
+    blind = torch.tensor([True, False, True, True])[:, None, None].repeat(2, 1, 1, 1)
+    yield case(
+        "one of four heads sees nothing, a mask (B, H, 1, 1)", 2, 4, 2, 2, 3, 2, mask=blind
+    )
+    yield case("82 heads, two K/V heads", 1, 82, 2, 1, 3, 2)
+    q, k, v = random(1, 4, 2, 2, 300, 4)
+    better = torch.arange(300.0)[:, None].expand_as(k) / 200
+    about = "300 keys, each fits better than the one before"
+    yield Case(about, (torch.ones_like(q), better, v))
 
 
 grouped_query_attention.rows(GROUPS)

@@ -13,8 +13,9 @@ from attn_lib.checks.authoring import (
     sharpened_parameters,
     task,
 )
-from attn_lib.tasks.far_scores import FAR
+from attn_lib.tasks.far_scores import FAR, ROUGHLY
 from attn_lib.tasks.lesson_04.group_mistakes import GROUPS, QUERIES
+from attn_lib.tasks.lesson_04.runs import after_another_mask
 
 
 class GroupedQueryAttention(nn.Module):
@@ -60,7 +61,7 @@ grouped_query_module = task(
     lesson=4,
     points=3,
     insight="With RoPE beside it, this module runs a real language model in lesson 14.",
-    # Neither low scores nor float16 are among the inputs.
+    # Few of the inputs have low scores or are float16.
     without=(
         "fill-1e9",
         "fill-too-large-for-float16",
@@ -128,18 +129,41 @@ def _(rng):
     x = torch.tensor([[[1.0, 1, 1, 2], [1, 1, 2, 1], [1, 0, 3, 0]]])
     far = {"q_proj.weight": eye[:1].expand(4, 4) * 850, "k_proj.weight": eye[:1] * -850}
     far["k_proj.weight"] = far["k_proj.weight"].expand(2, 4)
-    yield Case(FAR, ((4, 2, 1), {**by_eye, **far}, x, mask), run_module, grad=False)
+    args = (4, 2, 1), {**by_eye, **far}, x, mask
+    yield Case(FAR, args, run_module, grad=False, **ROUGHLY)
     three_axes = (torch.rand(4, 3, 3, generator=rng) < 0.5) | (torch.eye(3) > 0)
     yield case("B = H, a mask (H, L, L)", 4, 3, 8, 4, 2, mask=three_axes)
     left = (torch.arange(5) >= torch.tensor([[0], [2]]))[:, None, None] & causal_mask(5, 5)
     yield case("words that see nothing", 2, 5, 12, 4, 2, mask=left)
     sizes, parameters, x = case("", 2, 5, 24, 8, 2).args
+    five_words = x
     strided = sizes, parameters, x.mT.contiguous().mT
     yield Case("not contiguous", strided, run_module)
     yield Case("in eval mode", (sizes, parameters, x), run_module_in_eval)
     yield case("float64", 2, 5, 24, 8, 2, torch.float64)
     yield case("bfloat16", 2, 4, 12, 4, 2, torch.bfloat16, grad=False)
     yield case("11 K/V heads for 33", 1, 20, 132, 33, 11)
+    exact = {"tolerance": 1e-9, "grad": False}
+    yield case("float64, to nine digits", 2, 5, 8, 2, 1, torch.float64, **exact)
+    yield case("float16", 2, 5, 12, 4, 2, torch.float16, mask=left, grad=False)
+    # The first word meets only itself; all other scores are 0.
+    x = torch.tensor([[[1.0, 1, 0, 2], [0, 1, 2, 1], [0, 0, 3, 0]]])
+    for dtype, far_away in ((torch.float32, 1e15), (torch.float16, 170.0)):
+        low = {"q_proj.weight": far["q_proj.weight"] / 850 * far_away}
+        low["k_proj.weight"] = far["k_proj.weight"] / 850 * far_away
+        low = {name: t.to(dtype) for name, t in {**by_eye, **low}.items()}
+        about = f"{dtype}, a causal mask, the first score below {-(far_away**2):.2g}"
+        args = ((4, 2, 1), low, x.to(dtype), {"mask": causal_mask(3, 3)})
+        yield Case(about.removeprefix("torch."), args, run_module, grad=False)
+    words = padding_mask(torch.tensor([5, 3]), 5)
+    yield case("padding (B, 1, 1, L)", 2, 5, 24, 8, 2, mask=words)
+    masks = {"first": causal_mask(5, 5), "mask": causal_mask(5, 5).T}
+    about = "the second call of one module, with another mask of that shape"
+    yield Case(
+        about, (sizes, parameters, five_words, masks), after_another_mask, grad=False
+    )
+    yield case("82 heads, two K/V heads", 1, 3, 82, 82, 2)
+    yield case("300 words", 1, 300, 4, 2, 1)
 
 
 grouped_query_module.rows(GROUPS)

@@ -4,6 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_04.runs import of_a_layer
 
 
 @task(
@@ -59,6 +60,13 @@ def _(rng):
     for dtype in (torch.float64, torch.bfloat16):
         weight = torch.randn(12, 5, generator=rng).to(dtype)
         yield given(f"{dtype}".removeprefix("torch."), weight, 6, 2)
+    exact = torch.randn(16, 5, generator=rng, dtype=torch.float64)
+    about = "float64, to nine digits"
+    yield Case(about, (exact, 8, 2), grad=False, tolerance=1e-9)
+    yield given("float16", torch.randn(12, 5, generator=rng).half(), 6, 2)
+    weight = torch.randn(12, 5, generator=rng)
+    about = "the parameter of a layer"
+    yield Case(about, (weight, 6, 2), of_a_layer, grad=False)
 
 
 mean_pool_kv.rows("""

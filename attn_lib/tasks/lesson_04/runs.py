@@ -6,8 +6,9 @@ Nothing here is an answer: this file goes into the sandbox with a learner's code
 import inspect
 
 import torch
+from torch import nn
 
-from attn_lib.checks.authoring import Wrong, describe
+from attn_lib.checks.authoring import Result, Wrong, built, describe
 
 
 def with_mask(answer, q, k, v, mask):
@@ -17,6 +18,25 @@ def with_mask(answer, q, k, v, mask):
     except (TypeError, ValueError):  # a function built into PyTorch
         by_name = False
     return answer(q, k, v, mask=mask) if by_name else answer(q, k, v, mask)
+
+
+def after_another_mask(answer, sizes, parameters, x, masks):
+    """Call a module with the mask `first`, then with `mask`; return what it does with the latter."""
+    mask, first = masks["mask"], masks["first"]
+    module, _ = built(answer, sizes, parameters, [x], {"mask": mask})
+    with torch.no_grad():
+        module(x.clone(), mask=first)
+        return Result(module(x, mask=mask), {})
+
+
+def of_a_layer(answer, weight, num_heads, num_kv_heads):
+    """Give the weight as a layer holds it: a parameter, which requires a gradient."""
+    rows, columns = weight.shape
+    layer = nn.Linear(columns, rows, bias=False)
+    layer.load_state_dict({"weight": weight})
+    pooled = answer(layer.weight, num_heads, num_kv_heads)
+    weight.copy_(layer.weight.detach())  # what was changed in the layer shows here
+    return pooled.detach() if isinstance(pooled, torch.Tensor) else pooled
 
 
 def checked_pair(result, q, chunk):

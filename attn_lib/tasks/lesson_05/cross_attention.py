@@ -13,7 +13,7 @@ from attn_lib.checks.authoring import (
     sharpened_parameters,
     task,
 )
-from attn_lib.tasks.far_scores import FAR, set_far
+from attn_lib.tasks.far_scores import FAR, ROUGHLY, set_far
 
 
 class CrossAttention(nn.Module):
@@ -137,11 +137,26 @@ def _(rng):
         set_far(parameters)
         return x, context
 
-    yield case(FAR, *sizes, "xxxxx .xx..", change=far_below)
+    yield case(FAR, *sizes, "xxxxx .xx..", change=far_below, **ROUGHLY)
     args = case("", *sizes, "xxx.. xxxxx").args
     yield Case("in eval mode", args, run_module_in_eval)
     yield case("float64", *sizes, "xxx.. .....", dtype=torch.float64)
     yield case("float16", *sizes, "xxx.. .....", dtype=torch.float16)
+    mask = "xxxxx .xx.."
+
+    def far_above(parameters, x, context):
+        # Channel 0 of the context alone decides, so that the values differ, and every score is exact.
+        for layer, bias in ("q_proj", 128.0), ("k_proj", 0.0):
+            parameters[f"{layer}.weight"].zero_()
+            parameters[f"{layer}.bias"].fill_(bias)
+        parameters["k_proj.weight"][:, 0], parameters["v_proj.weight"][:, 0] = 1.0, 0.0
+        real = torch.tensor([[c == "x" for c in row] for row in mask.split()])
+        context[..., 0] = torch.where(real, -128.0, 128.0)
+        return x, context
+
+    about = "scores below -10,000 of real tokens, above 10,000 of pads"
+    yield case(about, *sizes, mask, change=far_above, tolerance=1e-2)
+    yield case("1100 context tokens", 1, 2, 1100, 2, 3, 4)
 
 
 cross_attention.rows("""

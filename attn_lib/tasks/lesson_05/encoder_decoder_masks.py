@@ -68,6 +68,10 @@ def _(rng):
     yield case("one output token", padded(2, 4, 0), [[2], [2]], 0, 3)
     yield case("ids as int32", padded(2, 4, 0).int(), padded(2, 3, 0).int(), 0, 3)
     yield case("ids not contiguous", padded(4, 2, 5).T, padded(3, 2, 5).T, 5, 3)
+    pad = 2**40  # float32 and int32 take each of these ids for it
+    src, tgt = [[pad + 1, pad, pad + 2**32]], [[pad - 2**32, pad, pad + 1]]
+    yield case("ids of thirteen digits", src, tgt, pad, 2)
+    yield case("1100 output tokens", [[5, 8, 0]], padded(1, 1100, 0), 0, 1)
 
 
 encoder_decoder_masks.rows("""

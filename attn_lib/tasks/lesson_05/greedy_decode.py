@@ -98,6 +98,10 @@ def _(rng):
     close = {"shift": 200.0, "spread": 0.1}
     yield case("all logits near 200, close together", [2, 4, None], 8, 3, 0, 6, **close)
     yield case("1200 tokens to choose from", [3, 2], 1200, 1, 1199, 5)
+    far = {"shift": -1e10, "spread": 1e6}
+    yield case("all logits near -10,000,000,000", [3, None, 1], 8, 6, 5, 5, **far)
+    close = {"shift": 1.0, "spread": 1e-3}
+    yield case("all logits near 1, less than 0.01 apart", [2, 4, None], 8, 3, 0, 6, **close)
 
 
 greedy_decode.rows("""

@@ -54,7 +54,8 @@ def _(rng):
     yield Case(
         "three tokens, the last one is a pad", (halves, torch.tensor([[0, 1, 3]]), 3)
     )
-    yield Case("one token and pads", (halves, torch.tensor([[1, 3, 3]]), 3), grad=False)
+    one = halves, torch.tensor([[1, 3, 3]]), 3
+    yield Case("one token and pads", one, on_the_way_back)
     two = torch.cat([halves, halves.flip(1)])
     about = "two sentences, of three tokens and of two"
     yield Case(about, (two, torch.tensor([[0, 1, 2], [2, 0, 3]]), 3))
@@ -68,7 +69,8 @@ def _(rng):
     nothing = "nothing but padding"
     yield case(nothing, 5, 4, "....", "....", grad=True, run=on_the_way_back)
     yield case(f"{nothing}, float64", 5, 4, "....", dtype=torch.float64)
-    yield case("one token each: nothing to guess", 5, 4, "x", "x", "x")
+    about = "one token each: nothing to guess"
+    yield case(about, 5, 4, "x", "x", "x", grad=True, run=on_the_way_back)
     yield case("two tokens each", 5, 4, "xx", "x.", "xx")
     yield case("one sentence", 6, 1, "xxxx.")
     yield case("B = L = V", 4, 3, "xxxx", "xx..", "xxx.", "xxx.")
@@ -81,6 +83,11 @@ def _(rng):
     strided = lambda t: t.mT.contiguous().mT  # noqa: E731
     yield case("not contiguous", 6, 5, "xxxxx", "xxx..", change=strided)
     yield case("float64", 6, 5, "xxxxx", "xxx..", dtype=torch.float64, grad=True)
+    about = "all logits near -1000"
+    yield case(about, 6, 5, "xxxxx", "xxx..", change=lambda t: t - 1000, tolerance=1e-3)
+    about = "logits in the hundred thousands"
+    yield case(about, 6, 5, "xxxxx", "xxx..", change=lambda t: t * 1e5)
+    yield case("two sentences of 200 tokens", 4, 3, "x" * 200, "x" * 200)
 
 
 next_token_loss.rows("""

@@ -56,8 +56,6 @@ def _(rng):
     yield case("not contiguous", turned(drawn(rng, 2, 3, 5, 5)))
     yield case("float64", drawn(rng, 2, 3, 5, 5).double())
     yield case("float16", causal(rng, 2, 3, 5, 5).half())
-    # Their sum is too large for a float16, their mean is not.
-    yield case("float16, 800 tokens", torch.ones(1, 1, 800, 800).half() / 800)
     yield case("bfloat16", drawn(rng, 2, 3, 5, 5).bfloat16())
     yield case("13 heads, 40 tokens", drawn(rng, 1, 13, 40, 40))
 

@@ -4,7 +4,14 @@ import torch
 
 import attn_lib
 from attn_lib.checks.authoring import task
-from attn_lib.tasks.lesson_06.steps import case, causal, drawn, some_empty, turned
+from attn_lib.tasks.lesson_06.steps import (
+    case,
+    causal,
+    drawn,
+    early,
+    some_empty,
+    turned,
+)
 
 
 @task(
@@ -73,6 +80,7 @@ def _(rng):
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         yield case(f"{dtype}".removeprefix("torch."), drawn(rng, 2, 3, 5, 5).to(dtype), 1)
     yield case("13 heads, 40 tokens", drawn(rng, 1, 13, 40, 40), -20)
+    yield case("bfloat16, 300 tokens", early(300, -1).bfloat16(), -1)
 
 
 offset_score.rows("""

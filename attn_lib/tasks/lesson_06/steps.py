@@ -6,9 +6,9 @@ from attn_lib.checks.authoring import Case
 from attn_lib.masks import causal_mask, masked_softmax
 
 
-def case(about, *args):
+def case(about, *args, **options):
     """A case of a measure. Measures are for looking: who works under `no_grad` is right."""
-    return Case(about, args, grad=False)
+    return Case(about, args, grad=False, **options)
 
 
 def drawn(rng, *shape, spread=2.0):
@@ -39,3 +39,12 @@ def coarse(weights):
 def turned(weights):
     """The same numbers, with the axes in reverse order in memory: no two can be joined by a view."""
     return weights.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
+
+
+def early(L, offset):
+    """One head whose first 200 queries look `offset` keys away, all others at themselves.
+
+    bfloat16 cannot tell position 257 from 256.
+    """
+    is_early = torch.arange(L)[:, None] < 200
+    return torch.where(is_early, torch.eye(L).roll(offset, 1), torch.eye(L))[None, None]

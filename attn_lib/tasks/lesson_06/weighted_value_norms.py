@@ -76,6 +76,8 @@ def _(rng):
         weights, v = drawn(rng, 2, 3, 4, 5).to(dtype), values(2, 3, 5, 4).to(dtype)
         yield case(f"{dtype}".removeprefix("torch."), weights, v)
     yield case("13 heads, 40 channels", drawn(rng, 1, 13, 20, 30), values(1, 13, 30, 40))
+    short = values(2, 3, 5, 4) * 1e-5
+    yield case("every value near zero", drawn(rng, 2, 3, 4, 5), short)
 
 
 weighted_value_norms.rows("""

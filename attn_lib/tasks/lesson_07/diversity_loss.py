@@ -79,6 +79,9 @@ def _(rng):
     strided = random(2, 4, 3, 5).transpose(1, 2).contiguous().transpose(1, 2)
     yield given("not contiguous", strided)
     yield case("13 heads, 20 words", 1, 13, 20, 20)
+    scaled = random(2, 4, 3, 5) * torch.tensor([1.0, 1e-3, 1.0, 1e3])[:, None, None]
+    about = "one head's weights are a thousand times smaller, another's larger"
+    yield given(about, scaled, grad=False)
 
 
 diversity_loss.rows("""

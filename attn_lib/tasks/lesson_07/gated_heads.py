@@ -77,6 +77,8 @@ def _(rng):
     turned = torch.randn(12, 3, generator=rng).T / 2
     yield Case("not contiguous", (attention, x, turned), with_module, finish=unless_changed)
     yield case("13 heads, 20 words", 1, 13, 20, 5)
+    yield controlled.by_hand(0, [[4.0, 8.0]], [[250.0, 0.0], [0.0, -125.0]])
+    yield controlled.by_hand(0, [[4.0, 8.0]], [[-250.0, 0.0], [0.0, -125.0]])
 
 
 controlled.add_mistakes(gated_heads, "w_gate")

@@ -4,7 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.authoring import task
-from attn_lib.tasks.lesson_06.steps import case, causal, drawn, turned
+from attn_lib.tasks.lesson_06.steps import case, causal, drawn, early, turned
 
 
 @task(
@@ -56,6 +56,7 @@ def _(rng):
     yield case("not contiguous", turned(drawn(rng, 2, 3, 6, 6)), 3)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         yield case(f"{dtype}".removeprefix("torch."), drawn(rng, 2, 3, 6, 6).to(dtype), 3)
+    yield case("bfloat16, 300 tokens", early(300, -1).bfloat16(), 2)
 
 
 induction_score.rows("""

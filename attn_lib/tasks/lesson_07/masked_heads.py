@@ -79,6 +79,7 @@ def _(rng):
         "not contiguous", (attention, x, factors), with_module, finish=unless_changed
     )
     yield case("13 heads, 20 words", 1, 13, 20, 5, [1, 0] * 6 + [1])
+    yield case("factors of thousands", 2, 3, 5, 4, [5000, 0.5, -2000], grad=False)
 
 
 controlled.add_mistakes(masked_heads, "head_mask")

@@ -4,6 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_08.runs import written_into
 
 
 @task(
@@ -61,6 +62,12 @@ def _(rng):
     yield case("and fewer again", 2, 1, 3)
     # Beyond 256, bfloat16 no longer holds every whole number; beyond 2048, float16.
     yield case("one new query, two thousand keys", 1, 1, 2051)
+    # The square of a distance has more digits there than float32.
+    yield case("one new query, five thousand keys", 1, 1, 5000)
+    yield case("five thousand queries, two keys", 1, 5000, 2)
+    yield case("256 heads", 256, 2, 3)
+    about = "the caller writes into a result, and asks again"
+    yield Case(about, (2, 3, 4), written_into, grad=False)
 
 
 alibi_bias.rows("""

@@ -90,6 +90,24 @@ def _(rng):
         about = f"{dtype}, positions 0 to 4".removeprefix("torch.")
         yield case(about, (2, 3, 5, 8), range(5), dtype=dtype, grad=False)
     yield case("13 heads, 40 places, 20 channels", (1, 13, 40, 20), range(40))
+    x = torch.randn(1, 2, 3, 6, generator=rng).index_fill(2, torch.tensor([1]), 0.0)
+    yield Case("a token of zeros", (x, torch.arange(3)))
+    for size in (1e-9, 1e25):
+        about = f"float32, numbers of the size of {size:.0e}"
+        x = size * torch.randn(1, 2, 3, 6, generator=rng)
+        yield Case(about, (x, torch.tensor([0, 4, 9])), grad=False)
+    x = 400 * torch.randn(1, 2, 3, 8, generator=rng)
+    yield Case("float16, numbers in the hundreds", (x.half(), torch.arange(3)), grad=False)
+    # Of the same sizes, one after the other: what is kept of the first may not serve the second.
+    for dtype in (torch.bfloat16, torch.float32):
+        about = f"{dtype}, 10 channels".removeprefix("torch.")
+        about, where = f"{about}, positions beyond 300", [301, 4, 303]
+        yield case(about, (1, 2, 3, 10), where, dtype=dtype, grad=False)
+    # A power of 10,000 with the number of a pair is too large for float64 there.
+    wide = (1, 1, 2, 1100), [3001, 40]
+    yield case("more than a thousand channels", *wide, grad=False, tolerance=2e-3)
+    far = [1_050_000, 3]
+    yield case("positions beyond a million", (1, 2, 2, 2), far, grad=False, tolerance=5e-2)
 
 
 apply_rope.rows("""

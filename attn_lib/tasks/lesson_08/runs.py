@@ -8,6 +8,23 @@ import torch
 from attn_lib.checks.authoring import Wrong
 
 
+def written_into(answer, *sizes):
+    """Call it, write into the result, and call it again: neither may find there what is the other's."""
+    first = answer(*sizes)
+    if isinstance(first, torch.Tensor):
+        first.fill_(1.0)
+    second = answer(*sizes)
+    both = (first, second) if isinstance(first, torch.Tensor) else ()
+    ones = [isinstance(t, torch.Tensor) and bool((t == 1.0).all()) for t in both]
+    if ones and ones != [True, False]:
+        raise Wrong(
+            "keeps something",
+            "Called twice with the same sizes, and ones written into the first result in between: both results "
+            "hold the same numbers then. Are they one tensor?",
+        )
+    return second
+
+
 def any_int(result, *args):
     """Let whole numbers be of any integer dtype."""
     if isinstance(result, torch.Tensor) and result.dtype in (

@@ -56,6 +56,9 @@ def _(rng):
     # An angle near 2100 has an error of 1e-4 in float32, and of 1 in float16.
     yield case("two thousand positions", 2100, 8, tolerance=1e-3)
     yield case("more positions than tables have", 5300, 2, tolerance=2e-3)
+    yield case("more positions than 16 bits count", 66_000, 2, tolerance=5e-3)
+    # A power of 10,000 with the number of a pair is too large for float64 there.
+    yield case("more than a thousand columns", 5, 1100)
 
 
 sinusoidal_positions.rows("""

@@ -84,6 +84,9 @@ def _(rng):
     yield case("a long way", torch.arange(-3000, 3001, 7), 64, 2500)
     yield case("more buckets than an int8 holds", torch.arange(-900, 901, 4), 160, 700)
     yield case("more buckets than a uint8 holds", torch.arange(-3600, 3601, 16), 600, 3000)
+    near_or_beyond = torch.tensor([-70_000, -7999, -1, 0, 7999, 70_000])
+    yield case("thousands of far buckets", near_or_beyond, 32_000, 60_000)
+    yield case("a max_distance just beyond the near keys", torch.arange(-12, 13), 32, 9)
     none = torch.zeros(
         2, 0, dtype=torch.int64
     )  # lists of nothing have no dtype: only the shape counts

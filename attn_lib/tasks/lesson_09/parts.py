@@ -60,6 +60,16 @@ def constant(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
     return x.clone().index_fill(1, torch.tensor([0]), 3.0)
 
 
+def far_from_zero(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
+    """Make tokens whose squares float32 rounds to whole numbers: no variance is left in them."""
+    return x + 3000.0
+
+
+def large_numbers(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
+    """Make tokens of numbers that no float16 holds."""
+    return x * 1e6
+
+
 def around_minus_two(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
     """Make all of the output where functions that look like a GELU differ most from it."""
     parameters["ff.0.weight"] *= 0.3

@@ -6,12 +6,14 @@ from torch import nn
 import attn_lib
 from attn_lib.checks.authoring import Case, task
 from attn_lib.checks.authoring import run_module_in_eval as run
-from attn_lib.tasks.far_scores import FAR
+from attn_lib.tasks.far_scores import FAR, ROUGHLY
 from attn_lib.tasks.lesson_09.parts import (
     around_minus_two,
     by_hand,
     constant,
     far_below,
+    far_from_zero,
+    large_numbers,
     nearly_constant,
     norm_rows,
     some,
@@ -19,6 +21,7 @@ from attn_lib.tasks.lesson_09.parts import (
     trained,
     uneven,
 )
+from attn_lib.tasks.lesson_09.runs import new_norms, with_same_tensors
 
 
 class PreNormBlock(nn.Module):
@@ -98,6 +101,12 @@ def _(rng):
     nothing = some(rng, 2, 1, 4, 4)
     nothing[0, :, 1] = nothing[1, :, 3] = False
     yield case("some words may see nothing", 2, 4, 2, 3, 5, nothing, grad=True)
+    alone = some(rng, 2, 3, 4, 4)
+    alone[0, 1, 2] = alone[1, 2, 0] = False
+    about = "a word may see nothing in one head"
+    yield case(about, 2, 4, 3, 2, 5, alone, grad=True)
+    keys = some(rng, 2, 3, 1, 4)
+    yield case("a mask of keys for each head (B, H, 1, L)", 2, 4, 3, 2, 5, keys)
     yield case("B = H, a mask (H, L, L)", 3, 4, 3, 2, 5, some(rng, 3, 4, 4))
     yield case("B = L, a mask (L, L)", 4, 4, 2, 3, 5, some(rng, 4, 4))
     one = some(rng, 4, 4) & (torch.arange(4) != 2)[:, None]
@@ -111,15 +120,22 @@ def _(rng):
 
     yield case("tokens of very different lengths", 2, 4, 2, 3, 7, change=uneven)
     yield case("tokens that are nearly constant", 2, 3, 2, 3, 7, change=nearly_constant)
-    yield case("a token of equal numbers", 2, 3, 2, 3, 7, change=constant)
+    yield case("a token of equal numbers", 2, 3, 2, 3, 7, change=constant, grad=True)
+    about = "tokens around 3,000"
+    yield case(about, 2, 3, 2, 3, 7, change=far_from_zero, tolerance=1e-5)
+    yield case("tokens of a million", 2, 3, 2, 3, 7, change=large_numbers)
     about = "the feed-forward network is near -2 before its GELU"
     yield case(about, 2, 3, 2, 2, 40, change=around_minus_two)
     yield case("not contiguous", 2, 4, 3, 2, 5, change=strided)
-    yield case(FAR, 2, 5, 3, 2, 10, padded & causal, change=far_below)
+    yield case(FAR, 2, 5, 3, 2, 10, padded & causal, change=far_below, **ROUGHLY)
     # Larger than the others, which are shown first: who forgot a mask should not look for a dtype.
     large = 3, 5, 3, 2, 12
     yield case("float64", *large, some(rng, 5, 5), dtype=torch.float64, grad=True)
     yield case("bfloat16", *large, some(rng, 5, 5), dtype=torch.bfloat16, tolerance=6e-2)
+    again = case("", *large, some(rng, 5, 5))
+    about = "the same tensors as before, with other numbers in them"
+    yield Case(about, again.args, with_same_tensors, grad=False)
+    yield Case("the norms of a new block", ((6, 2, 5), {}), new_norms, grad=False)
 
 
 pre_norm_block.rows(

@@ -80,6 +80,16 @@ def _(rng):
     yield Case("a part of a longer series", (part, 3, 1), grad=False)
     level = torch.tensor([2.0, 2, 2, 2, 2, 2, 5, 5, 5])
     yield Case("numbers that stay the same for a while", (level, 3, 1), grad=False)
+    around_zero = torch.tensor([-1, 0, 1, -1, -1, 2, 0, -1], dtype=torch.int32)
+    yield Case("int32, numbers around 0", (around_zero, 3, 1), grad=False)
+    ends = torch.tensor([255, 0, 1, 255, 255, 0, 0], dtype=torch.uint8)
+    yield Case("uint8, its smallest and largest numbers", (ends, 2, 2), grad=False)
+    yield Case(
+        "whole numbers beyond 2^53", (2**60 + torch.arange(9) ** 2, 3, 2), grad=False
+    )
+    yield case("bfloat16", 12, 5, 2, dtype=torch.bfloat16)
+    long = torch.arange(5100)
+    yield Case("five thousand numbers", (long, 1, 1), grad=False, is_slow=True)
     again = torch.tensor([2.0, 1.0, 3.0]).repeat(4)
     yield Case("three numbers, again and again", (again, 4, 2), grad=False)
 

@@ -64,6 +64,14 @@ def _(rng):
     yield drawn("all numbers negative", 3, "xxxx. xx...", change=ahead, grad=False)
     huge = lambda h, mask: h.masked_fill(~mask[..., None], 1e30)  # noqa: E731
     yield drawn("pads hold 1e30", 3, "xxx.. x.x.. .....", change=huge)
+    most = torch.finfo(torch.float32).max
+    signs = (-1.0) ** torch.arange(5)[:, None]
+    limits = lambda h, mask: torch.where(mask[..., None], h, most * signs)  # noqa: E731
+    yield drawn("pads as large as float32 allows", 3, ".xx.. x.x.. .....", change=limits)
+    large = lambda h, mask: torch.where(mask[..., None], 1e30 * h, h)  # noqa: E731
+    yield drawn("real tokens of 1e30, pads of 1", 3, "xxx. x.x.", change=large)
+    h, mask = torch.randn(3, 4, 2, generator=rng), torch.rand(4, 3, generator=rng) < 0.6
+    yield Case("a mask that is not contiguous", (h, mask.T))
     strided = lambda h, mask: h.mT.contiguous().mT  # noqa: E731
     yield drawn("not contiguous", 3, "xxx. x.x.", change=strided, grad=False)
     about, text = "float64, to its last digits", "xxx. x... ...."
@@ -78,6 +86,9 @@ def _(rng):
         )
         about = str(dtype).removeprefix("torch.")
         yield drawn(about, 3, text, dtype=dtype, grad=False)
+    # There float16 has whole numbers in steps of 4.
+    about, half = "float16, more than four thousand tokens", torch.float16
+    yield drawn(about, 1, "x" * 4200, dtype=half, change=lambda h, _: h.abs(), grad=False)
 
 
 masked_mean.rows("""

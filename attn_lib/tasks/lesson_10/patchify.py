@@ -70,6 +70,7 @@ def _(rng):
     exact = torch.randn(1, 2, 4, 6, generator=rng, dtype=torch.float64)
     yield Case("float64, with all its digits", (exact, 2), grad=False, tolerance=1e-15)
     yield case("float16", 2, 3, 4, 6, patch=2, dtype=torch.float16)
+    yield case("more than a thousand patches", 1, 1, 66, 66, patch=2)
 
 
 patchify.rows("""

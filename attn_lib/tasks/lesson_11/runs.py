@@ -14,12 +14,15 @@ from attn_lib.memory_meter import MemoryMeter
 LARGE = 8  # a tensor of an eighth of the whole matrix is no block of the size that was asked for
 
 
-def beyond(rng, L, far):
-    """Draw q, k and v (1, 1, L, 1) whose scores are near -far², far apart and exact, and above 0 in row 0."""
+def beyond(rng, L, large, small):
+    """Draw q, k and v (1, 1, L, 1) whose scores are below -large · small, far apart and exact; above 0 in row 0.
+
+    The numbers of q are as large as `large`: what is filled in may depend on them.
+    """
     order = torch.randperm(L, generator=rng)
-    q = torch.full((1, 1, L, 1), far)
-    q[..., 0, :] = -far
-    k = -far * (1 + order[:, None] / 8).expand(1, 1, L, 1)
+    q = torch.full((1, 1, L, 1), large)
+    q[..., 0, :] = -large
+    k = -small * (1 + order[:, None] / 8).expand(1, 1, L, 1)
     return q, k, torch.randn(1, 1, L, 1, generator=rng)
 
 

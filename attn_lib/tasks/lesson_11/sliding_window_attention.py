@@ -135,12 +135,12 @@ def _(rng):
     q[:, 0], k[:, 0] = -q[:, 0].abs(), k[:, 0].abs()  # all far below 0 in this head
     yield case("scores up to thousands apart", (q, k, v), 3, tolerance=1e-2)
     yield case(APART, far_scores(rng, 1, 2, 7, 7), 3, **ROUGHLY)
-    about = "all scores of a row below -1e30, or above 1e30"
-    yield case(about, beyond(rng, 7, 2.0**50), 3, grad=False)
-    half = (t.half() for t in beyond(rng, 7, 128.0))
+    about = "all scores below -2e9, those of the first row above"
+    yield case(about, beyond(rng, 7, 2.0**20, 2.0**11), 3, grad=False)
+    half = (t.half() for t in beyond(rng, 7, 4.0, 4096.0))
     yield case("float16, scores near -20,000", half, 3, grad=False)
     exact = random(2, 3, 7, 4, dtype=torch.float64)  # the root of 4 is the same in float32
-    yield case("float64, to nine digits", exact, 3, grad=False, tolerance=1e-9)
+    yield case("float64, to nine digits", exact, 3, tolerance=1e-9)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
         yield case(about, random(2, 3, 7, 6, dtype=dtype), 3, grad=False)

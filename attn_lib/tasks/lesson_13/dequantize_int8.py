@@ -46,6 +46,7 @@ def _(rng):
     yield case("one row of many", 1, 7)
     yield case("one number", 1, 1)
     yield case("a hundred rows", 100, 2)
+    yield case("1,100 rows", 1100, 2)
     yield case(
         "a row of zeros",
         2,
@@ -55,6 +56,7 @@ def _(rng):
     yield case("large steps", 3, 4, change=lambda q, s: (q, 1000 * s))
     yield case("small steps", 3, 4, change=lambda q, s: (q, s / 1e5))
     yield case("tiny steps", 3, 4, change=lambda q, s: (q, s / 1e32))
+    yield case("huge steps", 3, 4, change=lambda q, s: (q, s * 1e30))
     yield case("steps of whole numbers", 3, 4, change=lambda q, s: (q, 2 + s.round()))
     yield case("not contiguous", 4, 6, change=lambda q, s: (q.mT.contiguous().mT, s))
     yield case("300 columns", 20, 300)

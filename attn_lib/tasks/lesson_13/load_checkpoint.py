@@ -90,13 +90,31 @@ def _flipped(data, place, bit=1):
     return bytes(changed)
 
 
+def _with_a_gap(tensors, of):
+    """Return the bytes of a checkpoint of two tensors in which some that nobody reads lie between."""
+    data = _written(tensors, of)
+    size = int.from_bytes(data[:8], "little")
+    header, numbers = json.loads(data[8 : 8 + size]), data[8 + size :]
+    *_, last = sorted(tensors, key=lambda name: header[name]["data_offsets"])
+    start, end = header[last]["data_offsets"]
+    header[last]["data_offsets"] = [start + 4, end + 4]
+    text = json.dumps(header).encode()
+    return (
+        len(text).to_bytes(8, "little")
+        + text
+        + numbers[:start]
+        + bytes(4)
+        + numbers[start:]
+    )
+
+
 @load_checkpoint.cases
 def _(rng):
     def randn(*shape):
         return torch.randn(*shape, generator=rng)
 
     def case(about, data, name="model.safetensors", is_text=True):
-        file = File(name, torch.frombuffer(bytearray(data), dtype=torch.uint8), is_text)
+        file = File(name, torch.tensor(bytearray(data), dtype=torch.uint8), is_text)
         return Case(about, (file,), loaded, grad=False, finish=good_load)
 
     small = {"weight": torch.tensor([[1.0, 2.0], [3.0, 4.0]]), "bias": torch.zeros(2)}
@@ -128,6 +146,18 @@ def _(rng):
     yield case(
         "a whole file, each name with `module.` before it", _written(wrapped, nested)
     )
+
+    far = torch.tensor([torch.inf, -torch.inf, torch.nan, -0.0])
+    yield case("a whole file, with inf and nan", _written({"w": far}, nested))
+    texts = {"size": "12", "bias": "null", "note": "a // b, {'c': True,}  d"}
+    yield case(
+        "a whole file, texts in its config that look like more", _written(drawn, texts)
+    )
+    many = {"note": "attention " * 12_000}
+    yield case("a whole file, 120,000 letters in its config", _written(small, many))
+    named = {"config": randn(2), "sha256": randn(3)}
+    about = "a whole file, its tensors named `config` and `sha256`"
+    yield case(about, _written(named, nested))
 
     spaced = f" {json.dumps(nested)}\n"
     yield case("a whole file, blanks around its config", _written(drawn, text=spaced))
@@ -168,6 +198,9 @@ def _(rng):
     yield case("a digit behind the hash", _written(drawn, nested, sha256=digest + "0"))
     yield case("a digit before the hash", _written(drawn, nested, sha256="0" + digest))
     yield case("the hash in capitals", _written(drawn, nested, sha256=digest.upper()))
+    yield case(
+        "a line break behind the hash", _written(drawn, nested, sha256=digest + "\n")
+    )
     yield case("no hash in the metadata", _written(drawn, nested, sha256=None))
     yield case("no config in the metadata", _written(drawn, nested, config=None))
     about = "no config in the metadata, and the hash that of an empty one"
@@ -177,16 +210,34 @@ def _(rng):
     yield case("cut off in the middle", data[: len(data) // 2])
     yield case("cut off in the header", data[:40])
     yield case("cut off after five bytes", data[:5])
+    yield case("no byte left", b"")
     yield case("one byte too many", data + b"\0")
+    yield case("four bytes between two tensors", _with_a_gap(small, nested))
     yield case("its header as long as a disk", (2**60).to_bytes(8, "little") + data[8:])
     yield case("a file of text", b"These are not the numbers you are looking for.\n")
     yield case("a config of Python, no JSON", _written(drawn, text="{'d_model': 2}"))
     code = f"open({TRACE!r}, 'w').close() or {{}}"
     yield case("a config that is code, no JSON", _written(drawn, text=code))
+    for about, text in (
+        ("a line break in a text of its config, no JSON", '{"name": "two\nlines"}'),
+        ("a comma too many in its config, no JSON", '{"d_model": 2,}'),
+        ("a remark behind its config, no JSON", '{"d_model": 2} // two'),
+        ("a config of blanks, no JSON", "  \n"),
+        ("a config of lines, no JSON", "d_model=2\nnum_heads=1\n"),
+        ("a config of lines with colons, no JSON", "d_model: 2\nnum_heads: 1\n"),
+        ("a config that is not closed, no JSON", '{"d_model": 2'),
+    ):
+        yield case(about, _written(drawn, text=text))
     yield case("a pickle, with code in it", pickle.dumps(_Payload()), "model.pt")
     zipped = io.BytesIO()
     torch.save({"weight": small["weight"], "config": _Payload()}, zipped)
     yield case("a file of `torch.save`, with code in it", zipped.getvalue(), "model.pt")
+    state = {"state_dict": small, "tensors": small, "config": {"d_model": 2}}
+    for what, kept in (("tensors only", small), ("tensors and a config", state)):
+        zipped = io.BytesIO()
+        torch.save(kept, zipped)
+        about = f"a file of `torch.save`, with {what}"
+        yield case(about, zipped.getvalue(), "model.pt")
 
 
 load_checkpoint.rows("""

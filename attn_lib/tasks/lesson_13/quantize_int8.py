@@ -48,6 +48,10 @@ def _(rng):
         args = (weight.masked_fill(is_half, 0),)
         return Case(about, args, grad=False, finish=quantized, **options)
 
+    def rows_of(*largest):
+        ends = torch.tensor(largest)[:, None]
+        return lambda w: w / w.abs().amax(1)[:, None] * ends
+
     yield given("one row", [[0.4, -2.54, 0.1]])
     yield given("two rows", [[0.4, -2.54, 0.1], [127.0, 63.7, -20.2]])
     yield given("a row of zeros", [[0.0, 0.0, 0.0], [0.5, 2.54, -0.1]])
@@ -62,20 +66,22 @@ def _(rng):
     zeros = torch.tensor([[1.0], [0.0], [1.0]])
     yield case("a row of zeros among others", 3, 5, change=lambda w: w * zeros)
     yield case("rows that hold one number only", 4, 3, change=lambda w: w * torch.eye(4, 3))
-    for about, sizes in (
-        ("tiny numbers", (1e-5, 1e-12, 1e-30)),
-        ("huge numbers", (1e5, 1e12, 1e30)),
-    ):
-        ends = torch.tensor(sizes)[:, None]
-        yield case(about, 3, 5, change=lambda w, e=ends: w / w.abs().amax(1)[:, None] * e)
+    yield case("tiny numbers", 3, 5, change=rows_of(1e-5, 1e-12, 1e-30))
+    yield case("huge numbers", 3, 5, change=rows_of(1e5, 1e12, 1e30))
+    yield case("rows of 1e30, 1e-30 and 1", 3, 5, change=rows_of(1e30, 1e-30, 1.0))
+    yield given("nothing but zeros", [[0.0, 0.0], [0.0, 0.0]])
     yield case("the `weight` of an `nn.Linear`", 3, 5, run=with_parameter)
     yield case("a wide matrix", 5, 40)
     yield case("a hundred rows", 100, 2)
+    yield case("1,100 columns", 2, 1100)
     (weight,) = case("", 4, 6).args
     strided = (weight.mT.contiguous().mT,)
     yield Case("not contiguous", strided, grad=False, finish=quantized)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         yield case(str(dtype).removeprefix("torch."), 3, 6, dtype=dtype)
+    far_apart = rows_of(1e-6, 0.0, 6e4)
+    about = "float16, a tiny row, one of zeros and a huge one"
+    yield case(about, 3, 20, dtype=torch.float16, change=far_apart)
     half = lambda w: w / w.abs().amax() / 3  # noqa: E731 - 127 is not what a half holds best
     yield case("bfloat16, a wide matrix", 4, 20, dtype=torch.bfloat16, change=half)
 

@@ -165,6 +165,27 @@ def _overlapping() -> nn.Module:
     return module
 
 
+def _half_at_rest() -> nn.Module:
+    module = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    module[1].eval()
+    return module
+
+
+def _frozen() -> nn.Module:
+    module = nn.Linear(3, 2)
+    module.bias.requires_grad_(False)
+    return module
+
+
+def _of_bytes() -> nn.Module:
+    """No parameter; two masks with rows in common."""
+    module, mask = nn.Module(), torch.zeros(5, 4, dtype=torch.bool)
+    module.register_buffer("weight", torch.zeros(2, 3, dtype=torch.int8))
+    for name, rows in (("mask", mask[:4]), ("later", mask[1:])):
+        module.register_buffer(name, rows)
+    return module
+
+
 MODULES: dict[str, Callable[[], nn.Module]] = {
     "an `nn.Linear(3, 2)`": lambda: nn.Linear(3, 2),
     "an `nn.Linear(3, 2)` whose weight is a transposed matrix": lambda: nn.Linear(3, 2),
@@ -176,6 +197,14 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "an `nn.Linear(3, 2)` in a wrapper, under the name `module`": lambda: nn.ModuleDict(
         {"module": nn.Linear(3, 2)}
     ),
+    "an `nn.Linear(3, 2)` in a wrapper, under the name `_orig_mod`": lambda: nn.ModuleDict(
+        {"_orig_mod": nn.Linear(3, 2)}
+    ),
+    "an `nn.Linear(3, 2)` in eval mode": lambda: nn.Linear(3, 2).eval(),
+    "a linear layer, and an `nn.BatchNorm1d(3)` in eval mode": _half_at_rest,
+    "an `nn.Linear(3, 2)` whose bias needs no gradient": _frozen,
+    "an int8 weight and two masks, slices of one": _of_bytes,
+    "an `nn.ReLU()`": nn.ReLU,
     "an `nn.Linear(0, 2)`": _of_nothing,
     "an embedding and an output layer with one weight": _tied,
     "three matrices that are slices of one": _sliced,
@@ -234,6 +263,10 @@ def saved(answer, module, config, path):
         there = _whatever_there_is(place)
         if not there and (returned is None or returned is Ellipsis):
             raise NotImplementedError
+        if place.is_symlink():
+            raise Wrong(
+                "a link", f"After the call, {str(place)!r} is a link to a file elsewhere."
+            )
         data = place.read_bytes() if place.is_file() else None
     other = next((str(path) for path in there if path != place), "")
     file = None if data is None else torch.tensor([*data], dtype=torch.uint8)
@@ -248,8 +281,13 @@ def saved(answer, module, config, path):
 
 
 def _whatever_there_is(place: Path) -> list[Path]:
-    """List what is in the folder, links and folders too, but for those in which a path lies."""
-    return sorted({*Path().rglob("*")} - {*place.parents})
+    """List what is in the folder, links and empty folders too; but not the folder of a path."""
+
+    def is_full(path: Path) -> bool:
+        return path.is_dir() and not path.is_symlink() and any(path.iterdir())
+
+    found = {path for path in Path().rglob("*") if not is_full(path)}
+    return sorted(found - {*place.parents})
 
 
 def _parts(module: nn.Module) -> dict[str, tuple]:

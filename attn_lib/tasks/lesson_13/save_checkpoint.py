@@ -62,9 +62,14 @@ def _(rng):
         (PathTo("model.safetensors"), "a `Path`"),
         (PathTo("model"), "a `Path` without an ending"),
         ("models/small.v2", "in a folder"),
+        ("my models/small model", "blanks in its path"),
         ("old.safetensors", "an old file is there"),
     ):
         yield case(linear, drawn, sizes, path, f", {also}")
+    pointed = {"note": "a, b: c;  {d} \n", "marks": [", ", ": ", "'", "null", "1"]}
+    yield case(linear, drawn, pointed, also=", a config with marks and blanks in its texts")
+    endless = drawn | {"bias": torch.tensor([-torch.inf, torch.inf])}
+    yield case(linear, endless, sizes, also=" with -inf and inf")
     half = {name: tensor.bfloat16() for name, tensor in drawn.items()}
     yield case(linear, half, sizes, also=", bfloat16")
     double = {"weight": randn(2, 3).half(), "bias": randn(2).double()}
@@ -81,6 +86,21 @@ def _(rng):
     )
     wrapped = {f"module.{name}": tensor for name, tensor in drawn.items()}
     yield case("an `nn.Linear(3, 2)` in a wrapper, under the name `module`", wrapped, sizes)
+    compiled = {f"_orig_mod.{name}": tensor for name, tensor in drawn.items()}
+    about = "an `nn.Linear(3, 2)` in a wrapper, under the name `_orig_mod`"
+    yield case(about, compiled, sizes)
+    yield case(f"{linear} in eval mode", drawn, sizes)
+    about = "a linear layer, and an `nn.BatchNorm1d(3)` in eval mode"
+    yield case(about, norm, {"width": 3})
+    yield case(f"{linear} whose bias needs no gradient", drawn, sizes)
+    seen = torch.ones(5, 4).tril().bool()
+    of_bytes = {
+        "weight": torch.tensor([[-127, 3, 0], [1, 127, -5]], dtype=torch.int8),
+        "mask": seen[:4],
+        "later": seen[1:],
+    }
+    yield case("an int8 weight and two masks, slices of one", of_bytes, sizes)
+    yield case("an `nn.ReLU()`", {}, {})
     empty = {"weight": torch.zeros(2, 0), "bias": randn(2)}
     yield case("an `nn.Linear(0, 2)`", empty, {"in_features": 0, "out_features": 2})
     turned = drawn | {"weight": randn(3, 2).T}

@@ -88,10 +88,12 @@ def _(rng):
     yield drawn("a model of thirty layers", 2, 3, 4, 9, num_layers=30)
     yield drawn("three tokens to choose from", 3, 2, 8, 3)
     yield drawn("1200 tokens to choose from", 2, 3, 4, 1200)
-    ids = torch.tensor([[39_999, 7]])
-    said = {(39_999, 7): 33_000}
-    yield case("40,000 tokens to choose from", ids, 2, 40_000, num_layers=1, script=said)
+    ids = torch.tensor([[69_999, 7]])
+    said = {(69_999, 7): 66_000}
+    yield case("70,000 tokens to choose from", ids, 2, 70_000, num_layers=1, script=said)
     yield drawn("all logits near -200", 2, 3, 5, 8, shift=-200.0)
+    far = {"shift": -2e9, "spread": 1e8}
+    yield drawn("all logits below -1e9, far apart", 2, 3, 5, 8, **far)
     close = {"shift": 200.1, "spread": 0.02}  # in float16, most are one number
     yield drawn("all logits near 200, close together", 3, 2, 6, 8, **close)
     ids = torch.randint(9, (4, 3), generator=rng).T

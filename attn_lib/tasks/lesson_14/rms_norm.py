@@ -5,7 +5,7 @@ from torch import nn
 
 from attn_lib import llama
 from attn_lib.checks.authoring import Case, run_module, run_module_in_eval, task
-from attn_lib.tasks.lesson_14.runs import nothing_more, state_of
+from attn_lib.tasks.lesson_14.runs import nothing_more, run_once, state_of
 
 
 class RMSNorm(nn.Module):
@@ -45,11 +45,20 @@ rms_norm = task(
 
 @rms_norm.cases
 def _(rng):
-    def case(about, *shape, eps=1e-5, scale=1.0, offset=0.0, dtype=torch.float32, **kwargs):
+    def case(
+        about,
+        *shape,
+        eps=1e-5,
+        scale=1.0,
+        offset=0.0,
+        dtype=torch.float32,
+        run=run_module,
+        **kwargs,
+    ):
         weight = 1 + 0.5 * torch.randn(shape[-1], generator=rng)
         x = torch.randn(shape, generator=rng) * scale + offset
         args = ((shape[-1], eps), {"weight": weight.to(dtype)}, x.to(dtype))
-        return Case(about, args, run_module, **kwargs)
+        return Case(about, args, run, **kwargs)
 
     one, two = torch.tensor([[[1.0, 7.0]]]), torch.tensor([[[1.0, 7.0], [-4.0, 0.0]]])
     weight = {"weight": torch.tensor([1.0, 2.0])}
@@ -67,9 +76,12 @@ def _(rng):
     yield case("many channels", 2, 3, 576)
     yield case("x (L, E)", 4, 6, eps=0.1)
     yield case("x (B, H, L, D)", 2, 3, 4, 5, eps=0.1)
+    yield case("five axes", 2, 1, 3, 2, 5)
+    yield case("x (E,)", 6, run=run_once)
     yield case("tiny numbers, eps 1e-6", 2, 3, 5, eps=1e-6, scale=1e-3)
     yield case("tiny numbers, eps 1e-5", 2, 3, 4, eps=1e-5, scale=3e-3)
     yield case("tiny numbers, eps 0", 2, 3, 4, eps=0.0, scale=1e-3, grad=False)
+    yield case("numbers near 1e-14, eps 0", 2, 3, 4, eps=0.0, scale=1e-14, grad=False)
     yield case("huge numbers", 2, 3, 5, scale=3e4)
     init, parameters, x = case("", 3, 4, 5).args
     x = x * torch.tensor([50.0, 1.0, 0.0, 0.02])[:, None]
@@ -81,6 +93,11 @@ def _(rng):
     half = {"dtype": torch.float16, "grad": False}
     yield case("float16, numbers near 1000", 2, 3, 6, scale=400.0, offset=1000.0, **half)
     yield case("float16, tiny numbers", 2, 3, 6, eps=1e-11, scale=1e-5, **half)
+    token = torch.tensor([[[1.0, -2.0, 2.0]]], dtype=torch.float16) * 2**-24
+    args = ((3, 0.0), {"weight": torch.ones_like(token[0, 0])}, token)
+    about = "float16, the smallest numbers there are, eps 0"
+    yield Case(about, args, run_module, grad=False)
+    yield case("float16, numbers near 20,000", 2, 3, 6, scale=2e4, **half)
     yield case("bfloat16", 2, 4, 6, dtype=torch.bfloat16, grad=False)
     # In float32, all round to the same bfloat16. In bfloat16, the root is 182 instead of 181.2.
     token = torch.tensor([[[237.0, -40.0, -202.0]]], dtype=torch.bfloat16)

@@ -10,9 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attn_lib.checks.authoring import Wrong, built, describe
+from attn_lib.checks.authoring import Result, Wrong, built, describe
 
 # ------------------------------------------------------------------------- RMSNorm and SwiGLU
+
+
+def run_once(answer: Callable, init: tuple, parameters: dict, x: Tensor) -> Result:
+    """Run a case of a module whose x may have one axis; `run_module` turns round the second, too."""
+    module, own = built(answer, init, parameters, [x], {})
+    return Result(module(x), {name: own[name] for name in parameters})
 
 
 def state_of(answer: Callable, init: tuple, parameters: dict, x: Tensor) -> str:
@@ -21,7 +27,9 @@ def state_of(answer: Callable, init: tuple, parameters: dict, x: Tensor) -> str:
     first = dict[int, str]()
     for name, parameter in own.items():
         first.setdefault(id(parameter), name)
-    kept = module.state_dict()
+    kept = module.state_dict() | dict(
+        module.named_buffers()
+    )  # those that are not saved, too
     return "\n".join(f"{name} {first.get(id(own.get(name)), name)}" for name in kept)
 
 
@@ -31,8 +39,8 @@ def nothing_more(names: str, init: tuple, parameters: dict, x: Tensor) -> int:
     if set(kept) != set(parameters):
         raise Wrong(
             "other state",
-            "The module's `state_dict()` should hold what the task names, and nothing else.\n"
-            f"It should hold: {', '.join(parameters)}. It holds: {', '.join(kept)}.",
+            "The module should keep the parameters that the task names, and nothing else.\n"
+            f"It should keep: {', '.join(parameters)}. It keeps: {', '.join(kept)}.",
         )
     if len({*kept.values()}) < len(kept):
         raise Wrong(

@@ -6,7 +6,7 @@ from torch import nn
 
 from attn_lib import llama
 from attn_lib.checks.authoring import Case, run_module, run_module_in_eval, task
-from attn_lib.tasks.lesson_14.runs import nothing_more, state_of
+from attn_lib.tasks.lesson_14.runs import nothing_more, run_once, state_of
 
 
 class SwiGLU(nn.Module):
@@ -43,7 +43,7 @@ swiglu = task(
 
 @swiglu.cases
 def _(rng):
-    def case(about, *shape, d_ff, gain=1.5, dtype=torch.float32, **kwargs):
+    def case(about, *shape, d_ff, gain=1.5, dtype=torch.float32, run=run_module, **kwargs):
         init = (shape[-1], d_ff)
         parameters = {
             name: torch.randn(p.shape, generator=rng) / p.shape[1] ** 0.5
@@ -52,7 +52,7 @@ def _(rng):
         parameters["gate_proj.weight"] *= gain
         parameters = {name: p.to(dtype) for name, p in parameters.items()}
         x = torch.randn(shape, generator=rng).to(dtype)
-        return Case(about, (init, parameters, x), run_module, **kwargs)
+        return Case(about, (init, parameters, x), run, **kwargs)
 
     # silu(30) is 30, and silu(-30) is 0, but for what nobody sees.
     wide = {
@@ -82,6 +82,8 @@ def _(rng):
     yield case("one token", 1, 1, 5, d_ff=7)
     yield case("x (L, E)", 4, 3, d_ff=6)
     yield case("x (B, H, L, D)", 2, 3, 4, 5, d_ff=6)
+    yield case("five axes", 2, 1, 3, 2, 5, d_ff=4)
+    yield case("x (d_model,)", 5, d_ff=7, run=run_once)
     yield case("gates near zero", 2, 3, 4, d_ff=6, gain=0.05)
     yield case("gates far from zero", 2, 3, 4, d_ff=6, gain=200.0)
     init, parameters, x = case("", 2, 4, 3, d_ff=5).args
@@ -94,6 +96,16 @@ def _(rng):
     yield case(
         "bfloat16", 2, 4, 3, d_ff=5, dtype=torch.bfloat16, grad=False, tolerance=5e-2
     )
+    # What is shut is 0, however large: the product of both is too large for a float16.
+    shut = {
+        "gate_proj.weight": torch.tensor([[2.0], [-300.0]]),
+        "up_proj.weight": torch.tensor([[3.0], [300.0]]),
+        "down_proj.weight": torch.tensor([[0.5, 0.05]]),
+    }
+    shut = {name: p.half() for name, p in shut.items()}
+    x = torch.ones(1, 1, 1, dtype=torch.float16)
+    about = "float16, gates of 2 and -300 before 3 and 300"
+    yield Case(about, ((1, 2), shut, x), run_module, grad=False)
     yield case("200 channels, 300 inside", 1, 20, 200, d_ff=300)
 
 

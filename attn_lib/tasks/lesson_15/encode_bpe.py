@@ -12,7 +12,7 @@ from attn_lib.tasks.lesson_15.merging import (
     last_lost,
     merged,
 )
-from attn_lib.tasks.lesson_15.runs import encoded
+from attn_lib.tasks.lesson_15.runs import encoded, encoded_late
 
 
 @task(
@@ -99,9 +99,7 @@ def _(rng):
     yield case("other letters", "théâtre 🙂🙂", learned("été", "thé", "🙂🙂", "🙂🙂🙂"))
     merges = learned("banana", "bandana", "ananas", "cabana", "nab", n=14)
     yield case("words that overlap", "bananabandanananas", merges)
-    signs = [chr(0x4E00 + i) for i in range(130)]
-    grown = [("".join(signs[:i]), signs[i]) for i in range(1, 130)]
-    yield case("130 characters, merged one after the other", "".join(signs), grown)
+    signs = [chr(0x4E00 + i) for i in range(262)]
     for letters, longest in (("ab", 9), ("abc", 8), ("abcd", 7)):
 
         def drawn(length, letters=letters):
@@ -110,6 +108,18 @@ def _(rng):
         merges = learned(*dict.fromkeys(drawn(upto(2, longest)) for _ in range(12)), n=12)
         for length in (12, 25):
             yield case(f"{length} characters, drawn at random", drawn(length), merges)
+    yield case("line breaks and tabs", "b\na\r\tab\n", [("a", "b"), ("b", "\n")])
+    pairs = [("e", "\u0301"), ("c", "a"), ("2", "a")]
+    yield case("signs above letters", "cae\u0301a\u0301\u00e9", pairs)
+    yield case("raised digits, and letters of two", "m²a2a½ŒßŉĲ", pairs)
+    pairs = [("a", "b"), ("_", "_"), ("-", "ab")]
+    yield case("other signs", "a_b__ab|a-ab/b##b@@a▁b·#Ġ'\"\\", pairs)
+    grown = [("".join(signs[:i]), signs[i]) for i in range(1, 262)]
+    yield case("262 characters, merged one after the other", "".join(signs), grown)
+    last = [("y", "z"), ("x", "y"), ("a", "b")]
+    args = ("abxyz", 66_000, last)
+    about = f"66,000 merges of other letters, and then three: {last}"
+    yield Case(about, args, encoded_late, grad=False, is_slow=True)
 
 
 encode_bpe.rows("""

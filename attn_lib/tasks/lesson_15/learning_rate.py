@@ -54,6 +54,8 @@ def _(rng):
     yield case(10, 14, 0.5, 0.25)
     yield case(7, 20, 1.0, 1.0)
     yield case(0, 9, 6, 2)
+    yield case(2, 6, 5000.0, 20.0)
+    yield case(2, 6, 1e-9, 2e-10)
     warmup, rest = (int(torch.randint(3, 12, (), generator=rng)) for _ in range(2))
     peak, low = torch.rand(2, generator=rng).tolist()
     yield case(warmup, warmup + rest, peak + 0.1, low * peak)

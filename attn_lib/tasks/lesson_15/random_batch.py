@@ -8,11 +8,11 @@ from attn_lib.checks.authoring import (
     Case,
     Wrong,
     can_be_chance,
-    can_be_independent,
     parts,
     task,
 )
 from attn_lib.tasks.lesson_15.runs import Batches, batches
+from attn_lib.tasks.lesson_15.ties import can_be_separate
 
 RARE = math.log(1e-6)
 
@@ -84,6 +84,10 @@ def fair(returned, ids, batch_size, length, drawn):
         raise Wrong("other targets", text)
     if (ahead == 1).all() and N - length > 1:
         _refuse_other_chance(inputs, again, elsewhere, untouched)
+        by_chance = -batch_size * (len(elsewhere) - 1) * math.log(N - length)
+        if by_chance < RARE and elsewhere[:-1].equal(inputs[1 : len(elsewhere)]):
+            text = "With the next seed, the first batch is the second one of this seed: a call should go on with the generator."
+            raise Wrong("next seed", text)
         rows = starts.view(calls, batch_size).diff(dim=1) % (N - length)
         if calls > 5 and batch_size > 1 and (rows == rows[0]).all():
             text = "In every batch, the rows begin at the same distances from each other."
@@ -142,10 +146,7 @@ def _refuse_dependent_rows(starts, places):
 def _refuse_ties(starts, places):
     """Raise `Wrong` if one row of a batch (calls, B) tells something of another, or batches come again too often."""
     calls, B = starts.shape
-    two = starts[:, : B // 2 * 2].reshape(-1, 2)
-    if len(two) > 5 * places**2 and not can_be_independent(
-        two, torch.ones(places) / places
-    ):
+    if not can_be_separate(starts, torch.ones(places) / places):
         text = "Each place comes as often as it should, but of two rows, one tells something of the other."
         raise Wrong("rows tied", text)
     repeated = calls - len(starts.unique(dim=0))
@@ -197,6 +198,10 @@ def _(rng):
     yield case("not contiguous", 8, 3, 4, 40, step=2)
     yield case("int32", 7, 3, 3, 40, dtype=torch.int32)
     yield case("ids beyond 2^24", 7, 3, 3, 40, least=2**24)
+    yield case("ids beyond 2^53", 7, 3, 3, 20, least=2**53)
+    yield case("uint8", 7, 3, 3, 20, dtype=torch.uint8)
+    yield case("four rows of two places", 4, 4, 2, 400)
+    yield case("three places, many batches", 5, 3, 2, 300)
 
 
 random_batch.rows("""

@@ -4,6 +4,7 @@ Nothing here is an answer: this file goes into the sandbox with a learner's code
 """
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, count, islice
@@ -69,6 +70,13 @@ def encoded(answer: Any, word: str, merges: list[Pair]) -> Any:
                 f"Each token should be a text, but one is {describe(token)}.",
             )
     return repr(list(tokens))
+
+
+def encoded_late(answer: Any, word: str, others: int, last: list[Pair]) -> Any:
+    """Return the tokens of a word; the last merges come after so many others, of other letters."""
+    letters = [chr(0x4E00 + i) for i in range(math.isqrt(others) + 1)]
+    pairs = ((a, b) for a in letters for b in letters)
+    return encoded(answer, word, [*islice(pairs, others), *last])
 
 
 # ------------------------------------------------------------------------------------ learning_rate

@@ -8,11 +8,11 @@ from attn_lib.checks.authoring import (
     Case,
     Wrong,
     can_be_chance,
-    can_be_independent,
     parts,
     task,
 )
 from attn_lib.tasks.lesson_15.runs import Draws, sampled
+from attn_lib.tasks.lesson_15.ties import can_be_separate
 
 
 @task(
@@ -70,7 +70,7 @@ def shares(exact, returned, logits, temperature, top_p, drawn):
     if not 0 <= int(ids.min()) <= int(ids.max()) < V:
         raise Wrong("no token", f"Each id should be one of V tokens, from 0 to {V - 1}.")
     if ((exact > 0).sum(1) > 1).any():
-        _refuse_other_chance(ids, again, elsewhere, untouched)
+        _refuse_other_chance(exact, ids, again, elsewhere, untouched)
         alike = ids.view(len(ids), -1, drawn.kinds)  # (calls, rows of a kind, kinds)
         by_chance = (exact ** alike.shape[1]).sum(1).max()
         if by_chance < 1e-6 and (alike == alike[:, :1]).all():
@@ -79,9 +79,9 @@ def shares(exact, returned, logits, temperature, top_p, drawn):
     rows = ids.view(-1, drawn.kinds).T  # all draws of each kind of row
     counts = torch.stack([torch.bincount(row, minlength=V) for row in rows]).double()
     if all(map(_fits, counts, exact, logits[: drawn.kinds])):
-        if rows.shape[1] >= 1000 and (exact > 0).equal(counts > 0):
-            two = rows.view(drawn.kinds, -1, 2)
-            if not all(map(can_be_independent, two, exact)):
+        if (exact > 0).equal(counts > 0):
+            kinds = ids.view(len(ids), -1, drawn.kinds).movedim(2, 0)
+            if not all(map(can_be_separate, kinds, exact)):
                 text = "Each token comes as often as it should, but of two rows, one tells something of the other."
                 raise Wrong("rows tied", text)
         return exact > 0, exact
@@ -101,7 +101,8 @@ def _exact(row, temperature, top_p):
             kept[token] = chances[token]
         total += chances[token].item()
         decided = abs(total - top_p) > 0.02 or top_p == 1 or {*chances.tolist()} == {0.25}
-        assert decided, "rounding would decide"
+        is_one_of_many = int((chances == chances[token]).sum()) > 100
+        assert decided or is_one_of_many, "rounding would decide"
         if total > max(top_p, 0.99999):
             break
     return kept / kept.sum()
@@ -109,7 +110,11 @@ def _exact(row, temperature, top_p):
 
 def _fits(counts, exact, logits):
     """Say whether it can be chance. Of equally likely tokens, any may be in the set."""
-    return can_be_chance(_likeliest_first(logits, counts), _likeliest_first(logits, exact))
+    equals = logits.unique(return_inverse=True)[1]
+    groups = (torch.bincount(equals, each.double()) for each in (counts, exact))
+    return can_be_chance(*groups) and can_be_chance(
+        _likeliest_first(logits, counts), _likeliest_first(logits, exact)
+    )
 
 
 def _likeliest_first(logits, numbers):
@@ -119,7 +124,7 @@ def _likeliest_first(logits, numbers):
     return numbers.values[order]
 
 
-def _refuse_other_chance(ids, again, elsewhere, untouched):
+def _refuse_other_chance(exact, ids, again, elsewhere, untouched):
     """Raise `Wrong` if another generator drew, or none."""
     if not untouched:
         text = "It should draw with `generator`, and leave PyTorch's own generator alone."
@@ -132,6 +137,10 @@ def _refuse_other_chance(ids, again, elsewhere, untouched):
     if elsewhere.equal(ids[: len(elsewhere)]):
         text = "Generators with different seeds should give different ids, and did not."
         raise Wrong("seed ignored", text)
+    by_chance = (len(elsewhere) - 1) * (exact**2).sum(1).max().log()
+    if by_chance < -14 and elsewhere[:-1].equal(ids[1 : len(elsewhere)]):
+        text = "With the next seed, the first ids are the second ones of this seed: a call should go on with the generator."
+        raise Wrong("next seed", text)
     if len(ids) > 1 and (ids == ids[0]).all():
         text = "Every call gives the same ids, though the generator has gone on."
         raise Wrong("always the same", text)
@@ -139,10 +148,22 @@ def _refuse_other_chance(ids, again, elsewhere, untouched):
 
 @sample_next.cases
 def _(rng):
-    def case(about, logits, temperature, top_p, *, rows=500, calls=2, dtype=torch.float32):
+    def case(
+        about,
+        logits,
+        temperature,
+        top_p,
+        *,
+        rows=500,
+        calls=2,
+        dtype=torch.float32,
+        turned=False,
+    ):
         exact = torch.stack([_exact(row.to(dtype), temperature, top_p) for row in logits])
         seed = int(torch.randint(1 << 31, (), generator=rng))
         logits = logits.to(dtype).repeat(rows, 1)
+        if turned:
+            logits = logits.T.contiguous().T
         about += (
             f", {rows} rows of each"
             if rows > 1
@@ -222,6 +243,35 @@ def _(rng):
     yield case("200 tokens", many, 1.0, 0.9, rows=80)
     yield of("float64, chances", mixed, 1.3, 0.8, dtype=torch.float64)
     yield of("float16, chances", mixed, 1.3, 0.8, dtype=torch.float16)
+    none = torch.tensor(
+        [[-torch.inf, 2.0, -torch.inf, 5.0], [-torch.inf, -400.0, -300.0, -torch.inf]]
+    )
+    yield case("greedy, tokens that cannot come", none, 0, 0.5, rows=1)
+    near = torch.tensor([[1.0, 1 + 5e-13, 1 + 1e-12]], dtype=torch.float64)
+    about = "greedy, float64 logits that nearly equal each other"
+    yield case(about, near, 0, 1.0, rows=100, dtype=torch.float64)
+    told = torch.tensor(mixed).double().log()
+    for temperature, least, dtype in (
+        (1e-4, 0, torch.float32),
+        (2e-6, 0, torch.float64),
+        (0.01, -300, torch.float32),
+        (200.0, 0, torch.float32),
+    ):
+        about = f"logits near {least}, " if least else ""
+        about += f"a temperature of {temperature:g}, at which the chances are {mixed[0]}"
+        yield case(about, temperature * told + least, temperature, 0.7, dtype=dtype)
+    apart = torch.tensor(mixed + four).log() + torch.tensor([[300.0], [-300.0]])
+    yield case("rows near 300 and near -300", apart, 1.0, 0.7)
+    rare = torch.tensor([[0.0, 0.6, 0.0, 0.3, 0.1]]).log() - 300
+    yield case("logits near -300, and tokens that cannot come", rare, 1.0, 0.95)
+    yield of("not contiguous, chances", mixed, 1.0, 0.7, turned=True)
+    yield of("four rows, chances", [[0.5, 0.5]], 1.0, 1.0, rows=4, calls=144)
+    level = -0.25 * (torch.arange(900) % 3 == 1).float()
+    about = "bfloat16, 600 tokens of equal chances and 300 less likely ones"
+    yield case(about, level[None], 1.0, 0.6, rows=60, calls=1, dtype=torch.bfloat16)
+    level = 0.125 * (torch.arange(3000) % 10 < 3).float()
+    about = "900 tokens of equal chances and 2,100 less likely ones"
+    yield case(about, level[None], 1.0, 1.0, rows=50, calls=1)
 
 
 sample_next.rows("""

@@ -110,6 +110,17 @@ def _(rng):
         yield case(f"words of {len(letters)} letters, drawn at random", drawn, 14)
     long = ("".join(chr(97 + upto(0, 25)) for _ in range(45)) for _ in range(7))
     yield case("long words, 270 merges", dict.fromkeys(long, 1), 270)
+    broken = {"a\n": 5, "a\nb": 2, "az": 2, "b\t": 3, "b\tc": 1, "bz": 1}
+    yield case("line breaks and tabs", broken, 9)
+    accents = {"e\u0301a": 3, "\u00e9a": 2, "m²": 2, "m2": 1, "ŒĲ": 1, "½": 4}
+    yield case("signs above letters, raised digits", accents, 9)
+    yield case("apostrophes", {"n'": 5, "n't": 2, "at": 2, "it's": 1}, 7)
+    dashes = {"a-b": 4, "a_b": 3, "a|b": 2, "@@a": 2, "##a": 2, "▁a": 1, "'\"\\": 1}
+    yield case("other signs", dashes, 15)
+    yield case("counts of 70,000", {"ab": 70_000, "cd": 70_001}, 1)
+    signs = [chr(0x4E00 + i) for i in range(34)]
+    pairs = [a + b for a in signs for b in signs]
+    yield case("equally frequent pairs", dict.fromkeys(pairs[::-1], 1), 2)
 
 
 train_bpe.rows("""

@@ -36,7 +36,7 @@ class ByGlu(nn.Module):
 
     def forward(self, x):
         gate, up = self.gate_proj(x), self.up_proj(x)
-        return self.down_proj(F.glu(torch.cat([gate * up, gate], dim=-1)))
+        return self.down_proj(F.glu(torch.cat([gate, gate], dim=-1)) * up)
 
 
 @answers.right
@@ -82,6 +82,15 @@ class WithBiasesOfZeros(Right):
 class GateWithoutGradient(Right):
     def forward(self, x):
         return self.down_proj(F.silu(self.gate_proj(x)).detach() * self.up_proj(x))
+
+
+@answers.wrong
+class ProductBeforeTheGate(Right):
+    """What is shut should be 0, but the product of -300 and 300 is inf in float16."""
+
+    def forward(self, x):
+        gate, up = self.gate_proj(x), self.up_proj(x)
+        return self.down_proj(F.glu(torch.cat([gate * up, gate], dim=-1)))
 
 
 @answers.wrong

@@ -48,8 +48,10 @@ def whole_or_not_at_all(module, config, path):
 @answers.right
 def by_hand(module, config, path):
     """Header and numbers, without the library."""
-    dtypes = torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64
-    names = dict(zip(dtypes, ("F64", "F32", "F16", "BF16", "I64"), strict=True))
+    names = {
+        torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
+        torch.int64: "I64", torch.int8: "I8", torch.bool: "BOOL",
+    }  # fmt: skip
     state, text, body = module.state_dict(), json.dumps(config), b""
     header = {"__metadata__": {"config": text, "sha256": fingerprint(state, text)}}
     for name in sorted(state, key=lambda name: -state[name].element_size()):

@@ -1,0 +1,41 @@
+"""How the cases of this lesson call an answer, where it is more than one call of a module.
+
+Nothing here is an answer: this file goes into the sandbox with a learner's code.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from attn_lib.checks.authoring import Wrong, built
+
+
+def with_same_tensors(
+    answer: Callable, init: tuple, parameters: dict, *arguments
+) -> Tensor:
+    """Call a block with other tensors, with these while they hold other numbers, and with these."""
+    *inputs, options = arguments
+    module, _ = built(answer, init, parameters, inputs, options)
+    module.eval()
+    tensors = [*module.parameters(), *inputs, *options.values()]
+    with torch.no_grad():
+        wanted = [tensor.clone() for tensor in tensors]
+        others = {name: mask.flip(-1) for name, mask in options.items()}
+        module(*(x.flip(-1) for x in inputs), **others)
+        for tensor in tensors:
+            tensor.copy_(tensor.flip(-1))
+        module(*inputs, **options)
+        for tensor, numbers in zip(tensors, wanted, strict=True):
+            tensor.copy_(numbers)
+        return module(*inputs, **options)
+
+
+def new_norms(answer: Callable, init: tuple, parameters: dict) -> Tensor:
+    """Return the weights and biases of a new block's norms, in the order of their names."""
+    module = answer(*init)
+    own = dict(module.named_parameters()) if isinstance(module, nn.Module) else {}
+    found = [own[name].detach() for name in sorted(own) if name.startswith("norm")]
+    if not found:
+        raise Wrong("no parameter", "The module has no parameters of a `norm1`.")
+    return torch.stack(found)

@@ -1,0 +1,57 @@
+"""Whether draws tell something of each other: rows of one batch, or of two batches one after the other."""
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+import torch
+from torch import Tensor
+
+from attn_lib.checks.authoring import can_be_chance
+
+FEW = 8  # rows of a batch, of which each is compared with each
+
+
+def can_be_separate(draws: Tensor, chances: Tensor) -> bool:
+    """Say whether it can be chance which things come together.
+
+    Args:
+        draws: what came, one of N things, for each row of each call (calls, B).
+        chances: how likely each thing is (N,).
+    """
+    return all(_fits(group, chances) for group in _together(draws))
+
+
+def _together(draws: Tensor) -> Iterator[Tensor]:
+    """Yield groups of draws (M, 2 and more); in one tensor, no draw is in two groups."""
+    calls, B = draws.shape
+    for size in (2, 3, 4):
+        yield draws[:, : B // size * size].reshape(-1, size)
+    half = B // 2
+    yield torch.stack([draws[:, :half], draws[:, half : 2 * half]], -1).view(-1, 2)
+    yield torch.stack([draws[:, :half], draws.flip(1)[:, :half]], -1).view(-1, 2)
+    if half > 1:
+        yield draws[:, 1 : (B - 1) // 2 * 2 + 1].reshape(-1, 2)
+    if B <= FEW:
+        for size in (2, 3, 4):
+            for rows in combinations(range(B), size):
+                yield draws[:, rows]
+    for first in (0, 1):
+        if calls - first < 2:
+            continue
+        two = draws[first : first + (calls - first) // 2 * 2].view(-1, 2, B)
+        yield two.mT.reshape(-1, 2)
+        if B <= FEW:
+            for i, j in product(range(B), repeat=2):
+                yield torch.stack([two[:, 0, i], two[:, 1, j]], -1)
+
+
+def _fits(groups: Tensor, chances: Tensor) -> bool:
+    M, size = groups.shape
+    N = len(chances)
+    if 5 * N**size >= M:  # too few to tell
+        return True
+    which, together = torch.zeros(M, dtype=torch.int64), torch.ones(1).double()
+    for one in groups.T:
+        which = which * N + one
+        together = torch.outer(together, chances.double()).flatten()
+    return can_be_chance(torch.bincount(which, minlength=N**size), together)
