@@ -228,7 +228,7 @@ def test_a_missing_gradient_is_named(q, k, v):
 )
 def test_what_raises_only_where_gradients_are_needed(q, k, v):
     """The values are asked for first, of plain tensors."""
-    return right(*(torch.from_numpy(t.float().numpy()).to(t) for t in (q, k, v)))
+    return right(*(torch.from_numpy(t.double().numpy()).to(t) for t in (q, k, v)))
 
 
 @told("attention", "nan-gradient", "nan or inf", "paint over it")

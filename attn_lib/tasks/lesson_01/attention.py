@@ -80,11 +80,10 @@ def _(rng):
     about = "300 keys, each fits better than the one before"
     yield Case(about, (torch.ones_like(q), better.expand_as(k), v))
     for dtype, most in ((torch.float32, 1e15), (torch.float16, 170.0)):
-        one = torch.full((1, 1, 1), most, dtype=dtype)
-        about = f"{dtype}, one key, its score near {-most * most:.2g}".removeprefix(
-            "torch."
-        )
-        yield Case(about, (one, -one, v[:, :1].to(dtype)), grad=False)
+        ask = torch.full((2, 9, 1), most, dtype=dtype)
+        about = f"{dtype}, one key, its scores near {-most * most:.2g}"
+        args = (ask, -ask[:, :1], v.view(2, 150, 3)[:, :1].to(dtype))
+        yield Case(about.removeprefix("torch."), args, grad=False)
 
 
 attention.rows("""

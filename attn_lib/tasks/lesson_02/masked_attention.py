@@ -129,7 +129,7 @@ def _(rng):
     some = allowed(4, 5)
     some[1] = False
     yield Case("float64", (*(t.double() for t in random(2, 3, 4, 5)), some))
-    exact = [t.double() / 3 for t in random(2, 3, 4, 5)]
+    exact = [t.double() / 3 for t in random(2, 3, 4, 5, D=4)]
     about = "float64, to nine digits"
     yield Case(about, (*exact, some), grad=False, tolerance=1e-9)
     half = random(2, 3, 4, 5, scale=1.0)
@@ -149,9 +149,10 @@ def _(rng):
     yield Case("one query, a mask for each head, (B, H, L, S)", (*one, allowed(2, 3, 1, 7)))
     yield Case("B = H = L, a mask (L, S)", (*random(3, 3, 3, 5), allowed(3, 5)))
     for dtype, most in ((torch.float32, 1e15), (torch.float16, 170.0)):
-        one = torch.full((1, 1, 1, 1), most), torch.tensor([-most, 0.0]).view(1, 1, 2, 1)
-        args = (*(t.to(dtype) for t in (*one, v[:, :, :2])), torch.tensor([[True, False]]))
-        about = f"{dtype}, the allowed score near {-most * most:.2g}, the forbidden one 0"
+        ask, keys = torch.full((1, 1, 9, 1), most), torch.tensor([[[[-most], [0.0]]]])
+        numbers = (t.to(dtype) for t in (ask, keys, v[:, :, :2]))
+        args = (*numbers, torch.tensor([[True, False]]))
+        about = f"{dtype}, allowed scores near {-most * most:.2g}, forbidden ones 0"
         yield Case(about.removeprefix("torch."), args, grad=False)
 
 

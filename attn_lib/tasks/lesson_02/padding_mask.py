@@ -51,7 +51,7 @@ def _(rng):
     lengths = torch.randint(1, 9, (12,), generator=rng)[::2]
     yield Case("lengths that are not contiguous", (lengths, 9), grad=False)
     yield case("a thousand positions", [700, 1000], 1100)
-    long = torch.tensor([2501, 4199]), 4200
+    long = torch.tensor([2501, 4199] * 3), 4200
     yield Case("more than four thousand positions", long, grad=False, is_slow=True)
     lengths = torch.tensor([300, 0, 600, 0, 257, 0], dtype=torch.int32)[::2]
     about = "hundreds of positions, lengths in int32, not contiguous"

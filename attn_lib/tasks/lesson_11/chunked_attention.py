@@ -127,7 +127,7 @@ def _(rng):
     yield case("scores up to thousands apart", (q, k, v), 2, True, tolerance=1e-2)
     for is_causal in (False, True):
         far = far_scores(rng, 1, 2, 5, 5)
-        yield case(APART, far, 2, is_causal, grad=is_causal, **ROUGHLY)
+        yield case(APART, far, 2, is_causal, grad=False, **ROUGHLY)
         about = "all scores below -2e9, those of the first row above"
         yield case(about, beyond(rng, 7, 2.0**20, 2.0**11), 3, is_causal, grad=False)
     # Only what overflows fails here, and not a maximum that is too high.

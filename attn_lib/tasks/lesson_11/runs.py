@@ -33,6 +33,14 @@ class NumberMeter(MemoryMeter):
         return super()._size(tensor) // tensor.element_size()
 
 
+class ScoreMeter(NumberMeter):
+    """Count scores and masks only: places may be a piece of a longer range, made before."""
+
+    def _size(self, tensor):
+        counts = tensor.is_floating_point() or tensor.dtype == torch.bool
+        return super()._size(tensor) if counts else 0
+
+
 def metered(answer, *args):
     """Run a case under a meter of its numbers.
 
@@ -43,7 +51,7 @@ def metered(answer, *args):
 
 def metered_largest(answer, *args):
     """Run a case so short that copies of q count: only that no tensor has a number for each pair."""
-    result, meter = _measured(answer, *args)
+    result, meter = _measured(answer, *args, kind=ScoreMeter)
     if _tensors(result):
         _refuse_matrix(meter, *args)
     return result
@@ -76,10 +84,10 @@ def _tensors(result):
     return several if all(isinstance(t, torch.Tensor) for t in several) else []
 
 
-def _measured(answer, *args):
+def _measured(answer, *args, kind=NumberMeter):
     """Return what an answer returns, and the meter that it ran under."""
     inputs = [t for t in args if isinstance(t, torch.Tensor)]
-    with NumberMeter(ignore=inputs) as meter:
+    with kind(ignore=inputs) as meter:
         result = answer(*args)
         _ = [t.clone() for t in _tensors(result)]  # the meter may not have seen them made
     return result, meter

@@ -269,6 +269,9 @@ def _(rng):
     level = -0.25 * (torch.arange(900) % 3 == 1).float()
     about = "bfloat16, 600 tokens of equal chances and 300 less likely ones"
     yield case(about, level[None], 1.0, 0.6, rows=60, calls=1, dtype=torch.bfloat16)
+    level = -0.25 * (torch.arange(900) % 3 != 1).float()
+    about = "bfloat16, 300 tokens of equal chances and 600 less likely ones"
+    yield case(about, level[None], 1.0, 0.8, rows=60, calls=1, dtype=torch.bfloat16)
     level = 0.125 * (torch.arange(3000) % 10 < 3).float()
     about = "900 tokens of equal chances and 2,100 less likely ones"
     yield case(about, level[None], 1.0, 1.0, rows=50, calls=1)

@@ -31,7 +31,7 @@ right = find_task("online_softmax_step").reference
 def the_block_by_itself_first(m, l, acc, scores, values):  # noqa: E741
     """A state for the block alone; then two states are merged."""
     here = scores.amax(-1, keepdim=True).detach()
-    weights = torch.exp(scores - here.clamp(min=-60000))
+    weights = torch.exp(scores - here.clamp(min=torch.finfo(here.dtype).min))
     new = torch.maximum(m, here)
     finite = torch.where(new == -torch.inf, 0.0, new)
     old_part, new_part = torch.exp(m - finite), torch.exp(here - finite)
