@@ -18,7 +18,14 @@ def test_what_is_drawn_can_be_chance_and_what_is_bent_cannot():
 
 def test_what_comes_together_can_be_chance_only_if_it_is_independent():
     chances = torch.tensor([0.5, 0.5])
-    drawn = torch.randint(2, (400,), generator=torch.Generator().manual_seed(0))
-    other = torch.randint(2, (400,), generator=torch.Generator().manual_seed(1))
-    assert can_be_independent(torch.stack([drawn, other], 1), chances)
-    assert not can_be_independent(torch.stack([drawn, drawn], 1), chances)
+    drawn = torch.randint(2, (400, 5), generator=torch.Generator().manual_seed(0))
+    assert can_be_independent(drawn, chances)
+    last_follows_first, next_call = drawn.clone(), drawn.clone()
+    last_follows_first[:, 4] = drawn[:, 0]
+    next_call[1::2] = drawn[::2].flip(1)
+    assert not can_be_independent(last_follows_first, chances)
+    assert not can_be_independent(next_call, chances)
+    last_follows_first[:, 4] = (
+        drawn[:, 0] + drawn[:, 2]
+    ) % 2  # any two of these three are independent
+    assert not can_be_independent(last_follows_first, chances)

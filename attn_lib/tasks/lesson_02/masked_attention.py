@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 import attn_lib
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
+from attn_lib.tasks.lesson_01.far_scores import APART, ROUGHLY, far_scores
 from attn_lib.tasks.lesson_02.runs import with_finite_gradients as finite
 
 

@@ -4,7 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.far_scores import APART, ROUGHLY
+from attn_lib.tasks.lesson_01.far_scores import APART, ROUGHLY
 from attn_lib.tasks.lesson_02.runs import exact_zeros
 from attn_lib.tasks.lesson_02.runs import with_finite_gradients as finite
 

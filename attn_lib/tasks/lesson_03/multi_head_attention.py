@@ -7,7 +7,7 @@ from torch import nn
 
 import attn_lib
 from attn_lib.checks.authoring import Case, run_module_in_eval, sharpened_parameters, task
-from attn_lib.tasks.far_scores import FAR, ROUGHLY, set_far
+from attn_lib.tasks.lesson_01.far_scores import FAR, ROUGHLY, set_far
 
 
 class MultiHeadAttention(nn.Module):

@@ -78,15 +78,14 @@ def carry_over_once(answer, weights, inputs):
 def carry_over(answer, weights, inputs):
     """Convert a module of PyTorch's, then another one, and run what came back first."""
     mha, another = weights.made(), weights.made()
-    with (
-        torch.no_grad()
-    ):  # it is trained on after a first call, whose result is thrown away
+    before = state_of_module(mha)
+    # It is trained on after a first call, whose result is thrown away.
+    with torch.no_grad():
         for parameter in mha.parameters():
             parameter.neg_()
         answer(mha)
         for parameter in mha.parameters():
             parameter.neg_()
-    before = state_of_module(mha)
     module = _converted(answer, mha, weights)
     if changed := changed_in(mha, before):
         raise _changed(changed)

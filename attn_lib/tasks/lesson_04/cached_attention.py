@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
+from attn_lib.tasks.lesson_01.far_scores import APART, ROUGHLY, far_scores
 from attn_lib.tasks.lesson_04.runs import in_turns, one_session, two_beginnings
 
 

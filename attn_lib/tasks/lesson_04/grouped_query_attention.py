@@ -6,7 +6,7 @@ import torch
 
 from attn_lib import causal_mask, padding_mask
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
+from attn_lib.tasks.lesson_01.far_scores import APART, ROUGHLY, far_scores
 from attn_lib.tasks.lesson_04.group_mistakes import GROUPS, QUERIES
 from attn_lib.tasks.lesson_04.runs import with_mask
 

@@ -13,7 +13,7 @@ from attn_lib.checks.authoring import (
     sharpened_parameters,
     task,
 )
-from attn_lib.tasks.far_scores import FAR, ROUGHLY
+from attn_lib.tasks.lesson_01.far_scores import FAR, ROUGHLY
 from attn_lib.tasks.lesson_04.group_mistakes import GROUPS, QUERIES
 from attn_lib.tasks.lesson_04.runs import after_another_mask
 

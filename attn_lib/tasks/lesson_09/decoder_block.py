@@ -6,7 +6,7 @@ from torch import nn
 import attn_lib
 from attn_lib.checks.authoring import Case, task
 from attn_lib.checks.authoring import run_module_in_eval as run
-from attn_lib.tasks.far_scores import FAR, ROUGHLY
+from attn_lib.tasks.lesson_01.far_scores import FAR, ROUGHLY
 from attn_lib.tasks.lesson_09.parts import (
     around_minus_two,
     by_hand,

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from attn_lib.tasks.far_scores import set_far
+from attn_lib.tasks.lesson_01.far_scores import set_far
 
 
 def trained(block: nn.Module, rng: torch.Generator) -> dict[str, Tensor]:

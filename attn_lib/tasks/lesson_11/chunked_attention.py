@@ -9,12 +9,11 @@ import numpy as np
 import torch
 
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
+from attn_lib.tasks.lesson_01.far_scores import APART, ROUGHLY, far_scores
 from attn_lib.tasks.lesson_11.runs import (
     beyond,
     compared,
     metered,
-    metered_largest,
     metered_twice,
     outputs,
 )
@@ -156,9 +155,6 @@ def _(rng):
     yield case("the memory of four heads", random(2, 2, 256, 1), 8, run=metered, **measured)
     long = random(1, 1, 1024, 8)
     yield case(f"{about}, causal", long, 32, True, run=metered_twice, **measured)
-    short = dict(run=metered_largest, **measured)
-    for is_causal in (False, True):
-        yield case("the memory of a short text", random(1, 1, 16, 1), 2, is_causal, **short)
 
 
 @chunked_attention.measured

@@ -7,12 +7,11 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.far_scores import APART, far_scores
+from attn_lib.tasks.lesson_01.far_scores import APART, far_scores
 from attn_lib.tasks.lesson_11.runs import (
     compared,
     gradients,
     metered,
-    metered_largest,
     metered_twice,
 )
 
@@ -172,8 +171,6 @@ def _(rng):
     for L, D, size, run in ((512, 1, 16, metered), (1024, 8, 32, metered_twice)):
         args = (*_long(rng, L, D), size)
         yield Case(f"{about}, D = {D}", args, run=run, grad=False, is_slow=True)
-    short: dict[str, Any] = dict(run=metered_largest, grad=False, is_slow=True)
-    yield Case("the memory of a short text", (*_long(rng, 16, 1), 2), **short)
 
 
 def _long(rng, L, D, B=1, H=1):

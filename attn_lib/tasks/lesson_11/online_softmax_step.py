@@ -6,7 +6,7 @@ Some cases are a single step, others a whole row in blocks, each step with what 
 import torch
 
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.far_scores import APART, ROUGHLY
+from attn_lib.tasks.lesson_01.far_scores import APART, ROUGHLY
 from attn_lib.tasks.lesson_11.runs import whole_rows
 
 

@@ -33,28 +33,12 @@ class NumberMeter(MemoryMeter):
         return super()._size(tensor) // tensor.element_size()
 
 
-class ScoreMeter(NumberMeter):
-    """Count scores and masks only: places may be a piece of a longer range, made before."""
-
-    def _size(self, tensor):
-        counts = tensor.is_floating_point() or tensor.dtype == torch.bool
-        return super()._size(tensor) if counts else 0
-
-
 def metered(answer, *args):
     """Run a case under a meter of its numbers.
 
     No tensor may have one for each pair of all heads, and all that are alive at one time must have less than half as many.
     """
     return _within_limits(answer, *args)[0]
-
-
-def metered_largest(answer, *args):
-    """Run a case so short that copies of q count: only that no tensor has a number for each pair."""
-    result, meter = _measured(answer, *args, kind=ScoreMeter)
-    if _tensors(result):
-        _refuse_matrix(meter, *args)
-    return result
 
 
 def metered_twice(answer, *args):
@@ -84,10 +68,10 @@ def _tensors(result):
     return several if all(isinstance(t, torch.Tensor) for t in several) else []
 
 
-def _measured(answer, *args, kind=NumberMeter):
+def _measured(answer, *args):
     """Return what an answer returns, and the meter that it ran under."""
     inputs = [t for t in args if isinstance(t, torch.Tensor)]
-    with kind(ignore=inputs) as meter:
+    with NumberMeter(ignore=inputs) as meter:
         result = answer(*args)
         _ = [t.clone() for t in _tensors(result)]  # the meter may not have seen them made
     return result, meter

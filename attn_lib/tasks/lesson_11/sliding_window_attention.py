@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.far_scores import APART, ROUGHLY, far_scores
+from attn_lib.tasks.lesson_01.far_scores import APART, ROUGHLY, far_scores
 from attn_lib.tasks.lesson_11.runs import beyond, metered, metered_twice
 
 

@@ -8,11 +8,11 @@ from attn_lib.checks.authoring import (
     Case,
     Wrong,
     can_be_chance,
+    can_be_independent,
     parts,
     task,
 )
 from attn_lib.tasks.lesson_15.runs import Batches, batches
-from attn_lib.tasks.lesson_15.ties import can_be_separate
 
 RARE = math.log(1e-6)
 
@@ -146,7 +146,7 @@ def _refuse_dependent_rows(starts, places):
 def _refuse_ties(starts, places):
     """Raise `Wrong` if one row of a batch (calls, B) tells something of another, or batches come again too often."""
     calls, B = starts.shape
-    if not can_be_separate(starts, torch.ones(places) / places):
+    if not can_be_independent(starts, torch.ones(places) / places):
         text = "Each place comes as often as it should, but of two rows, one tells something of the other."
         raise Wrong("rows tied", text)
     repeated = calls - len(starts.unique(dim=0))

@@ -8,11 +8,11 @@ from attn_lib.checks.authoring import (
     Case,
     Wrong,
     can_be_chance,
+    can_be_independent,
     parts,
     task,
 )
 from attn_lib.tasks.lesson_15.runs import Draws, sampled
-from attn_lib.tasks.lesson_15.ties import can_be_separate
 
 
 @task(
@@ -81,7 +81,7 @@ def shares(exact, returned, logits, temperature, top_p, drawn):
     if all(map(_fits, counts, exact, logits[: drawn.kinds])):
         if (exact > 0).equal(counts > 0):
             kinds = ids.view(len(ids), -1, drawn.kinds).movedim(2, 0)
-            if not all(map(can_be_separate, kinds, exact)):
+            if not all(map(can_be_independent, kinds, exact)):
                 text = "Each token comes as often as it should, but of two rows, one tells something of the other."
                 raise Wrong("rows tied", text)
         return exact > 0, exact
@@ -111,8 +111,8 @@ def _exact(row, temperature, top_p):
 def _fits(counts, exact, logits):
     """Say whether it can be chance. Of equally likely tokens, any may be in the set."""
     equals = logits.unique(return_inverse=True)[1]
-    groups = (torch.bincount(equals, each.double()) for each in (counts, exact))
-    return can_be_chance(*groups) and can_be_chance(
+    came, likely = (torch.bincount(equals, each.double()) for each in (counts, exact))
+    return can_be_chance(came, likely) and can_be_chance(
         _likeliest_first(logits, counts), _likeliest_first(logits, exact)
     )
 
