@@ -84,7 +84,9 @@ def carry_over(answer, weights, inputs):
         for parameter in mha.parameters():
             parameter.neg_()
         answer(mha)
-        torch.default_generator.manual_seed(0)  # what is left random is as in a known answer
+        torch.default_generator.manual_seed(
+            0
+        )  # what is left random is as in a known answer
         for parameter in mha.parameters():
             parameter.neg_()
     module = _converted(answer, mha, weights)
