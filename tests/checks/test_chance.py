@@ -25,7 +25,6 @@ def test_what_comes_together_can_be_chance_only_if_it_is_independent():
     next_call[1::2] = drawn[::2].flip(1)
     assert not can_be_independent(last_follows_first, chances)
     assert not can_be_independent(next_call, chances)
-    last_follows_first[:, 4] = (
-        drawn[:, 0] + drawn[:, 2]
-    ) % 2  # any two of these three are independent
+    # Any two of these three are independent.
+    last_follows_first[:, 4] = (drawn[:, 0] + drawn[:, 2]) % 2
     assert not can_be_independent(last_follows_first, chances)

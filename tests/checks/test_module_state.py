@@ -18,11 +18,6 @@ def some_module():
     return module
 
 
-def everywhere(hook):
-    handle = nn.modules.module.register_module_forward_hook(hook)
-    globally._global_forward_hooks[handle.id] = hook
-
-
 CHANGES = {
     "class": lambda m: setattr(m, "__class__", nn.ModuleList),
     "0.class": lambda m: setattr(m[0], "__class__", nn.Identity),
@@ -33,7 +28,9 @@ CHANGES = {
     "1.bias": lambda m: m[1].bias.register_hook(lambda grad: None),
     "1.running_mean": lambda m: m[1].running_mean.add_(1),
     "0._forward_hooks": lambda m: m[0].register_forward_hook(lambda *_: None),
-    "_global_forward_hooks": lambda m: everywhere(lambda *_: None),
+    "_global_forward_hooks": lambda m: globally.register_module_forward_hook(
+        lambda *_: None
+    ),
     "notes": lambda m: m.notes.append("b"),
     "0._seen": lambda m: setattr(m[0], "_seen", 1),
     "1._non_persistent_buffers_set": lambda m: m[1]._non_persistent_buffers_set.add("a"),
@@ -84,11 +81,12 @@ def test_a_note_in_a_part_of_a_given_module_is_a_change(task):
     assert "not the same after the call" in verdict.message
 
 
-def test_a_folder_or_a_link_that_is_left_is_one_thing_too_many():
+@pytest.mark.parametrize("leave", [Path.mkdir, lambda path: path.symlink_to("nowhere")])
+def test_a_folder_or_a_link_that_is_left_is_one_thing_too_many(leave):
     right = find_task("save_checkpoint").reference
 
-    def with_folder(module, config, path):
+    def leaving(module, config, path):
         right(module, config, path)
-        Path("kept").mkdir(exist_ok=True)
+        leave(Path("kept"))
 
-    assert "kept" in judge("save_checkpoint", with_folder).message
+    assert "kept" in judge("save_checkpoint", leaving).message

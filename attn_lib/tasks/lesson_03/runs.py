@@ -79,14 +79,13 @@ def carry_over(answer, weights, inputs):
     """Convert a module of PyTorch's, then another one, and run what came back first."""
     mha, another = weights.made(), weights.made()
     before = state_of_module(mha)
-    # It is trained on after a first call, whose result is thrown away.
+    # It is trained on after a first call, whose result is thrown away. What a second one leaves random is as in a
+    # known answer.
     with torch.no_grad():
         for parameter in mha.parameters():
             parameter.neg_()
         answer(mha)
-        torch.default_generator.manual_seed(
-            0
-        )  # what is left random is as in a known answer
+        torch.default_generator.manual_seed(0)
         for parameter in mha.parameters():
             parameter.neg_()
     module = _converted(answer, mha, weights)

@@ -77,8 +77,11 @@ def _measured(answer, *args):
     return result, meter
 
 
-def _refuse_matrix(meter, q, k, *_):
-    """Return how many numbers the whole matrix has, and how to say it: no tensor may have as many."""
+def _within_limits(answer, q, k, *others):
+    """Return what an answer returns, and the most numbers that were alive at one time."""
+    result, meter = _measured(answer, q, k, *others)
+    if not _tensors(result):
+        return result, meter.peak
     heads, L, S = math.prod(q.shape[:-2]), q.shape[-2], k.shape[-2]
     most = heads * L * S
     limit = f"L · S = {L} · {S} = {L * S:,}"
@@ -91,16 +94,6 @@ def _refuse_matrix(meter, q, k, *_):
             "A tensor, or an array, is too large.\n"
             f"It has {meter.largest:,} numbers: {meter.where}. Here none may have {limit} or more.",
         )
-    return most, limit
-
-
-def _within_limits(answer, q, k, *others):
-    """Return what an answer returns, and the most numbers that were alive at one time."""
-    result, meter = _measured(answer, q, k, *others)
-    if not _tensors(result):
-        return result, meter.peak
-    L = q.shape[-2]
-    most, limit = _refuse_matrix(meter, q, k)
     if 2 * meter.peak >= most and LARGE * meter.largest >= most:
         raise Wrong(
             "large blocks",

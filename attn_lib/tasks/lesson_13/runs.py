@@ -281,13 +281,13 @@ def saved(answer, module, config, path):
 
 
 def _whatever_there_is(place: Path) -> list[Path]:
-    """List what is in the folder, links and empty folders too; but not the folder of a path."""
+    """List what is in the folder, links too, and empty folders last; but not the folder of a path."""
 
     def is_full(path: Path) -> bool:
         return path.is_dir() and not path.is_symlink() and any(path.iterdir())
 
     found = {path for path in Path().rglob("*") if not is_full(path)}
-    return sorted(found - {*place.parents})
+    return sorted(found - {*place.parents}, key=lambda path: (path.is_dir(), path))
 
 
 def _parts(module: nn.Module) -> dict[str, tuple]:

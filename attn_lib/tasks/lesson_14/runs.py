@@ -27,9 +27,8 @@ def state_of(answer: Callable, init: tuple, parameters: dict, x: Tensor) -> str:
     first = dict[int, str]()
     for name, parameter in own.items():
         first.setdefault(id(parameter), name)
-    kept = module.state_dict() | dict(
-        module.named_buffers()
-    )  # those that are not saved, too
+    # Buffers that are not saved, too.
+    kept = module.state_dict() | dict(module.named_buffers())
     return "\n".join(f"{name} {first.get(id(own.get(name)), name)}" for name in kept)
 
 
