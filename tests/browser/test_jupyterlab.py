@@ -387,9 +387,13 @@ def test_the_next_task_is_a_link_to_its_heading(exercise):
     exercise.page.evaluate(
         f"document.querySelector('{PANEL} .jp-WindowedPanel-outer').scrollTop = 0"
     )
-    link.click()
-    exercise.page.wait_for_timeout(1500)
-    assert 0 <= heading.bounding_box()["y"] < 600
+    # JupyterLab measures the cells that come into view, and may so miss the heading by some lines, once.
+    for _ in range(3):
+        link.click()
+        exercise.page.wait_for_timeout(1500)
+        if 0 <= (y := heading.bounding_box()["y"]) < 600:
+            break
+    assert 0 <= y < 600
 
 
 def test_progress_beside_the_notebook_is_brought_up_to_date_by_a_check(exercise):

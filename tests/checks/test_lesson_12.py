@@ -92,7 +92,7 @@ def comfortable(implementation):
 
 def masked(implementation):
     mask = inputs()[3]
-    for seen in (None, mask, mask[:, :1]):
+    for seen in (None, mask, mask[:, :1], mask[0]):
         parity(implementation, mask=seen, **CLOSE)
 
 

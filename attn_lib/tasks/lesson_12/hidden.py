@@ -29,7 +29,8 @@ KINDS = {
     ),
     "mask": (
         ("mask-ignored", "inverted 0", "mask-transposed", "causal-always", "none-becomes-causal 1",
-         "one-mask-for-all-heads 1", "not-renormalized", "forbidden-scores-set-to-zero 1"),
+         "one-mask-for-all-heads 1", "not-renormalized", "forbidden-scores-set-to-zero 1",
+         "three-axes-as-sentences"),
         "With which masks do you call it? None is one; which shapes broadcast to (B, H, L, S)? And does "
         "each of yours forbid something that matters?",
     ),
@@ -49,8 +50,8 @@ KINDS = {
         "when scores are large?",
     ),
     "precision": (
-        ("fill-too-large-for-float16", "added-1e9 1", "dtype-changed"),
-        "With which dtypes do you call it? And do you ask which one comes out?",
+        ("fill-too-large-for-float16", "added-1e9 1", "dtype-changed", "float64-in-float32"),
+        "With which dtypes do you call it? Do you ask which one comes out, and of each as many digits as it has?",
     ),
     "output": (
         ("weights-times-k", "dropout-left-in", "output-in-another-layout 0"),
@@ -63,10 +64,14 @@ KINDS = {
     ),
 }  # fmt: skip
 
-# What no row makes: there, the check itself sees it.
-CUT_OFF = {
+# What no row makes: there, the check itself sees it, or an input that is tried.
+OTHERS = {
     "weights-cut-off": {"kept": "_.detach()"},
     "values-cut-off": {"heads": "kept @ v.detach()"},
+    "float64-in-float32": {"products": "(q.float() @ k.float().mT).to(q.dtype)"},
+    "three-axes-as-sentences": {
+        "allowed": "everything if mask is None else mask[:, None] if mask.ndim == 3 else mask"
+    },
 }
 
 # Ways to write the right one, which round otherwise.
@@ -199,7 +204,7 @@ def _variants() -> _All:
 
 
 def _row(name: str) -> Row:
-    return CUT_OFF[name] if name in CUT_OFF else known("masked_attention").row(name)
+    return OTHERS[name] if name in OTHERS else known("masked_attention").row(name)
 
 
 def _refuse(q: Any, k: Any, v: Any, mask: Any) -> None:

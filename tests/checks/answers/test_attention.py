@@ -12,7 +12,7 @@ answers = Answers(
     spelled=dict(
         far=["100.0", "60.0"],
         tight=["1e-3", "2e-5"],
-        masks=["[shared, dead, each, None]", "[None, dead, shared]"],
+        masks=["[shared, dead, each, by_head, None]", "[None, dead, shared, by_head]"],
         equal=["torch.allclose(got.double(), want.double(), rtol=0.0, atol=tolerance)"],
         flows=[
             "torch.autograd.gradcheck(implementation, (*leaves, last), fast_mode=True, atol=1e-4)"
@@ -42,7 +42,7 @@ def inputs(B, H, L, S, D, Dv, dtype=torch.float32, scale=1.0):
 def by_torch_testing(implementation):
     for dtype, scale in ((torch.float32, 1.0), (torch.float16, 1.0), (torch.float32, 60.0)):
         q, k, v, mask = inputs(3, 2, 4, 5, 6, 7, dtype, scale)
-        for given in (None, mask, mask[:, :1]):
+        for given in (None, mask, mask[:, :1], mask[0]):
             near = (
                 {"rtol": 1e-2, "atol": 1e-2}
                 if dtype == torch.float16
@@ -59,14 +59,16 @@ def by_torch_testing(implementation):
 @answers.right
 def gradients_beside_the_right_ones(implementation):
     """No gradcheck: the gradients are compared with those of what is right."""
-    for dtype, scale in ((torch.float32, 1.0), (torch.float16, 1.0), (torch.float32, 60.0)):
+    each = (torch.float32, 1.0), (torch.float16, 1.0), (torch.float32, 60.0)
+    for dtype, scale in (*each, (torch.float64, 1.0)):
         *leaves, mask = inputs(2, 3, 4, 5, 6, 7, dtype, scale)
         leaves = [t.requires_grad_() for t in leaves]
-        for given in (mask, mask[:, :1], None):
+        for given in (mask, mask[:, :1], mask[0], None):
             mine, right = implementation(*leaves, given), want(*leaves, given)
             assert mine.shape == right.shape
             assert mine.dtype == right.dtype
-            assert (mine - right).abs().max() < (2e-2 if dtype == torch.float16 else 1e-3)
+            near = {torch.float16: 2e-2, torch.float32: 1e-3, torch.float64: 1e-12}
+            assert (mine - right).abs().max() < near[dtype]
             if dtype == torch.float32 and scale == 1:
                 grads = (
                     torch.autograd.grad(o.square().sum(), leaves) for o in (mine, right)
