@@ -322,9 +322,11 @@ def _only(found: list[File], lessons: Sequence[int]) -> list[File]:
 def _tell_apart(found: list[File]) -> list[File]:
     """Call files by their whole names where the short one would mean two owners.
 
-    A wrong merge would give one person's points to another; two rows for one person are seen. The folder
-    whose name is just that keeps it; a loose file, or one whose name only looks like it, does not.
+    A wrong merge would give one person's points to another; two rows for one person are seen. What a platform
+    numbered keeps its name; else the folder whose name is just that; a loose file, or one whose name only looks
+    like it, does not.
     """
+    numbered = {file.learner for file in found if file.id}
     tops: dict[str, set[str]] = defaultdict(set)
     folders = set[str]()
     for file in found:
@@ -334,6 +336,11 @@ def _tell_apart(found: list[File]) -> list[File]:
 
     def apart(file: File) -> File:
         top, same = file.path.parts[0], tops[file.learner]
+        if not file.id and file.learner in numbered:
+            name = as_written(top)
+            while name in tops:
+                name += " (not numbered)"
+            return replace(file, learner=name, short=file.learner)
         if file.id or len(same) == 1 or top == file.learner or not same & folders:
             return file
         return replace(file, learner=as_written(top), short=file.learner)

@@ -234,6 +234,12 @@ def test_two_loose_files_take_nobodys_name_when_they_are_told_apart(tmp_path, he
         ("ada_01_single_head.ipynb", "ada_01_single_head.IPYNB"),
         ("ada_01_single_head.ipynb", "ada_01_single_head\u200b.ipynb"),
         ("ada_01_single_head.ipynb", "\u2066ada_01_single_head.ipynb", "ada_1.ipynb"),
+        ("ada_77_assignsubmission_file_/x.ipynb", "ada_77/x.ipynb"),
+        (
+            "ada_77_assignsubmission_file_/x.ipynb",
+            "ada_77/x.ipynb",
+            "ada_77 (not numbered)/x.ipynb",
+        ),
     ],
 )
 def test_names_that_look_the_same_have_a_row_each(tmp_path, names):
