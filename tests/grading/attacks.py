@@ -174,6 +174,10 @@ STORMS = {
             "import socket\na, b = socket.socketpair()\na.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)"
         ),
     ),
+    "open files on their way": Attack(
+        "Errno 1]",
+        gets("import socket\na, b = socket.socketpair()\nsocket.send_fds(a, [b'x'], [0])"),
+    ),
     "signals that wait": Attack(
         "Errno 11]",
         gets(
