@@ -34,6 +34,13 @@ class Difference:
     def text(self) -> str:
         return self.say if isinstance(self.say, str) else self.say()
 
+    @property
+    def is_nan(self) -> bool:
+        """Whether something that is no number came where one was expected."""
+        if self.expected is None or self.actual is None:
+            return False
+        return bool((self.expected.isfinite() & ~self.actual.isfinite()).any())
+
 
 def compare(
     expected: list[Any],

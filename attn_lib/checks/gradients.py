@@ -1,18 +1,25 @@
 """Judge what values do not show, where they are right: inputs left alone, gradients flowing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from torch import Tensor
 
 from attn_lib.checks import wording
 from attn_lib.checks.case import Case
 from attn_lib.checks.compare import GRADIENT_TOLERANCE, Difference, agreeing
-from attn_lib.checks.observe import Outcome
+from attn_lib.checks.observe import Outcome, Raised
 from attn_lib.checks.raised import question_about
 from attn_lib.checks.recognize import is_half
 from attn_lib.checks.task import Task
 from attn_lib.checks.trial import Trial
 from attn_lib.checks.verdict import Verdict
+
+HALF_TOLERANCE = 0.5  # of the largest gradient: roundings add up
+OTHERWISE = (
+    "other-values-with-gradients",
+    "Which line of yours asks whether its input needs gradients, or does something else then?",
+)
 
 # observed(case, gradients): what an answer does on the case of that number, wherever it runs.
 Observed = Callable[[int, bool], Outcome]
@@ -37,10 +44,20 @@ def judge_inputs_and_gradients(
         got = observed(i, True)
         if got.interrupted:
             return wording.interrupted(task, case)
-        if flows_only and got.error:
-            continue  # it may be that of a line which is judged by its values
+        if flows_only and got.error and _is_lacking(got.error):
+            continue
+        if got.changed:
+            found = Difference(
+                "The values are right. With inputs that ask for gradients, an argument has changed."
+            )
+            mistake = wording.changes_input(task, got.changed[0])
+            return wording.failed(task, wording.Failure(case, got, found), mistake)
         want = tried.expected(i, gradients=True)
         difference = _gradient_difference(task, case, want, got, flows_only)
+        if got.error is None and (other := wording.difference(task, case, want, got)):
+            text = f"The values are right. With inputs that ask for gradients, they are others. {other.text}"
+            difference = replace(other, say=text)
+            return wording.failed(task, wording.Failure(case, got, difference), OTHERWISE)
         if difference:
             failures.append(wording.Failure(case, got, difference))
     if not failures:
@@ -59,6 +76,21 @@ def _mistake(outcome: Outcome) -> tuple[str, str] | None:
 
 def _is_finite(gradient: Tensor) -> bool:
     return not gradient.is_floating_point() or bool(gradient.double().isfinite().all())
+
+
+def _is_lacking(error: Raised) -> bool:
+    """Say whether PyTorch has no way back for a dtype: in half precision, values must do then."""
+    return "not implemented for" in error.text
+
+
+def _is_another(right: Tensor, mine: Tensor) -> bool:
+    """Say whether a gradient in half precision is another one, and not the same with other roundings."""
+    if not _is_finite(right):
+        return False
+    a, b = right.double(), mine.double()
+    return (
+        bool((a - b).abs().max() > HALF_TOLERANCE * a.abs().max()) if a.numel() else False
+    )
 
 
 def _gradient_difference(
@@ -87,7 +119,7 @@ def _gradient_difference(
         if flows_only and alike:
             is_lost = gradient.any() and not mine.any()
             is_broken = _is_finite(gradient) and not _is_finite(mine)
-            if not is_lost and not is_broken:
+            if not is_lost and not is_broken and not _is_another(gradient, mine):
                 continue
         tolerance = case.tolerance or GRADIENT_TOLERANCE
         if not alike or not agreeing(gradient, mine, tolerance, scale).all():

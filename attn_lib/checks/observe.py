@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numpy.random import mtrand
 from torch import Tensor
+from torch.autograd import grad  # as it is now: a learner's code may put another one there
 
 from attn_lib.checks.case import Case, Result, Wrong
 from attn_lib.checks.say import safe_str
@@ -198,10 +199,9 @@ def attempt(
         if is_ours:
             return outcome
         outcome.after = {
-            # To ask for gradients of it is a change, too.
-            name: tensor.new_empty(0) if tensor.requires_grad and not gradients else tensor
+            name: tensor.new_empty(0) if _is_marked(tensor, gradients) else tensor
             for name, tensor in named_tensors(args).items()
-        }
+        } | {path: torch.empty(0) for path in _other_things(case.args, args)}
         outcome.changed = changed(case.args, outcome.after)
     except KeyboardInterrupt as error:
         outcome.error, outcome.interrupted = _describe_error(error), True
@@ -242,8 +242,35 @@ def changed(args: tuple, after: dict[str, Tensor]) -> list[str]:
     """
     before = named_tensors(args)
     differ = [name for name, tensor in before.items() if not _same(tensor, after.get(name))]
-    # What was put into a list or a dict.
+    # What was put into a list or a dict, or in the place of something there.
     return differ + [name for name in after if name not in before]
+
+
+def _is_marked(tensor: Tensor, gradients: bool) -> bool:
+    """Say whether something hangs on a tensor that was plain: a gradient, a hook, or that one is asked for."""
+    if gradients:
+        return bool(tensor._backward_hooks)
+    return tensor.requires_grad or tensor.grad is not None or bool(tensor._backward_hooks)
+
+
+def _other_things(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths where a list, a tuple or a dict holds something else than before, but for tensors' numbers."""
+    if isinstance(before, Tensor) and isinstance(after, Tensor):
+        return
+    if isinstance(before, list | tuple | dict):
+        if type(after) is not type(before) or len(after) != len(before):
+            yield f"{path}.{len(before)}"
+        elif isinstance(before, dict) and [*after] != [*before]:
+            yield f"{path}.keys"
+        else:
+            keys = before if isinstance(before, dict) else range(len(before))
+            for key in keys:
+                inner = f"{path}.{key}" if path else str(key)
+                yield from _other_things(before[key], after[key], inner)
+    elif isinstance(before, str | int | float | None) and (
+        type(after) is not type(before) or before != after
+    ):
+        yield path
 
 
 def _brief(error: BaseException) -> Raised:
@@ -259,7 +286,10 @@ def _kind(error: BaseException) -> str:
     """
     if isinstance(error, Wrong):
         return error.kind
-    return "ValueError" if isinstance(error, ValueError) else type(error).__name__
+    name = type(error).__name__
+    if isinstance(error, ValueError):
+        return "ValueError"
+    return f"another {name}" if name == "ValueError" else name
 
 
 def named_tensors(args: tuple) -> dict[str, Tensor]:
@@ -339,12 +369,12 @@ def _gradients(values: list[Any], leaves: dict[str, Tensor]) -> dict[str, Tensor
     if not mixture.requires_grad:
         return dict.fromkeys(leaves)
     open_leaves = {name: leaf for name, leaf in leaves.items() if leaf.requires_grad}
-    found = torch.autograd.grad(mixture, list(open_leaves.values()), allow_unused=True)
+    found = grad(mixture, list(open_leaves.values()), allow_unused=True)
     return dict.fromkeys(leaves) | dict(zip(open_leaves, found, strict=True))
 
 
 def _same(before: Tensor, after: Tensor | None) -> bool:
-    if after is None or before.shape != after.shape:
+    if after is None or (before.shape, before.dtype) != (after.shape, after.dtype):
         return False
     return bool(((before == after) | (before.isnan() & after.isnan())).all())
 

@@ -1,5 +1,6 @@
 """What the inputs that go wrong have in common, for results that no known mistake makes."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 
@@ -7,6 +8,7 @@ from attn_lib.checks.case import Case
 from attn_lib.checks.compare import Difference
 from attn_lib.checks.experiments import size
 from attn_lib.checks.facts import plain_facts, size_facts
+from attn_lib.checks.observe import named_tensors
 from attn_lib.checks.task import Task
 
 ENOUGH = 3  # inputs that come out right, to say what sets the others apart
@@ -17,6 +19,16 @@ NEARLY = (
 LARGER = (
     "larger-ones-only",
     "All smaller inputs come out right. Which table, number or bound in your code is too small for this one?",
+)
+LARGE_NUMBERS = (
+    "large-numbers-only",
+    "Inputs with smaller numbers all come out right. Which step of yours overflows here, or which number in your code should be "
+    "beyond all others, and is not beyond these?",
+)
+TINY_NUMBERS = (
+    "tiny-numbers-only",
+    "Inputs with larger numbers all come out right. Next to which number in your code are these too small, or what do you take "
+    "for 0 that is not?",
 )
 BY_SIZE = "which axis does your code know by its size alone, or which two does it mix up if they are of one size?"
 IN_ANOTHER_WAY = "which line of yours treats these in another way?"
@@ -44,6 +56,10 @@ def pattern(
         return "some-inputs-only", f"Only inputs with {told} go wrong: {IN_ANOTHER_WAY}"
     if min(size(c.args) for c in failing) > max(size(c.args) for c in others):
         return LARGER
+    if min(map(_largest, failing)) > max(map(_largest, others)):
+        return LARGE_NUMBERS
+    if max(map(_smallest, failing)) < min(map(_smallest, others)):
+        return TINY_NUMBERS
     # Some two sizes compare in a way of their own in any one input; if it is meant, its name tells.
     if len(failing) == 1 and " = " in failing[0].about:
         return (
@@ -53,6 +69,22 @@ def pattern(
     if len(failing) > 1 and (told := _shared(task, size_facts, failing, others)):
         return "some-sizes-only", f"Only inputs with {told} go wrong: {IN_ANOTHER_WAY}"
     return None
+
+
+def _largest(case: Case) -> float:
+    """Return how far from 0 the numbers of a case's floats lie at most."""
+    return max(_reach(case), default=0.0)
+
+
+def _smallest(case: Case) -> float:
+    """Return the same of that tensor whose numbers lie nearest to 0, but are not all 0."""
+    return min(filter(None, _reach(case)), default=math.inf)
+
+
+def _reach(case: Case) -> list[float]:
+    tensors = named_tensors(case.args).values()
+    floats = (t[t.isfinite()] for t in tensors if t.is_floating_point())
+    return [float(t.double().abs().max()) for t in floats if t.numel()]
 
 
 def _shared(

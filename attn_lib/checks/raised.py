@@ -284,6 +284,38 @@ QUESTIONS = {
         r"maximum size for tensor at dimension \d+ is (\d+) but size is (\d+)",
         "You ask for pieces of {1} from an axis of {0}. Which inputs are so short, and what should come out there?",
     ),
+    "nothing-to-reshape": (
+        r"cannot reshape tensor of 0 elements",
+        "This input has no numbers, so -1 could be any size. Which size do you mean there, and from where can you take it?",
+    ),
+    "divided-by-zero": (
+        r"ZeroDivisionError|division by zero",
+        "What do you divide by on this line, and why is it 0 for this input? What should come out there?",
+    ),
+    "way-back-overwritten": (
+        r"modified by an inplace operation",
+        "A line writes into a tensor that the way back still needs, such as what `exp` or a softmax gave. Which line is it, "
+        "and what makes a new tensor instead?",
+    ),
+    "one-number-in-many-places": (
+        r"more than one element of the written-to tensor",
+        "What `expand` gives is one number that is seen in many places. Who writes into it here, and what would give each "
+        "place a number of its own?",
+    ),
+    "stacked-shapes-differ": (
+        r"stack expects each tensor to be equal size",
+        "What is stacked has one shape. Print the shapes of yours for this input: which one is another, and where does "
+        "its slice begin and end?",
+    ),
+    "nothing-to-stack": (
+        r"expects? a non-empty",
+        "Your list is empty for this input. How often does the loop run that fills it, and how often should it?",
+    ),
+    "one-at-a-time": (
+        r"takes one input at a time",
+        "This function is called with plain inputs only, one after another. Which line of yours hands it something else, such "
+        "as all of them at once?",
+    ),
     "not-kept-in-self": (
         r"object has no attribute '(\w+)'(?s:.*)\n {4}line .*\bself\.\1\b",
         "`forward` finds in `self` only what `__init__` has kept there, and the layers. Which line of `__init__` "

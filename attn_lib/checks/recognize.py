@@ -131,22 +131,13 @@ class _Search:
         that explain as much, it is the one that would be seen on fewer of the others.
         """
         among = self.quick[:FEW]
-        same = {
-            m: [
-                i
-                for i in among
-                if self._agree((m,), i)
-                and self._proves((m,), i)
-                and self._has_its_numbers(m, i)
-            ]
-            for m in range(len(self.mistakes))
-        }
+        same = {m: self._same(m, among) for m in range(len(self.mistakes))}
         same = {m: found for m, found in same.items() if found and not self._contradicts(m)}
         most = max(same, key=lambda m: (len(same[m]), -self._spread(m)), default=None)
         if (
             most is not None
             and 2 * len(same[most]) >= len(among)
-            and self._is_much(same[most])
+            and self._is_much(self._same(most, self.quick))
         ):
             return Recognized(
                 self.mistakes[most], same[most][0], is_all=False, is_sure=False
@@ -155,6 +146,16 @@ class _Search:
         if len({mistake.id for mistake in here}) == 1 and self._tells(self.shown):
             return Recognized(here[0], self.shown, is_all=False, is_sure=False)
         return None
+
+    def _same(self, m: int, among: list[int]) -> list[int]:
+        """Return the inputs, of some, on which an answer does what a mistake does, and no accident is."""
+        return [
+            i
+            for i in among
+            if self._agree((m,), i)
+            and self._proves((m,), i)
+            and self._has_its_numbers(m, i)
+        ]
 
     def _one(self, among: list[int]) -> int | None:
         """Return the number of the mistake that explains some inputs.

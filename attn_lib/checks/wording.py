@@ -87,12 +87,30 @@ OF_KIND = {
         "few-batches",
         "How many different batches can yours give? Does a small number stand between the generator and the rows?",
     ),
+    "other state": (
+        "more-names-kept",
+        "Each parameter should be there once, under its own name. What does each line of your `__init__` keep in `self`, and which names "
+        "does that give it?",
+    ),
+    "other shape": (
+        "shape-changed-on-the-way",
+        "Which line hands this tensor on, and can that change its shape? How many axes has a single number?",
+    ),
     "another shape": (
         "parameter-of-another-shape",
         "How many numbers go into this layer in the task, and how many come out?",
     ),
 }
 
+NAN = (
+    "nan-made",
+    "There is a nan or an inf where a number should be. In which line does the first one arise? 0 / 0, inf - inf and 0 · inf give nan; "
+    "what gives inf?",
+)
+REFUSED = (
+    "refuses-too-much",
+    "This input is one that should be taken. Which line of yours refuses it, and for what does it take it?",
+)
 NAN_GRADIENT = (
     "nan-gradient",
     "The result is finite, its gradient is not. Where does your code make a nan or an inf, and "
@@ -164,6 +182,13 @@ def to_refuse(got: Outcome) -> tuple[str, str] | None:
     if got.error is None:
         return NOT_REFUSED
     return None if got.error.is_wrong else OTHER_ERROR
+
+
+def refuses(got: Outcome) -> bool:
+    """Say whether an answer raised a ValueError of its own."""
+    return (
+        got.error is not None and got.error.kind == "ValueError" and not got.error.is_wrong
+    )
 
 
 def _forward(task: Task) -> str:

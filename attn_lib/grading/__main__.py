@@ -3,8 +3,11 @@
 import argparse
 import io
 import secrets
+import shutil
 import sys
+import textwrap
 import time
+import unicodedata
 from collections.abc import Sequence
 from importlib.util import find_spec
 
@@ -97,7 +100,7 @@ def _grade(options: argparse.Namespace) -> int:
         raise Refused(f"{nothing} {others}")
     print(table(rows))
     for line in filter(None, [*problems(rows), *unfit, others]):
-        print(f"! {line}")
+        print(_in_one_block(f"! {line}"))
     count = sum(bool(file.sha256) for row in rows for file in row.files)
     learners = len({row.learner for row in rows})
     print(
@@ -110,6 +113,16 @@ def _grade(options: argparse.Namespace) -> int:
     if unfit:
         print("Not all that you wrote by hand fits somebody: see above.", file=sys.stderr)
     return 1 if unfit else 0
+
+
+def _in_one_block(line: str) -> str:
+    """Break a line where a screen would, further right: what learners have written begins no line of its own."""
+    if not sys.stdout.isatty():
+        return line
+    width = shutil.get_terminal_size().columns
+    if any(unicodedata.east_asian_width(c) in "WF" for c in line):
+        width //= 2
+    return textwrap.fill(line, max(width, 20), subsequent_indent="    ")
 
 
 def _graded(

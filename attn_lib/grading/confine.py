@@ -44,14 +44,17 @@ DENIED = {
     # What the kernel counts for each user, so that a learner could take the teacher's.
     "inotify_init": (253, None), "inotify_init1": (294, 26), "fanotify_init": (300, 262), "timer_create": (222, 107),
     "sendmsg": (46, 211), "sendmmsg": (307, 269),  # with open files, which are counted while they are on their way
+    "bind": (49, 200), "listen": (50, 201),  # what waits there unread is memory that no limit counts
+    "seccomp": (317, 277),  # more filters: their programs are counted for the whole machine
     "setsockopt": (54, 208),  # larger buffers, of memory that no limit counts
     "flock": (73, 32),  # on a file of the teacher's
     "fork": FORK, "vfork": VFORK,
 }  # fmt: skip
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # AUDIT_ARCH
 FCNTL = (72, 25)
-# Its commands that keep a file of the teacher's from others, watch it, or make a pipe of more memory.
-LEASE, NOTIFY, PIPE_SIZE = 1024, 1026, 1031
+# Its commands that keep a file of the teacher's from others (four lock it), watch it, or make a pipe of more memory.
+FCNTL_DENIED = 6, 7, 37, 38, 1024, 1026, 1031
+PRCTL = (157, 167)
 CLONE_THREAD = 0x10000
 SOCKET = (41, 198)
 FAMILIES = 1, 2, 10  # of sockets: AF_UNIX, AF_INET, AF_INET6
@@ -130,18 +133,13 @@ def system_call_filter() -> bytes | None:
         if (number := numbers[column]) is not None:
             program += [(EQUAL, 0, 1, number), (RETURN, 0, 0, ERROR | errno.EPERM)]
     program += [
-        (EQUAL, 0, 6, FCNTL[column]),
-        (LOAD, 0, 0, SECOND_ARGUMENT),
-        (EQUAL, 2, 0, LEASE),
-        (EQUAL, 1, 0, NOTIFY),
-        (EQUAL, 0, 1, PIPE_SIZE),
-        (RETURN, 0, 0, ERROR | errno.EPERM),
-        (RETURN, 0, 0, ALLOW),
-        (EQUAL, 0, len(FAMILIES) + 3, SOCKET[column]),
-        (LOAD, 0, 0, FIRST_ARGUMENT),
-        *((EQUAL, len(FAMILIES) - n, 0, family) for n, family in enumerate(FAMILIES)),
-        (RETURN, 0, 0, ERROR | errno.EAFNOSUPPORT),
-        (RETURN, 0, 0, ALLOW),
+        *_if_argument(FCNTL[column], SECOND_ARGUMENT, FCNTL_DENIED, ERROR | errno.EPERM),
+        *_if_argument(
+            PRCTL[column], FIRST_ARGUMENT, (PR_SET_SECCOMP,), ERROR | errno.EPERM
+        ),
+        *_if_argument(
+            SOCKET[column], FIRST_ARGUMENT, FAMILIES, ALLOW, ERROR | errno.EAFNOSUPPORT
+        ),
         (EQUAL, 0, 3, CLONE[column]),
         (LOAD, 0, 0, FIRST_ARGUMENT),
         (HAS_BITS, 1, 0, CLONE_THREAD),
@@ -149,3 +147,16 @@ def system_call_filter() -> bytes | None:
         (RETURN, 0, 0, ALLOW),
     ]
     return b"".join(struct.pack("=HBBI", *line) for line in program)
+
+
+def _if_argument(
+    call: int, argument: int, values: tuple[int, ...], then: int, other: int = ALLOW
+) -> list[tuple[int, int, int, int]]:
+    """Return the lines that answer a system call by one of its arguments."""
+    return [
+        (EQUAL, 0, len(values) + 3, call),
+        (LOAD, 0, 0, argument),
+        *((EQUAL, len(values) - n, 0, value) for n, value in enumerate(values)),
+        (RETURN, 0, 0, other),
+        (RETURN, 0, 0, then),
+    ]

@@ -56,7 +56,7 @@ def canvas_csv(roster: Roster, rows: list[Row]) -> str:
     )
     for person in roster.people:
         grades = [_scaled(points[person.id, n], most) for n, most in possible.items()]
-        lines.append([*_cells(person.line, about, "Student"), *map(_plain, grades)])
+        lines.append([*_cells(person.line, about), *map(_plain, grades)])
     return csv_text(lines)
 
 
@@ -74,7 +74,7 @@ def moodle_csv(roster: Roster, rows: list[Row]) -> str:
     for person in roster.people:
         most = _number(person.line.get("Maximum Grade", ""))
         cells = person.line | {"Grade": _plain(_scaled(points[person.id], most))}
-        lines.append(_cells(cells, roster.columns, "Full name"))
+        lines.append(_cells(cells, roster.columns))
     return csv_text(lines)
 
 
@@ -96,9 +96,13 @@ def _scaled(row: Row, most: float | None) -> float:
     return row.points * most / row.max_points if most and row.max_points else row.points
 
 
-def _cells(line: dict[str, str], columns: list[str], name: str) -> list[str]:
-    """Return a person's cells; what learners write themselves is text, and no formula."""
-    return [defused(line[c]) if c in (name, "Online text") else line[c] for c in columns]
+# By which a platform knows whose a line is, and what a teacher has written there.
+_AS_THEY_ARE = "ID", "SIS User ID", "Identifier", "Grade", "Feedback comments"
+
+
+def _cells(line: dict[str, str], columns: list[str]) -> list[str]:
+    """Return a person's cells; what learners may have written themselves is text, and no formula."""
+    return [line[c] if c in _AS_THEY_ARE else defused(line[c]) for c in columns]
 
 
 def _number(text: str) -> float | None:

@@ -77,11 +77,15 @@ def one_spelling(name: str) -> str:
 def shown(name: str) -> str:
     """Return a file's name as text that can be printed, whatever bytes it consists of."""
     text = _printable(os.fsencode(name).decode("utf-8", "backslashreplace"))
-    return text.replace("\n", "\ufffd").replace("\t", "\ufffd")
+    return re.sub(" +", " ", text.replace("\n", "\ufffd").replace("\t", "\ufffd"))
 
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# What looks like a blank: spaces of all widths, and letters that show nothing.
+_BLANKS = re.compile(
+    "[\u00a0\u115f\u1160\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u2800\u3000\u3164\uffa0]"
+)
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
 
 
@@ -89,10 +93,11 @@ def clean(text: str) -> str:
     """Return text that can be written to any file, and is the same on every run.
 
     Control characters and halves of surrogate pairs become U+FFFD, addresses of objects "0x...". Marks
-    that turn the direction of writing, and could make a line read as another one, are left out.
+    that turn the direction of writing, and could make a line read as another one, are left out. What looks like
+    a blank is one.
     """
     return _ADDRESS.sub("0x...", _printable(text))
 
 
 def _printable(text: str) -> str:
-    return _UNPRINTABLE.sub("\ufffd", _TURNS.sub("", text))
+    return _BLANKS.sub(" ", _UNPRINTABLE.sub("\ufffd", _TURNS.sub("", text)))

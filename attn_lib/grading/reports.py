@@ -174,15 +174,16 @@ def _notes(row: Row) -> Iterator[str]:
 
 
 _UNSEEN = r"\"\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
-_FORMULA = re.compile(rf"(^|[;\t\n\r])(?=[{_UNSEEN}]*[=+\-@|%＝＋－＠])")
+_FORMULA = re.compile(rf"(^|[;\t\n\r])(?=[{_UNSEEN}]*[=+\-@|%＝＋－＠].)")
 
 
 def defused(text: str) -> str:
-    """Return text that a spreadsheet takes for text: with an apostrophe before a formula's sign.
+    """Return text that a spreadsheet takes for text: in one line, with an apostrophe before a formula's sign.
 
-    Also after a semicolon: where commas are decimal, spreadsheets split lines there.
+    Also after a semicolon: where commas are decimal, spreadsheets split lines there, and then a line end
+    would begin another learner's line.
     """
-    return _FORMULA.sub(r"\1'", text)
+    return _FORMULA.sub(r"\1'", " ".join(text.splitlines()))
 
 
 def _plain(row: Row, page: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from torch import nn
 import attn_lib
 from attn_lib.checks import judge
 from attn_lib.checks.raised import QUESTIONS
+from attn_lib.checks.served import _Call
 from tests.checks.told import told
 
 
@@ -104,6 +105,15 @@ ANSWERS = {
     "numpy-has-no-gradient": lambda q, k: q.clone().requires_grad_().numpy(),
     "dtype-that-numpy-lacks": lambda q, k: q.bfloat16().numpy(),
     "piece-longer-than-its-axis": lambda q, k: q.unfold(1, 99, 1),
+    "nothing-to-reshape": lambda q, k: q[:0].reshape(0, -1),
+    "divided-by-zero": lambda q, k: q / (1 / 0),
+    "way-back-overwritten": lambda q, k: (
+        q.exp().requires_grad_().exp().relu_().sum().backward()
+    ),
+    "one-number-in-many-places": lambda q, k: q.sum().expand(3).add_(1),
+    "stacked-shapes-differ": lambda q, k: torch.stack([q, q[:, 1:]]),
+    "nothing-to-stack": lambda q, k: torch.stack([]),
+    "one-at-a-time": lambda q, k: torch.vmap(functools.partial(_Call.apply, None))(q)[0],
     "not-kept-in-self": head(lambda self, x: x / self.head_dim**0.5),
 }
 

@@ -310,7 +310,13 @@ def test_a_dropout_that_ignores_eval_is_named_whatever_its_share_and_place(share
 BLOCK = attn_lib.PreNormBlock
 
 
-@told("PreNormBlock", None, "`x = x + y` makes a new", status="error", forward_of=BLOCK)
+@told(
+    "PreNormBlock",
+    "way-back-overwritten",
+    "`x = x + y` makes a new",
+    status="error",
+    forward_of=BLOCK,
+)
 def test_what_writes_into_x_is_told_what_to_write_instead(self, x, mask=None):
     x = x + self.attn(self.norm1(x), mask=mask)
     x += self.ff(self.norm2(x))

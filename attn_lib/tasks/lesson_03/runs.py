@@ -101,6 +101,8 @@ def carry_over(answer, weights, inputs):
             "the function, in every call.",
         )
     outputs, parameters = _outputs(module, inputs)
+    if changed := changed_in(mha, before):  # by a call of the new module
+        raise _changed(changed)
     return Result((*outputs, *_state(mha, weights)), parameters)
 
 

@@ -143,4 +143,6 @@ needs a cut: why join the others first?
 Your sizes stand as (B, H, L, D) before the transpose already. Which order have they after it, and did the
 cut keep the numbers of one token together?
     transposed-twice-over  heads = x.reshape(B, num_heads, L, D).transpose(1, 2)
+With which channel does head 1 begin? How many channels has the head before it?
+    heads-begin-elsewhere  heads = torch.stack([x[..., h * num_heads : h * num_heads + D] for h in range(num_heads)], 1)
 """)

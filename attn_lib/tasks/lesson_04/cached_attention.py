@@ -114,9 +114,20 @@ def _(rng):
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.") + ", chunks"
         yield session((2, 3, 1), 2, 3, 6, 6, about=about, dtype=dtype)
+    # Bfloat16 has no odd numbers above 256. Each of the last keys is worth more than all before it.
+    rising = torch.cat([torch.full((290,), -20.0), 2.0 * torch.arange(10)])[
+        None, None, :, None
+    ]
+    late = torch.ones(1, 1, 300, 1), rising, torch.randn(1, 1, 300, 1, generator=rng)
+    q, k, v = (t.bfloat16() for t in late)
+    about = "bfloat16, chunks of 298 + 2 tokens"
+    yield Case(about, (q, k, v, (298, 2)), one_session, **several)
     q, k, v = random(2, 1, 200, 2)
     about = "200 tokens, one at a time"
     yield Case(about, (q, k, v, (1,) * 200), one_session, **several)
+    about = "a long text, four chunks of 550 tokens"
+    args = (*random(1, 1, 2200, 1), (550,) * 4)
+    yield Case(about, args, one_session, **several, is_slow=True)
     for dtype, most in ((torch.float32, 1e15), (torch.float16, 170.0)):
         q = torch.tensor([most, 0.0, 0.0])[:, None].expand(2, 1, 3, 1)
         low = tuple(t.to(dtype) for t in (q, -q, v[:, :, :3, :1]))
@@ -216,6 +227,10 @@ After two calls, what do your keys hold, token by token? And your values? Which 
     tokens-in-another-order  past = _ if cache is None else cache[::-1]
 At which place of your cache does a new chunk begin? Print it for three calls. What stood there before?
     every-chunk-at-the-start  k = k if cache is None else torch.cat([k, F.pad(past_k, (0, 0, 0, k.shape[2]))[:, :, k.shape[2]:]], dim=2) ; v = v if cache is None else torch.cat([v, F.pad(past_v, (0, 0, 0, v.shape[2]))[:, :, v.shape[2]:]], dim=2)
+How many tokens came before this chunk? Chunks can have other lengths than this one.
+    past-counted-in-chunks  allowed = torch.ones(L, S, dtype=torch.bool).tril(L if S > L else 0)
+How many tokens came before this chunk? Not every chunk before it was as long as this one.
+    past-counted-in-calls  past = (None, None) if cache is None else cache[:2] ; allowed = torch.ones(L, S, dtype=torch.bool).tril((0 if cache is None else cache[2]) * L) ; following = (k, v, 1 if cache is None else cache[2] + 1)
 """)
 for room in (32, 40, 64, 100, 128, 1024):
     padded = f"F.pad(scores, (0, {room} - S))"

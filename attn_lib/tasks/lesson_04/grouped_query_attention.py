@@ -192,5 +192,8 @@ Does each query head read one K/V head in yours, or a mean of several?
 How many heads has q, and how many have k and v where they are used? Who gives both as many heads as q
 has?
     heads-not-matched  k = k ; v = v ; products = q @ k[:, which].mT ; heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+A head reads vectors of D numbers. How many heads share a K/V head says nothing of the length of a dot product. By the root of what do
+you divide?
+    scale-of-the-whole-group  D = _ * H // Hkv || _ * Hkv
 """)
 grouped_query_attention.rows(QUERIES)

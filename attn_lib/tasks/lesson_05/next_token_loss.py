@@ -198,4 +198,6 @@ What does `roll` put at the end of each row? With which token do you compare wha
     shifted-by-a-roll  guesses = logits ; targets = ids.roll(-1, 1)
 An index in `[:, :, targets]` takes all targets at each place. Which function takes one of them at each?
     every-target-at-each-place  losses = -log_probs[:, :, targets]
+Where may pads stand: only at the end? Does your line look at each token, or count how many are real?
+    pads-assumed-at-the-end  real = torch.arange(targets.shape[1]) < (targets != pad_id).sum(1, keepdim=True)
 """)

@@ -208,4 +208,6 @@ Which whole numbers above 256 are there in bfloat16? Which dtype have your posit
     positions-rounded  positions = torch.arange(L).to(q.dtype)
 The angle of the slowest pair at the last token: with which base do you get it, and with which does `apply_rope`?
     another-base  speeds = 10000.0 => 100.0 || 10000.0 => 1000.0
+An allowed score can be exactly 0, too. How do you tell it from a forbidden one? Ask the places, not the score.
+    zero-scores-hidden  masked = scores.masked_fill(later | (scores == 0), -torch.inf)
 """)

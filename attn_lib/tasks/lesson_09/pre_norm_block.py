@@ -194,4 +194,6 @@ How often does a norm stand before one part?
     normalized-twice  normed1 = self.norm1(_) ; normed2 = self.norm2(_)
 One tensor is asked for. What do you return beside it?
     two-returned  return = _, seen
+A word that may see nothing gets zeros from each head. What does `o_proj` make of zeros? Who puts zeros in the place of that?
+    bias-of-o-proj-lost  seen = self.attn(normed1, mask=mask) if mask is None else self.attn(normed1, mask=mask).masked_fill(~mask.expand(len(x), self.attn.num_heads, x.shape[1], x.shape[1]).any(-1).any(1)[..., None], 0.0)
 """)

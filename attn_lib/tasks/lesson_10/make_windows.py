@@ -88,6 +88,7 @@ def _(rng):
         "whole numbers beyond 2^53", (2**60 + torch.arange(9) ** 2, 3, 2), grad=False
     )
     yield case("bfloat16", 12, 5, 2, dtype=torch.bfloat16)
+    yield case("bfloat16, three hundred numbers", 300, 2, 1, dtype=torch.bfloat16)
     long = torch.arange(5100)
     yield Case("five thousand numbers", (long, 1, 1), grad=False, is_slow=True)
     again = torch.tensor([2.0, 1.0, 3.0]).repeat(4)
@@ -183,4 +184,7 @@ Which dtype goes in, and which comes out? Does the way through a list, or throug
     dtype-changed  contexts, targets = _.float()
     dtype-changed  contexts = _.float()
     dtype-changed  contexts, targets = _.double() || torch.tensor(_.tolist())
+`roll` by 1 moves each number to the next place. Which number stands then at place 0: the one after it, or the last one of
+all?
+    rolled-backwards  pasts = [torch.stack([series.roll(j)[i - context_len] for j in range(context_len)]) for i in begins] ; futures = [torch.stack([series.roll(j)[i - context_len] for j in range(context_len, context_len + horizon)]) for i in begins]
 """)

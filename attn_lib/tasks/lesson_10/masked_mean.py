@@ -86,6 +86,9 @@ def _(rng):
         )
         about = str(dtype).removeprefix("torch.")
         yield drawn(about, 3, text, dtype=dtype, grad=False)
+    h = torch.full((1, 4096, 2), 1e-3, dtype=torch.float16)
+    about = "float16, one small number among 4,096 tokens"
+    yield Case(about, (h, torch.arange(4096)[None] == 7), grad=False)
     # There float16 has whole numbers in steps of 4.
     about, half = "float16, more than four thousand tokens", torch.float16
     yield drawn(about, 1, "x" * 4200, dtype=half, change=lambda h, _: h.abs(), grad=False)
@@ -163,4 +166,8 @@ becomes of a float16 that is divided by that?
     dtype-changed  cleared = h * real.float() ; divisor = count.float() + 1e-9
 What is 1e-9 in float16? Does it still keep you from dividing by 0?
     tiny-in-float16  divisor = count.to(h.dtype).clamp(min=1e-9)
+Which weight has a pad in your softmax, and which one should it have? What is exp(0)?
+    softmax-of-the-mask  mean = (mask.to(h.dtype).softmax(1)[..., None] * h).sum(1).masked_fill(~mask.any(1, keepdim=True), 0.0)
+What does a pad add to your sum? Which number may be added without changing it?
+    pads-filled-with-ones  cleared = h.masked_fill(~real, 1.0)
 """)

@@ -71,6 +71,9 @@ def _(rng):
     yield Case("float64, with all its digits", (exact, 2), grad=False, tolerance=1e-15)
     yield case("float16", 2, 3, 4, 6, patch=2, dtype=torch.float16)
     yield case("more than a thousand patches", 1, 1, 66, 66, patch=2)
+    # Neither dtype holds all whole numbers up to the last pixel's.
+    yield case("bfloat16, a thousand pixels", 1, 1, 32, 34, patch=2, dtype=torch.bfloat16)
+    yield case("float16, two thousand pixels", 1, 1, 48, 46, patch=2, dtype=torch.float16)
 
 
 patchify.rows("""
@@ -149,4 +152,8 @@ You return the pieces. What makes one tensor of them?
     pieces  patches = list(_) || list(_.unbind(1)) || _.tolist()
 Which dtype goes in, and which comes out? Which dtype has a tensor of zeros that you made yourself?
     dtype-changed  patches = _.float()
+Cut 6 rows into patches of 2: which rows of pixels belong to the first patch? A reshape counts along its second new axis
+first: is that the place inside the patch?
+    cut-the-other-way-round  grid = images.reshape(B, C, patch, rows, columns, patch).transpose(2, 3)
+    cut-the-other-way-round  grid = images.reshape(B, C, rows, patch, patch, columns).transpose(4, 5)
 """)

@@ -328,6 +328,16 @@ One thing is asked for. What do you return beside it?
     more-than-the-output  return = output, l || output, m, l || m, l, output
 The output has the shape of q. Which of your steps moves or joins axes that it should not?
     output-in-another-layout  output = (_).transpose(1, 2) || (_).transpose(1, 2).flatten(2)
+An allowed score can be exactly 0, too. How do you tell it from a forbidden one? Ask the places, not the score.
+    zero-scores-hidden  hidden = _.masked_fill(scores == 0, -torch.inf)
+
+A chunk with large scores should count for more than one with small ones. In a mean of the chunks' outputs, what does each
+count?
+    mean-of-chunks  factor = torch.ones_like(m) ; weights = hidden.softmax(-1).nan_to_num() ; l_new = l + (hidden > -torch.inf).any(-1, keepdim=True)
+How long are the vectors that meet in a dot product? The number of keys in a chunk says nothing of that.
+    scale-by-the-chunk  scores = products / math.sqrt(block_k.shape[-2])
+Each chunk has a largest score of its own in yours. With which largest score were the earlier sums made, and are both of one kind?
+    another-maximum-in-each-chunk  m_new = hidden.amax(-1, keepdim=True) ; factor = torch.ones_like(m)
 """)
 
 

@@ -68,6 +68,9 @@ KINDS = {
 OTHERS = {
     "weights-cut-off": {"kept": "_.detach()"},
     "values-cut-off": {"heads": "kept @ v.detach()"},
+    "fill-too-large-for-float16": {
+        "hidden": "scores if mask is None else scores.masked_fill(forbidden, -1e30)"
+    },
     "float64-in-float32": {"products": "(q.float() @ k.float().mT).to(q.dtype)"},
     "three-axes-as-sentences": {
         "allowed": "everything if mask is None else mask[:, None] if mask.ndim == 3 else mask"

@@ -114,4 +114,6 @@ The result is (out, in), as q is. What did you do to its axes?
     axes-changed  weight = (steps * scale).tolist()
 One matrix is asked for. What do you return beside it?
     more-returned  return = _, scale
+How often does the scale stand in your product?
+    scaled-twice  weight = steps * scale * scale || steps * scale**2
 """)

@@ -196,4 +196,7 @@ Two things are asked for, q first. What do you return, and in which order?
 The largest absolute value of a row becomes 127. Which step does yours have for a row of 1 and 3?
     range-for-the-largest  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 255
     range-for-the-largest  largest = numbers.amax(1, keepdim=True) - numbers.amin(1, keepdim=True) ; step = largest / 254
+Each row has a scale of its own. Along which axis do you take the largest number, and which one is summed up then: the row, or the
+column?
+    one-scale-for-each-column  steps = numbers / (numbers.abs().amax(0, keepdim=True) / 127)
 """)

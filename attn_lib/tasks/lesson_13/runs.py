@@ -272,7 +272,7 @@ def saved(answer, module, config, path):
     file = None if data is None else torch.tensor([*data], dtype=torch.uint8)
     changed = (
         "The given `config` is not the same after the call."
-        if own != config
+        if repr(own) != repr(config)  # True == 1.0
         else _what_changed(given, module.kept, before, everything)
     )
     if returned is not None and not changed:
@@ -342,16 +342,17 @@ def loaded(answer, file):
         place = Path(file.name)
         place.write_bytes(data)
         os.utime(place, ns=(WRITTEN, WRITTEN))
+        kind = _kind(place)
         try:
             returned = answer(file.name if file.is_text else place)
         except ValueError as error:
-            _raise_if_harmed(place, data)
+            _raise_if_harmed(place, data, kind)
             # A learner's own kind of ValueError is one, too.
             raise ValueError(str(error)).with_traceback(error.__traceback__) from None
         except Exception:
-            _raise_if_harmed(place, data)
+            _raise_if_harmed(place, data, kind)
             raise
-        _raise_if_harmed(place, data)
+        _raise_if_harmed(place, data, kind)
     if returned is None or returned is Ellipsis:
         return returned
     tensors, config = _two(returned)
@@ -361,7 +362,13 @@ def loaded(answer, file):
     ), *tensors.values()
 
 
-def _raise_if_harmed(place: Path, data: bytes) -> None:
+def _kind(place: Path) -> tuple[int, ...]:
+    """Return what a file is, beside its bytes: a file or a link, who may read it, and under how many names."""
+    said = place.lstat()
+    return said.st_mode, said.st_ino, said.st_nlink
+
+
+def _raise_if_harmed(place: Path, data: bytes, kind: tuple[int, ...]) -> None:
     """Raise `Wrong` if code in a file was run, or the file is not what it was."""
     if Path(TRACE).exists():
         raise Wrong(
@@ -371,9 +378,10 @@ def _raise_if_harmed(place: Path, data: bytes) -> None:
         )
     if not place.is_file() or place.read_bytes() != data:
         raise Wrong("file changed", "After the call the file is gone, or another one.")
-    if place.stat().st_mtime_ns != WRITTEN:
+    if place.stat().st_mtime_ns != WRITTEN or _kind(place) != kind:
         raise Wrong(
-            "file changed", "The call has written to the file, which it should only read."
+            "file changed",
+            "The call has written to the file, which it should only read, or changed who may read it.",
         )
     if more := [str(path) for path in _whatever_there_is(place) if path != place]:
         raise Wrong(

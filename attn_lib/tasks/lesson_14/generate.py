@@ -189,6 +189,8 @@ What do you return: one tensor of ids, (B, L + max_new_tokens)?
     other-than-ids  output = written.squeeze() || logits
 No token ends a text here: each row gets all its tokens. Which token does yours wait for?
     stops-early  rounds = 0 if (ids == 0).any() else max_new_tokens
+With which best do you begin to compare? All logits can be below it.
+    best-begins-at-zero  chosen = torch.where((last > 0).any(-1), last.argmax(-1), 0)
 """)
 
 

@@ -98,6 +98,8 @@ def _(rng):
     about = "float16, the smallest numbers there are, eps 0"
     yield Case(about, args, run_module, grad=False)
     yield case("float16, numbers near 20,000", 2, 3, 6, scale=2e4, **half)
+    # The length of such a token, too, is beyond float16.
+    yield case("float16, many numbers near 2,000", 1, 2048, scale=1e2, offset=2e3, **half)
     yield case("bfloat16", 2, 4, 6, dtype=torch.bfloat16, grad=False)
     # In float32, all round to the same bfloat16. In bfloat16, the root is 182 instead of 181.2.
     token = torch.tensor([[[237.0, -40.0, -202.0]]], dtype=torch.bfloat16)
@@ -196,6 +198,8 @@ Nobody asked to add x here. Who will do that later?
     residual-added  output = _ + x
 Is eps added to the mean, or does yours only stand in where the mean is smaller?
     eps-as-a-floor  above_zero = mean.clamp(min=self.eps)
+eps can be 0, and 0 counts as False. What does `or`, or `if eps`, make of it? And what a None?
+    zero-eps-replaced  above_zero = mean + (self.eps or torch.finfo(torch.float32).eps)
 """)
 
 

@@ -87,6 +87,8 @@ def _(rng):
         "abcd",
         [("b", "c"), ("a", "b"), ("c", "d"), ("ab", "cd")],
     )
+    about = "two pieces that make a known text, and are no known pair"
+    yield case(about, "abc", [("b", "c"), ("a", "b"), ("ab", "c")])
     yield case(
         "a longer token, learned later", "cdabcd", [("c", "d"), ("a", "b"), ("b", "cd")]
     )

@@ -166,4 +166,6 @@ The way up ends, and the way down begins. Does yours take the smaller of both, t
     ways-mixed  rate = min(up, down) || max(up, down)
 `warmup` is a number of steps. Where do you take it for a share of all steps?
     warmup-as-a-share  rising = step < warmup * total ; rise = step / max(warmup * total, 1)
+On the way up, which of line and cosine counts? Is it always the smaller one?
+    smaller-of-both  rate = min(peak * step / warmup, floor + (peak - floor) * (1 + math.cos(math.pi * min(passed / length, 1.0))) / 2) if warmup else down
 """)

@@ -7,7 +7,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -108,9 +108,16 @@ def _first_and_copies(tensor: Tensor) -> Callable[[int], Iterator[Tensor]]:
     An answer may write into it: that is noticed in the first, and does not change what comes after it.
     """
     kept = tensor.clone(memory_format=torch.preserve_format)
-    rest = chain(
-        [tensor], (kept.clone(memory_format=torch.preserve_format) for _ in count())
-    )
+
+    def each() -> Iterator[Tensor]:
+        one = tensor
+        while True:
+            yield one
+            if one is not tensor and not one.equal(kept):
+                tensor.copy_(one)
+            one = kept.clone(memory_format=torch.preserve_format)
+
+    rest = each()
     return lambda number: islice(rest, number)
 
 

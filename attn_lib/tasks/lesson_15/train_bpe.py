@@ -215,6 +215,11 @@ In which order are the pairs to come?
     order-of-the-merges  return = merges[::-1] || sorted(merges)
 Which of your pairs do you leave out?
     pairs-left-out  return = merges[1:] || merges[:-1]
+How many merges are done before you look at their number for the first time? Try `num_merges=0`.
+    at-least-one-merge  rounds = max(_, 1)
+    at-least-one-merge  rounds = _ or 10**6
+Which pairs of the round before are still in your table? Where does it begin, inside of the loop or before it?
+    counts-not-begun-anew  counts = {} if not merges else {pair: n for pair, n in counts.items() if pair != best}
 """)
 
 
