@@ -141,9 +141,12 @@ def _functions(answer: Any) -> list[FunctionType]:
     What `lru_cache` kept of them is forgotten.
     """
     found: list[FunctionType] = []
-    waiting = [answer]
+    waiting, seen = [answer], set[int]()
     while waiting:
         value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
         if isinstance(value, type):
             waiting += vars(value).values()
         if isinstance(value, _lru_cache_wrapper):

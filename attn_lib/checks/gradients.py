@@ -15,7 +15,7 @@ from attn_lib.checks.task import Task
 from attn_lib.checks.trial import Trial
 from attn_lib.checks.verdict import Verdict
 
-HALF_TOLERANCE = 0.5  # of the largest gradient: roundings add up
+HALF_TOLERANCE = 0.5  # of the largest gradient of all: roundings add up
 OTHERWISE = (
     "other-values-with-gradients",
     "Which line of yours asks whether its input needs gradients, or does something else then?",
@@ -44,8 +44,8 @@ def judge_inputs_and_gradients(
         got = observed(i, True)
         if got.interrupted:
             return wording.interrupted(task, case)
-        if flows_only and got.error and _is_lacking(got.error):
-            continue
+        if flows_only and got.error and (outcomes[i].error or _is_lacking(got.error)):
+            continue  # an error without gradients, too, is judged by the values
         if got.changed:
             found = Difference(
                 "The values are right. With inputs that ask for gradients, an argument has changed."
@@ -83,14 +83,11 @@ def _is_lacking(error: Raised) -> bool:
     return "not implemented for" in error.text
 
 
-def _is_another(right: Tensor, mine: Tensor) -> bool:
+def _is_another(right: Tensor, mine: Tensor, scale: float) -> bool:
     """Say whether a gradient in half precision is another one, and not the same with other roundings."""
     if not _is_finite(right):
         return False
-    a, b = right.double(), mine.double()
-    return (
-        bool((a - b).abs().max() > HALF_TOLERANCE * a.abs().max()) if a.numel() else False
-    )
+    return bool(((right.double() - mine.double()).abs() > HALF_TOLERANCE * scale).any())
 
 
 def _gradient_difference(
@@ -119,7 +116,7 @@ def _gradient_difference(
         if flows_only and alike:
             is_lost = gradient.any() and not mine.any()
             is_broken = _is_finite(gradient) and not _is_finite(mine)
-            if not is_lost and not is_broken and not _is_another(gradient, mine):
+            if not is_lost and not is_broken and not _is_another(gradient, mine, scale):
                 continue
         tolerance = case.tolerance or GRADIENT_TOLERANCE
         if not alike or not agreeing(gradient, mine, tolerance, scale).all():

@@ -1,5 +1,6 @@
 """The questions about errors that no known mistake raises."""
 
+import functools
 import math
 import re
 

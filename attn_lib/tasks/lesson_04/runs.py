@@ -36,6 +36,8 @@ def of_a_layer(answer, weight, num_heads, num_kv_heads):
     layer.load_state_dict({"weight": weight})
     pooled = answer(layer.weight, num_heads, num_kv_heads)
     weight.copy_(layer.weight.detach())  # what was changed in the layer shows here
+    if not layer.weight.requires_grad or layer.weight.grad is not None:
+        weight.fill_(torch.nan)
     return pooled.detach() if isinstance(pooled, torch.Tensor) else pooled
 
 

@@ -99,7 +99,11 @@ def one_after_the_other(answer, q, scale):
 
 def with_parameter(answer, weight):
     """Give the answer what an `nn.Linear` has."""
-    return answer(nn.Parameter(weight))
+    parameter = nn.Parameter(weight)
+    result = answer(parameter)
+    if not parameter.requires_grad or parameter.grad is not None:
+        weight.fill_(torch.nan)  # what hangs on the parameter shows here
+    return result
 
 
 # ------------------------------------------------------------- what both checkpoint tasks use

@@ -254,7 +254,6 @@ def _(rng):
     for temperature, least, dtype in (
         (1e-4, 0, torch.float32),
         (2e-6, 0, torch.float64),
-        (1e-60, 0, torch.float64),
         (0.01, -300, torch.float32),
         (200.0, 0, torch.float32),
     ):

@@ -9,7 +9,7 @@ answers = Answers(
     spelled=dict(
         real=["mask.unsqueeze(-1)", "mask[:, :, None].expand_as(h)"],
         cleared=["h * mask[..., None]", "h.where(real, 0.0)", "torch.where(real, h, torch.zeros_like(h))"],
-        total=["torch.einsum('ble->be', cleared)", "cleared.mean(1) * h.shape[1]"],
+        total=["torch.einsum('ble->be', cleared)"],
         count=["mask.sum(-1)[:, None]", "mask.long().sum(1, keepdim=True)"],
         divisor=["count.masked_fill(count == 0, 1)", "torch.maximum(count, torch.tensor(1))", "count + (count == 0)"],
         mean=["(total / divisor).to(h.dtype)", "total * (1 / divisor.to(h.dtype))"],
