@@ -178,6 +178,20 @@ STORMS = {
         "Errno 1]",
         gets("import socket\na, b = socket.socketpair()\nsocket.send_fds(a, [b'x'], [0])"),
     ),
+    "what waits unread at a socket": Attack(
+        "Errno 1]",
+        gets("import socket\nsocket.socket(socket.AF_UNIX).bind('/tmp/s')"),
+    ),
+    "filters of system calls": Attack(
+        "Errno 1]",
+        gets(
+            "libc = ctypes.CDLL(None, use_errno=True)\nif libc.prctl(22, 2, 0, 0, 0) < 0:\n    raise OSError(ctypes.get_errno(), '')"
+        ),
+    ),
+    "a lock on the teacher's Python": Attack(
+        "Errno 1]",
+        gets("import fcntl\nfcntl.lockf(open(os.__file__), fcntl.LOCK_SH | fcntl.LOCK_NB)"),
+    ),
     "signals that wait": Attack(
         "Errno 11]",
         gets(

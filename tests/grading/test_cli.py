@@ -227,6 +227,20 @@ def test_what_is_passed_over_is_named(grade, tmp_path, capsys):
     assert "Notebooks: 1, learners: 1" in said
 
 
+def test_no_name_begins_a_line_on_the_screen(grade, tmp_path, capsys, monkeypatch):
+    blanks, forged = "\u2800" * 25 + "\u3164" * 20, "! ada, lesson 1: Set by hand: 0 points"
+    class_of(
+        tmp_path / "class", {f"x{blanks}{forged}.txt": b"", f"{'y' * 29}{forged}": b""}
+    )
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert grade() == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line[:20] for line in said if line.startswith("! ")] == ["! Passed over, being"]
+    place = said.index(next(line for line in said if line.startswith("! ")))
+    assert all(line.startswith("    ") for line in said[place + 1 : -1])
+
+
 def test_overrides_of_another_lesson_do_not_matter(grade, tmp_path, capsys):
     head = "learner,lesson,task,points,reason\n"
     class_of(tmp_path / "out", {"overrides.csv": f"{head}eve,1,,1,\n".encode()})

@@ -232,3 +232,10 @@ def test_a_change_of_the_courses_code_is_another_version(tmp_path, monkeypatch):
     seen.append(version())
     monkeypatch.setattr("torch.__version__", "another")
     assert len({*seen, version()}) == len(seen) + 1
+
+
+def test_no_cell_looks_like_two_lines():
+    forged = "R\nada;1;10\r\nada,1,10\u2028ada,1,10"
+    [_, *lines] = grades_csv([row("eve", problem=forged, note=forged)]).splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("eve,")

@@ -160,6 +160,14 @@ def test_moodle_gets_its_worksheet_back_with_grades_on_its_scale(
     assert [line | {"Grade": ""} for line in lines] == before
 
 
+def test_what_people_may_have_written_into_a_platforms_list_is_no_formula(roster, graded):
+    sheet = roster(MOODLE.replace("al@x.org", "=cmd()").replace("gh@x.org", "@gh"))
+    text = moodle_csv(sheet, graded(sheet, "7/a.ipynb"))
+    assert "'=cmd()" in text
+    assert "'@gh" in text
+    assert ",-," in text  # Moodle's sign for nothing
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -218,7 +226,7 @@ def test_each_day_that_has_begun_costs_its_share(modified, days, points):
     said = "".join(problems([done]))
     assert ("Handed in late" in said) == bool(days)
     assert ("by the date of the file" in said) == bool(days)
-    assert ("the date of the file" in grades_csv([done])) == bool(days)
+    assert "the date of the file" in grades_csv([done])  # also of what came in time
     assert replace(row("ada"), penalty=1 / 3).points == 6.67  # rounded to hundredths
 
 
@@ -249,9 +257,12 @@ def test_what_has_no_date_and_who_handed_in_nothing_is_not_late():
 
 
 def test_canvas_says_itself_who_was_late(tmp_path):
-    names = "lovelaceada_LATE_12_345_x.ipynb", "hopperg_13_346_x.ipynb", "ada.ipynb"
+    names = "lovelaceada_LATE_12_345_x.ipynb", "hopperg_13_346_x.ipynb"
     files = find(class_of(tmp_path, dict.fromkeys(names, SOLUTION)))
-    assert [file.on_time for file in files] == [None, True, False]
+    assert [file.on_time for file in files] == [True, False]
+    # Where others are called otherwise, it may be a learner who says so.
+    files = find(class_of(tmp_path, {"ada.ipynb": SOLUTION}))
+    assert [file.on_time for file in files] == [None, None, None]
     assert late("2027-01-01T00:00:00+00:00", on_time=True).days_late == 0
     done = late("2020-01-01T00:00:00+00:00", on_time=False)
     assert (done.days_late, done.late_by) == (1, "the file's name")
