@@ -201,7 +201,10 @@ def attempt(
         outcome.after = {
             name: tensor.new_empty(0) if _is_marked(tensor, gradients) else tensor
             for name, tensor in named_tensors(args).items()
-        } | {path: torch.empty(0) for path in _other_things(case.args, args)}
+        }
+        if not changed(case.args, outcome.after):
+            others = _other_things(case.args, args)
+            outcome.after |= {path: torch.empty(0) for path in others}
         if id(answer) in _earlier and _is_changed(*_earlier[id(answer)]):
             outcome.after[next(iter(outcome.after), "0")] = torch.empty(0)
         if len(_earlier) > FEW:

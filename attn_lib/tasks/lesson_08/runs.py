@@ -25,6 +25,12 @@ def written_into(answer, *sizes):
     return second
 
 
+def after_a_wider_one(answer, length, d_model):
+    """Ask for a table of twice the width first."""
+    answer(length, 2 * d_model)
+    return answer(length, d_model)
+
+
 def any_int(result, *args):
     """Let whole numbers be of any integer dtype."""
     if isinstance(result, torch.Tensor) and result.dtype in (

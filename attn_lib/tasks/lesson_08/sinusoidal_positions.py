@@ -4,6 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_08.runs import after_a_wider_one
 
 
 @task(
@@ -59,6 +60,9 @@ def _(rng):
     yield case("more positions than 16 bits count", 66_000, 2, tolerance=5e-3)
     # A power of 10,000 with the number of a pair is too large for float64 there.
     yield case("more than a thousand columns", 5, 1100)
+    yield case(
+        "as many positions as before, half of the columns", 6, 4, run=after_a_wider_one
+    )
 
 
 sinusoidal_positions.rows("""

@@ -66,7 +66,7 @@ KINDS = {
 
 # What no row makes: there, the check itself sees it, or an input that is tried.
 OTHERS = {
-    "weights-cut-off": {"kept": "_.detach()"},
+    "weights-cut-off": {"kept": "_.detach() + 0 * _"},  # a gradient comes back, and it is 0
     "values-cut-off": {"heads": "kept @ v.detach()"},
     "fill-too-large-for-float16": {
         "hidden": "scores if mask is None else scores.masked_fill(forbidden, -1e30)"
