@@ -110,9 +110,8 @@ def find(folder: Path, *, lessons: Sequence[int] = ()) -> list[File]:
             found += of_one(top)
         elif top.suffix.lower() == ".ipynb":
             found.append(_look(top, folder, owner_of_file(top)))
-    if any(
-        file.on_time is None for file in found
-    ):  # a learner can call a file as Canvas does
+    # A learner, too, can call a file as Canvas does: it counts where all are called so.
+    if any(file.on_time is None for file in found):
         found = [replace(file, on_time=None) for file in found]
     return _tell_apart(_only(found, lessons) if lessons else found)
 
