@@ -205,12 +205,16 @@ def attempt(
         if not changed(case.args, outcome.after):
             others = _other_things(case.args, args)
             outcome.after |= {path: torch.empty(0) for path in others}
-        if id(answer) in _earlier and _is_changed(*_earlier[id(answer)]):
+        earlier = _earlier.pop(id(answer), None)
+        if earlier is not None and _is_changed(earlier):
             outcome.after[next(iter(outcome.after), "0")] = torch.empty(0)
+        outcome.changed = changed(case.args, outcome.after)
         if len(_earlier) > FEW:
             _earlier.clear()
-        _earlier[id(answer)] = case.args, args
-        outcome.changed = changed(case.args, outcome.after)
+        if (
+            not outcome.changed
+        ):  # else it is told now, and a helper may be mended before the next call
+            _earlier[id(answer)] = Earlier(answer, case.args, args)
     except KeyboardInterrupt as error:
         outcome.error, outcome.interrupted = _describe_error(error), True
     except BaseException as error:  # SystemExit too: no answer may end the session
@@ -254,14 +258,21 @@ def changed(args: tuple, after: dict[str, Tensor]) -> list[str]:
     return differ + [name for name in after if name not in before]
 
 
-_earlier: dict[
-    int, tuple[tuple, Any]
-] = {}  # of each answer, the last input, and what it was given
+class Earlier(NamedTuple):
+    """The last input of an answer, and what it was given; the answer is kept, or another one could have its id."""
+
+    answer: Any
+    before: tuple
+    given: Any
+
+
+_earlier: dict[int, Earlier] = {}  # by the answer's id
 FEW = 4  # answers whose last input is kept
 
 
-def _is_changed(before: tuple, given: Any) -> bool:
+def _is_changed(earlier: Earlier) -> bool:
     """Say whether an input was changed since its call: by a thread, or by this call."""
+    _, before, given = earlier
     return bool(changed(before, named_tensors(given))) or any(_other_things(before, given))
 
 

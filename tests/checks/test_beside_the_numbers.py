@@ -124,8 +124,8 @@ def an_error_called_so(name):
 
 
 def for_nobody_else(path):
-    loaded = attn_lib.checkpoints.load_checkpoint(path)
-    os.chmod(path, 0o600 | 0o111)
+    loaded = reference("load_checkpoint")(path)
+    os.chmod(path, 0o711)
     return loaded
 
 
@@ -156,6 +156,7 @@ def another_file_of_the_same_bytes(path):
         ("random_batch", second_copy_changed, "an argument has changed"),
         ("from_torch", hook_by_a_later_call, "hook"),
         ("map_llama_name", an_error_called_so, "It should raise a ValueError here, but it raised"),
+        ("load_checkpoint", for_nobody_else, "who may read it"),
         ("load_checkpoint", another_file_of_the_same_bytes, "which it should only read"),
     ],
 )  # fmt: skip
@@ -163,3 +164,22 @@ def test_right_numbers_are_not_all(task, answer, said):
     verdict = judge(task, answer)
     assert verdict.status != "passed"
     assert said in verdict.message
+
+
+def test_what_another_answer_did_to_its_inputs_is_not_held_against_the_next():
+    """A cell that is run again makes a function, often at the place in memory of the old one."""
+    for _ in range(4):
+        wrong = lambda x, groups: reference("repeat_kv")(x.mul_(2) / 2, groups)  # noqa: E731
+        assert judge("repeat_kv", wrong).status == "wrong"
+        del wrong
+        right = lambda x, groups: reference("repeat_kv")(x, groups)  # noqa: E731
+        assert judge("repeat_kv", right).status == "passed"
+        del right
+
+
+def test_an_answer_whose_helper_was_mended_passes():
+    used = [lambda x: x.mul_(2) / 2]
+    answer = lambda x, groups: reference("repeat_kv")(used[0](x), groups)  # noqa: E731
+    assert judge("repeat_kv", answer).status == "wrong"
+    used[0] = lambda x: x
+    assert judge("repeat_kv", answer).status == "passed"
