@@ -29,6 +29,7 @@ from attn_lib.grading.keep import course_version
 from attn_lib.grading.sandbox import NoSandbox
 
 CONNECT_SECONDS = 20
+IN_A_ROW = 3  # sandboxes that do not start, and no submission is graded meanwhile: then none will
 ENDED = (
     "The judge's own process was ended twice while it graded this: by it, by a lack of memory, or from "
     "outside."
@@ -103,7 +104,7 @@ def _work(version: str, grade: Grade, data: bytes, lesson: int) -> Report:
 
 def _failed(job: Job, error: Exception) -> Done:
     """Say of a job that it failed here; raise the error if every other one would fail, too."""
-    if isinstance(error, NoSandbox | OtherVersion):
+    if isinstance(error, OtherVersion):
         raise error
     if type(error).__name__ == "KilledWorker":  # dask's, which may not be installed
         return Done(job, failure=KILLED)
@@ -130,6 +131,7 @@ def _graded(
     waiting = deque(sorted(jobs, key=lambda job: job.lesson))
     running: dict[Future, Job] = {}
     ended: set[Job] = set()
+    not_started = 0  # sandboxes, since one did
     while waiting or running:
         while waiting and len(running) < room():
             job = waiting.popleft()
@@ -142,7 +144,7 @@ def _graded(
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             job = running.pop(future)
             try:
-                done = Done(job, future.result())
+                done, not_started = Done(job, future.result()), 0
             except BrokenProcessPool:  # its process has died
                 if job not in ended:
                     ended.add(job)
@@ -152,6 +154,9 @@ def _graded(
             except CancelledError as error:
                 raise ConnectionError("the connection to the cluster was lost") from error
             except Exception as error:
+                not_started += isinstance(error, NoSandbox)
+                if not_started == IN_A_ROW:
+                    raise
                 done = _failed(job, error)
             yield done
 
@@ -164,7 +169,7 @@ def on_this_machine(
     See `_graded` for `jobs` and `read`; `grade` comes from `task`.
 
     Raises:
-        NoSandbox: bubblewrap does not work.
+        NoSandbox: sandboxes do not start, one after another.
     """
     context = multiprocessing.get_context("forkserver")  # it imports torch once
     context.set_forkserver_preload([__name__])
@@ -230,7 +235,7 @@ def on_cluster(
     Raises:
         ImportError: dask.distributed is not installed.
         OSError: nobody answers at the address, or the cluster is gone.
-        NoSandbox: bubblewrap does not work on a worker.
+        NoSandbox: sandboxes do not start, one after another.
         OtherVersion: a worker would grade by other rules.
     """
     from distributed import Client

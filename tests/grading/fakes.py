@@ -10,6 +10,7 @@ from typing import Any
 
 from attn_lib.grading.confine import JUDGE_MEMORY
 from attn_lib.grading.grade import Report, TaskResult, worth_points
+from attn_lib.grading.sandbox import NoSandbox
 from attn_lib.grading.workers import _begin
 
 
@@ -22,13 +23,15 @@ def full_marks(data: bytes, lesson: int, *, seed: int = 0, **_: bool) -> Report:
 
 
 def as_told(data: bytes, lesson: int, *, seed: int = 0, **_: bool) -> Report:
-    """Do what the submission says: die, die once, fail, or take its time."""
+    """Do what the submission says: die, die once, fail, find no sandbox, or take its time."""
     for line in data.decode().split("# ")[1:]:
         order, _, rest = line.partition(" ")
         if order == "die" or (order == "die-once" and not _seen(rest)):
             os.kill(os.getpid(), signal.SIGKILL)
         if order == "fail":
             raise OSError("no space left")
+        if order == "no-sandbox":
+            raise NoSandbox("it does not start")
         if order == "slow":
             time.sleep(0.3)
     return full_marks(data, lesson, seed=seed)

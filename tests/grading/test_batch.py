@@ -21,6 +21,7 @@ from attn_lib.grading import workers
 from attn_lib.grading.batch import NO_LESSON, _read_again, grade_class, handed_in
 from attn_lib.grading.class_page import attempts
 from attn_lib.grading.find import MOST, OLDER, find, passed_over, read
+from attn_lib.grading.sandbox import NoSandbox
 from attn_lib.grading.workers import (
     Done,
     Job,
@@ -480,6 +481,17 @@ def test_a_process_that_dies_while_it_starts_does_not_end_the_class(
     rows = grade_class(folder, tmp_path / "out", seed=3, jobs=2, grade=full_marks)
     failed = [row.problem for row in rows if row.again]
     assert failed == ([workers.ENDED] * 2 if deaths == 40 else [])
+
+
+def test_a_sandbox_that_does_not_start_costs_its_own_submission_until_none_starts(tmp_path):
+    orders = {name: "no-sandbox" for name in ("l1", "l2", "l4", "l5")}
+    folder, out = told(tmp_path / "some", 6, **orders), tmp_path / "out"
+    rows = grade_class(folder, out, seed=3, jobs=1, grade=as_told)
+    assert [row.learner for row in rows if row.again] == [*orders]
+    assert "it does not start" in rows[1].problem
+    folder = told(tmp_path / "all", 5, **orders, l3="no-sandbox")
+    with pytest.raises(NoSandbox):
+        grade_class(folder, out, seed=3, jobs=1, grade=as_told)
 
 
 def test_a_file_that_changes_meanwhile_is_not_kept_under_a_wrong_name(tmp_path):
