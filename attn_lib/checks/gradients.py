@@ -6,6 +6,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from attn_lib.checks import wording
+from attn_lib.checks.again import called_again
 from attn_lib.checks.case import Case
 from attn_lib.checks.compare import GRADIENT_TOLERANCE, Difference, agreeing
 from attn_lib.checks.observe import Outcome, Raised
@@ -63,6 +64,8 @@ def judge_inputs_and_gradients(
     if not failures:
         return Verdict(task.name, "passed", points=task.points, max_points=task.points)
     failure = min(failures, key=wording.is_harder)
+    if all(failure.case.run is called_again for failure in failures):
+        return wording.failed(task, failure, wording.CALLED_AGAIN)
     return wording.failed(task, failure, _mistake(failure.outcome))
 
 

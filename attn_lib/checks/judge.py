@@ -10,6 +10,7 @@ from torch import nn
 
 from attn_lib.checks import wording
 from attn_lib.checks.afresh import afresh
+from attn_lib.checks.again import called_again
 from attn_lib.checks.experiments import (
     AFRESH,
     LARGER,
@@ -101,6 +102,8 @@ def judge_observed(
         if verdict.status != "passed":
             return verdict
     earliest = failures[min(failures)]
+    if all(failure.case.run is called_again for failure in failures.values()):
+        return wording.failed(task, earliest, wording.CALLED_AGAIN)
     if min(failures) > 0 and _is_right_if(AFRESH, tried, again, [min(failures)], failures):
         return wording.failed(task, earliest, wording.KEEPS)
     shown = sorted(failures, key=lambda i: wording.is_harder(failures[i]))

@@ -14,6 +14,9 @@ from attn_lib.checks.case import Result, Wrong, quicker
 from attn_lib.checks.say import describe
 
 KEEPS = "Called twice with the same arguments, and with other ones and other weights between, the module gives two results."
+TRAINING = (
+    "In training mode the module gives another result than in `eval()`, and draws nothing."
+)
 
 
 def sharpened_parameters(
@@ -81,26 +84,62 @@ def run_module(
     inputs, options = inputs_and_options(arguments)
     module, own = built(answer, init, parameters, inputs, options)
     seed = torch.default_generator.manual_seed
+
+    def call(of: nn.Module) -> Any:
+        return of(*inputs, **options)
+
     with torch.no_grad():
         seed(0)  # a dropout does the same as in a known mistake
         first = deepcopy(module)(*(x.clone() for x in inputs), **deepcopy(options))
-        # Nothing may stay behind from an earlier call, in its mask or weights neither: that is reported.
-        kept = [parameter.clone() for parameter in module.parameters()]
-        for parameter in module.parameters():
-            parameter.mul_(-0.5)
-        module(*(x.flip(1) for x in inputs), **deepcopy(options))
-        for parameter, before in zip(module.parameters(), kept, strict=True):
-            parameter.copy_(before)
-        module(*(x.flip(1) for x in inputs), **deepcopy(options))
+        if not module.training:
+            _raise_if_wrong_in_training(deepcopy(module).train(), first, call)
+        _call_with_other_numbers(module, [*inputs, *options.values()], call)
         if not options:
             _call_with_masks(module, [x.clone() for x in inputs])
     seed(0)
-    value = module(*inputs, **options)
-    if isinstance(first, Tensor) and isinstance(value, Tensor):
-        alike = first.shape == value.shape
-        if not alike or not first.allclose(value, 1e-3, 1e-3, equal_nan=True):
-            raise Wrong("keeps something", KEEPS)
+    value = call(module)
+    if not _is_alike(first, value):
+        raise Wrong("keeps something", KEEPS)
     return Result(value, {name: own[name] for name in parameters})
+
+
+def _call_with_other_numbers(module: nn.Module, given: list, call: Callable) -> None:
+    """Call a module while other numbers stand in its weights and in the same inputs and masks, and another of its class.
+
+    Nothing may stay behind from an earlier call, in its mask or weights neither: that is reported.
+    """
+    tensors = [x for x in given if isinstance(x, Tensor) and x.ndim and 0 not in x.stride()]
+    weights, numbers = list(module.parameters()), [x.clone() for x in tensors]
+    kept = [weight.clone() for weight in weights]
+
+    def put(parameters: list, values: list) -> None:
+        for parameter, value in zip(parameters, values, strict=True):
+            parameter.copy_(value)
+
+    put(tensors, [x.flip(1 if x.is_floating_point() else -1) for x in numbers])
+    put(weights, [-0.5 * weight for weight in kept])
+    call(module)
+    put(weights, kept)
+    call(module)
+    put(tensors, numbers)
+    other = deepcopy(module)
+    put(list(other.parameters()), [-0.5 * weight for weight in kept])
+    call(other)
+
+
+def _is_alike(first: Any, second: Any) -> bool:
+    if not isinstance(first, Tensor) or not isinstance(second, Tensor):
+        return True  # which is told from the one that is returned
+    alike = first.shape == second.shape
+    return alike and first.allclose(second, 1e-3, 1e-3, equal_nan=True)
+
+
+def _raise_if_wrong_in_training(module: nn.Module, in_eval: Any, call: Callable) -> None:
+    """Raise `Wrong` if a module that draws nothing gives other results in training mode."""
+    before = torch.default_generator.manual_seed(0).get_state()
+    value = call(module)
+    if before.equal(torch.default_generator.get_state()) and not _is_alike(in_eval, value):
+        raise Wrong("wrong in training", TRAINING)
 
 
 def _call_with_masks(module: nn.Module, inputs: list[Tensor]) -> None:

@@ -75,6 +75,23 @@ def begun(serves: Serves) -> Serves:
     return serves.begin() if hasattr(serves, "begin") else serves
 
 
+class Heard:
+    """Serves one run, as another does, and remembers the first call that was refused: an answer may hide the error.
+
+    Args:
+        serves: what is called.
+    """
+
+    def __init__(self, serves: Serves):
+        self.serves, self.refused = begun(serves), list[str]()
+
+    def __call__(self, given: list[Any], gradient: Tensor | None) -> Reply:
+        reply = self.serves(given, gradient)
+        if isinstance(reply, tuple) and reply[0] and not self.refused:
+            self.refused += reply
+        return reply
+
+
 def _leaf(value: Tensor | None) -> Tensor | None:
     """Return a plain copy to differentiate by."""
     if value is None:
@@ -89,24 +106,28 @@ def calls(serves: Serves | None, *, is_ours: bool) -> Iterator[list[Callable[...
     Args:
         serves: what is called; if it remembers its calls, a new one.
         is_ours: a known answer calls it, which may do so in this thread: that is quicker.
+
+    Raises:
+        Wrong: a call was refused, whatever the answer made of that.
     """
     if serves is None:
         yield []
         return
-    serves = begun(serves)
     if is_ours:
-        if isinstance(serves, Served):
-            yield [serves.directly]
+        known = begun(serves)
+        if isinstance(known, Served):
+            yield [known.directly]
         else:
-            yield [lambda *given: _Call.apply(serves, *given)[0]]
+            yield [lambda *given: _Call.apply(known, *given)[0]]
         return
+    heard = Heard(serves)
     questions: SimpleQueue[tuple | None] = SimpleQueue()
     replies: SimpleQueue[Reply] = SimpleQueue()
 
-    def serve(serves: Serves) -> None:
+    def serve() -> None:
         while (question := questions.get()) is not None:
             try:
-                replies.put(serves(*question))
+                replies.put(heard(*question))
             except Exception as error:  # the caller waits for a reply
                 replies.put(("", _said(error)))
 
@@ -114,13 +135,15 @@ def calls(serves: Serves | None, *, is_ours: bool) -> Iterator[list[Callable[...
         questions.put(([_plain(value) for value in given], gradient))
         return replies.get()
 
-    thread = Thread(target=serve, args=(serves,), daemon=True)
+    thread = Thread(target=serve, daemon=True)
     thread.start()
     try:
         yield [lambda *given: _Call.apply(asked, *given)[0]]
     finally:
         questions.put(None)
         thread.join()
+    if heard.refused:
+        raise Wrong(*heard.refused)
 
 
 def _replied(serves: Serves, given: tuple, gradient: Tensor | None) -> list[Any]:

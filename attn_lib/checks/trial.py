@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 import torch
 from torch import nn
 
+from attn_lib.checks.again import more_cases
 from attn_lib.checks.case import run_known
 from attn_lib.checks.mistakes import known
 from attn_lib.checks.module_runs import (
@@ -33,6 +34,7 @@ class Trial:
         self.known = known(task.name)
         with walled_off():
             self.cases = list(task.make_cases(torch.Generator().manual_seed(seed)))
+            self.cases += more_cases(task, self.cases, seed + 1)
         # A private seed mixes them: who counts the calls shall not know which one it is.
         later = range(1, len(self.cases))
         self.order = [

@@ -30,6 +30,12 @@ KEEPS = (
     "one call to the next?",
 )
 
+CALLED_AGAIN = (
+    "keeps-something",
+    "Called once, your answer is right. Called again, with the same tensors that hold other numbers by now, it is not, "
+    "or what it returned before has changed. What does it keep from one call to the next?",
+)
+
 # What an answer lacks that is right under another condition, by that condition.
 LACKS = {
     ONE_PIECE: (
@@ -71,6 +77,10 @@ DRAWS = (
 # What is asked about a `Wrong` of some kinds, whose message is told before.
 OF_KIND = {
     "keeps something": ("keeps-something", "What does it keep from one call to the next?"),
+    "wrong in training": (
+        "wrong-in-training",
+        "Which line of yours asks for `self.training`, or which layer does so by itself?",
+    ),
     "draws": (
         "random-numbers",
         "Which line draws them, and what should it do after training?",
@@ -159,7 +169,13 @@ def difference(task: Task, case: Case, want: Outcome, got: Outcome) -> Differenc
         if isinstance(value, nn.Module):
             text = "the task asks for a function, not for a class"
             return Difference(f"It returned {describe(value)}: {text}.")
-    return compare(want.values, got.values, task.returns, case.tolerance)
+    names = task.returns
+    if len(names) < len(want.values):  # of several calls
+        names = tuple(
+            f"{names[n % len(names)]} of call {n // len(names) + 1}"
+            for n in range(len(want.values))
+        )
+    return compare(want.values, got.values, names, case.tolerance)
 
 
 def _no_value_error(case: Case, got: Outcome) -> Difference | None:

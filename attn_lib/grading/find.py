@@ -111,7 +111,7 @@ def find(folder: Path, *, lessons: Sequence[int] = ()) -> list[File]:
         elif top.suffix.lower() == ".ipynb":
             found.append(_look(top, folder, owner_of_file(top)))
     # A learner, too, can call a file as Canvas does: it counts where all are called so.
-    if any(file.on_time is None for file in found):
+    if any(file.on_time is None and not file.problem for file in found):
         found = [replace(file, on_time=None) for file in found]
     return _tell_apart(_only(found, lessons) if lessons else found)
 

@@ -12,7 +12,7 @@ _MOODLE = re.compile(
 )
 # Canvas: "lovelaceada_LATE_4711_90210_my file"; the numbers are the person's and the file's.
 _CANVAS = re.compile(
-    r"(?:(?P<name>(?!LATE_)[^_]+)_)?(?:(?P<late>LATE)_)?(?P<id>\d+|anon_[^_]+)_\d{3,}_.+"
+    r"(?:(?P<name>(?!LATE_)[^_]+)_)?(?:(?P<late>LATE)_)?(?P<id>\d+|anon_[^_]+)_\d{3,}_.*"
 )
 # A folder's name is Moodle's own, and ends so: a person may be called like the beginning of another's.
 _MOODLE_FOLDER = re.compile(_MOODLE.pattern.replace("(?P<name>.+?)", "(?P<name>.+)"))

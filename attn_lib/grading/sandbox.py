@@ -336,11 +336,14 @@ class Sandbox:
             thread.join()
 
     def _held(self) -> int:
-        try:
-            status = Path(f"/proc/{self._pid}/status").read_text()
-        except OSError:  # no Linux, or it has ended
-            return 0
-        return 1024 * sum(map(int, re.findall(r"Rss(?:Anon|Shmem):\s+(\d+)", status)))
+        """Return the bytes of memory that the process holds: of any thread that shows them, as the first may have ended."""
+        with contextlib.suppress(OSError):  # no Linux, or the process has ended
+            for thread in Path(f"/proc/{self._pid}/task").iterdir():
+                with contextlib.suppress(OSError):
+                    status = (thread / "status").read_text()
+                    if found := re.findall(r"Rss(?:Anon|Shmem):\s+(\d+)", status):
+                        return 1024 * sum(map(int, found))
+        return 0
 
     def ask(self, header: Any, blobs: list[bytes], end: float) -> None:
         """Send one request before a deadline; the answers are awaited with `hear`.

@@ -26,13 +26,14 @@ from attn_lib.checks.module_runs import (
 )
 from attn_lib.checks.observe import (
     Outcome,
+    Raised,
     changed,
     finish,
     named_tensors,
     observe,
     walled_off,
 )
-from attn_lib.checks.served import begun
+from attn_lib.checks.served import Heard
 from attn_lib.checks.task import Task
 from attn_lib.checks.trial import Trial, trial_of
 from attn_lib.grading.definitions import Cell
@@ -308,7 +309,7 @@ def _observe(
         how: under which other condition, one of `experiments`.
     """
     blobs = list[bytes]()
-    serves = begun(case.serves) if case.serves else None
+    serves = Heard(case.serves) if case.serves else None
     request = {
         "task": task.name,
         "run": f"{case.run.__module__}:{case.run.__name__}",
@@ -331,6 +332,9 @@ def _observe(
         raise Died("it sent nonsense to the judge") from error
     if time.monotonic() > end:  # what it makes the judge do takes of its time
         raise Died("it ran too long")
+    if serves and serves.refused and outcome.error is None:
+        kind, text = serves.refused
+        outcome.error, outcome.values = Raised(kind, text, text, is_wrong=True), []
     if outcome.error is None:
         known = named_tensors(case.args)
         lists = {name.rpartition(".")[0] for name in known if "." in name}

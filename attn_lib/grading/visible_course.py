@@ -30,6 +30,7 @@ CONFINED = (
 )  # of the grader
 OBSERVERS = (
     "attn_lib.checks.afresh",
+    "attn_lib.checks.again",
     "attn_lib.checks.authoring",
     "attn_lib.checks.experiments",
     "attn_lib.checks.observe",

@@ -9,12 +9,12 @@ import math
 import struct
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+from attn_lib.checks.again import find
 from attn_lib.checks.observe import Frame, Outcome, Raised
 
 HEADER_LIMIT = 1 << 20  # bytes
@@ -128,12 +128,6 @@ def unpack(packed: Any, data: memoryview) -> Any:
     if kind == "dict":
         return {unpack(k, data): unpack(v, data) for k, v in content}
     return content
-
-
-def find(path: str) -> Any:
-    """Return what "package.module:name" names."""
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
 
 
 def _pack_tensor(tensor: Tensor, blobs: list[bytes]) -> list[Any]:

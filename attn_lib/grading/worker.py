@@ -24,13 +24,14 @@ import numpy as np
 import torch
 
 from attn_lib.checks.afresh import afresh
+from attn_lib.checks.again import find
 from attn_lib.checks.case import Case
 from attn_lib.checks.experiments import otherwise
 from attn_lib.checks.module_runs import built, inputs_and_options
 from attn_lib.checks.observe import observe
 from attn_lib.checks.say import safe_str
 from attn_lib.grading.definitions import definitions
-from attn_lib.grading.wire import find, pack_call, pack_outcome, receive, send, unpack
+from attn_lib.grading.wire import pack_call, pack_outcome, receive, send, unpack
 
 # Cell magics whose body is ordinary Python.
 TRANSPARENT = {"time", "timeit", "capture", "prun"}

@@ -29,7 +29,9 @@ from attn_lib.grading.keep import course_version
 from attn_lib.grading.sandbox import NoSandbox
 
 CONNECT_SECONDS = 20
-IN_A_ROW = 3  # sandboxes that do not start, and no submission is graded meanwhile: then none will
+IN_A_ROW = (
+    3  # sandboxes that do not start, and no submission is graded meanwhile: then none will
+)
 ENDED = (
     "The judge's own process was ended twice while it graded this: by it, by a lack of memory, or from "
     "outside."

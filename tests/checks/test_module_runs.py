@@ -116,15 +116,31 @@ def test_a_module_is_called_on_other_numbers_first():
 
     class Notes(Head):
         def forward(self, x):
-            seen.append(x)
+            seen.append(x.tolist())
             return super().forward(x)
 
     weights = dict(Head(3, 2).named_parameters())
     x = torch.randn(2, 4, 3)
     run_module(Notes, (3, 2), weights, x)
-    # The first call is that of a copy, the second has other weights.
-    flipped = x.flip(1).tolist()
-    assert [given.tolist() for given in seen] == [x.tolist(), flipped, flipped, x.tolist()]
+    # The first call is that of a copy, the second has other weights, and so has another module at last.
+    own, flipped = x.tolist(), x.flip(1).tolist()
+    assert seen == [own, flipped, flipped, own, own]
+
+
+@pytest.mark.parametrize("of_class", [True, False])
+def test_a_module_that_knows_a_tensor_again_by_its_place_is_wrong(of_class, without_search):
+    shared = {}
+
+    class Knows(attn_lib.CrossAttention):
+        def forward(self, x, context, context_mask=None):
+            kept = shared if of_class else self.__dict__.setdefault("own", {})
+            key = context.data_ptr(), context.shape, context.dtype
+            _, numbers = kept.setdefault(key, (context, context.detach().clone()))
+            return super().forward(x, numbers, context_mask=context_mask)
+
+    verdict = judge("CrossAttention", Knows)
+    assert verdict.status == "wrong"
+    assert "gives two results" in verdict.evidence
 
 
 def test_a_module_that_keeps_its_first_weights_is_wrong(without_search):
@@ -141,6 +157,20 @@ def test_a_module_that_keeps_its_first_weights_is_wrong(without_search):
     verdict = judge("SelfAttention", KeepsWeights)
     assert verdict.status == "wrong"
     assert "other weights between" in verdict.evidence
+
+
+@pytest.mark.parametrize("draws", [True, False])
+def test_what_draws_nothing_does_the_same_in_training(draws, without_search):
+    class Otherwise(attn_lib.MultiHeadAttention):
+        def forward(self, x, context=None, mask=None):
+            output = super().forward(x, context, mask=mask)
+            if not self.training:
+                return output
+            return F.dropout(output) if draws else output * 2
+
+    verdict = judge("MultiHeadAttention", Otherwise)
+    assert verdict.status == ("passed" if draws else "wrong")
+    assert draws or verdict.mistake == "wrong-in-training"
 
 
 def test_a_mask_of_an_earlier_call_may_not_stay_behind():

@@ -1,5 +1,6 @@
 """A function that an answer calls and cannot look into: its results, its gradients, its errors."""
 
+import contextlib
 import threading
 
 import pytest
@@ -154,3 +155,16 @@ def test_a_call_cannot_be_differentiated_twice_nor_vectorized():
             gradient.sum().backward()
         with pytest.raises(RuntimeError, match="one input at a time"):
             torch.func.vmap(function)(torch.ones(3, 2))
+
+
+def test_a_refusal_counts_also_where_the_answer_hides_it():
+    def refuses(*given):
+        raise Wrong("no", "Not this.")
+
+    def hides(served):
+        with calls(served, is_ours=False) as (function,), contextlib.suppress(Exception):
+            function(X, Y)
+
+    hides(Served(lambda x, y: x / "no"))  # a plain error may be awaited
+    with pytest.raises(Wrong, match="Not this"):
+        hides(Served(product, before=refuses))

@@ -484,7 +484,7 @@ def test_a_process_that_dies_while_it_starts_does_not_end_the_class(
 
 
 def test_a_sandbox_that_does_not_start_costs_its_own_submission_until_none_starts(tmp_path):
-    orders = {name: "no-sandbox" for name in ("l1", "l2", "l4", "l5")}
+    orders = dict.fromkeys(("l1", "l2", "l4", "l5"), "no-sandbox")
     folder, out = told(tmp_path / "some", 6, **orders), tmp_path / "out"
     rows = grade_class(folder, out, seed=3, jobs=1, grade=as_told)
     assert [row.learner for row in rows if row.again] == [*orders]

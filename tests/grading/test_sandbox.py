@@ -1,5 +1,6 @@
 """The fork server: workers that know nothing of each other, and leave nothing behind."""
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -53,6 +54,22 @@ def test_a_worker_is_known_by_its_number_and_goes_first_when_memory_runs_out():
                 pass
             assert worker._held() - worker._held_at_first < 50 << 20  # it is cleaned up
     assert 90 << 20 < held() < 130 << 20
+
+
+def test_memory_is_seen_when_the_first_thread_has_ended():
+    """Then /proc/PID/status tells nothing; other threads do."""
+    leaves = (
+        "import ctypes, threading, time\n"
+        "def hoard():\n    kept = b'x' * (100 << 20)\n    time.sleep(2)\n"
+        "threading.Thread(target=hoard).start()\nctypes.CDLL(None).syscall(60, 0)"
+    )
+    with sandbox.start(course_for(1)) as worker, worker.measured() as held:
+        request = {"cells": [leaves], "skip": [], "wanted": []}
+        worker.ask(request, [], time.monotonic() + 60)
+        with contextlib.suppress(sandbox.Died):  # nobody answers any more
+            while True:
+                worker.hear(time.monotonic() + 2)
+    assert held() > 90 << 20
 
 
 FOLDERS = """

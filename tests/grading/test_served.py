@@ -65,6 +65,7 @@ CASES = {
     "generate": (GENERATE, [
         ("", "", "passed"),
         ("model(fed, caches=caches)", "model(ids)", "no-caches"),
+        ("    for", "    try: model(ids)\n    except Exception: pass\n    for", "no-caches"),
     ]),
     "map_llama_name": ("def map_llama_name(name):\n    return name.replace('blk', 'blocks')", [
         ("", "", "wrong"),
