@@ -4,7 +4,7 @@ import torch
 
 import attn_lib
 from attn_lib.checks.authoring import Case, task
-from attn_lib.tasks.lesson_08.runs import after_a_wider_one
+from attn_lib.tasks.lesson_08.runs import after_a_wider_one, last_rows
 
 
 @task(
@@ -47,19 +47,24 @@ def _(rng):
     yield case("three positions, three pairs", 3, 6)
     yield case("five positions, four pairs", 5, 8)
     yield case("L = E", 6, 6)
-    yield case("position 0 alone", 1, 6)
+    # (1, 14) and (11, 4) are one text if nothing stands between the two.
+    yield case("position 0 alone", 1, 14)
     yield case("no positions at all", 0, 4)
     yield case("more positions than columns", 11, 4)
-    yield case("a width that is no power of two", 7, 20)
+    yield case("a width that is no power of two", 7, 52)
     yield case("a wide table", 5, 128)
     length, pairs = torch.randint(12, 40, (2,), generator=rng).tolist()
     yield case("sizes drawn at random", length, 2 * pairs)
     # An angle near 2100 has an error of 1e-4 in float32, and of 1 in float16.
     yield case("two thousand positions", 2100, 8, tolerance=1e-3)
     yield case("more positions than tables have", 5300, 2, tolerance=2e-3)
-    yield case("more positions than 16 bits count", 66_000, 2, tolerance=5e-3)
+    many = dict(run=last_rows, tolerance=2e-2)
+    yield case("more positions than 17 bits count", 131_100, 2, **many)
+    # Speeds of six decimals, and powers of a factor of six decimals, show there.
+    both = dict(run=last_rows, tolerance=1e-3, is_slow=True)
+    yield case("a table that is long and wide", 4000, 192, **both)
     # A power of 10,000 with the number of a pair is too large for float64 there.
-    yield case("more than a thousand columns", 5, 1100)
+    yield case("more than two thousand columns", 5, 2052)
     yield case(
         "as many positions as before, half of the columns", 6, 4, run=after_a_wider_one
     )

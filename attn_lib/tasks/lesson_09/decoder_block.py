@@ -21,7 +21,7 @@ from attn_lib.tasks.lesson_09.parts import (
     trained,
     uneven,
 )
-from attn_lib.tasks.lesson_09.runs import new_norms, with_same_tensors
+from attn_lib.tasks.lesson_09.runs import among_other_calls, new_norms
 
 
 class DecoderBlock(nn.Module):
@@ -79,6 +79,7 @@ def _(rng):
         x, context = (torch.randn(B, n, H * D, generator=rng) for n in (L, S))
         context = context * 1.3 + 0.4
         x = change(parameters, x) if change else x
+        context = strided(parameters, context) if change is strided else context
         parameters = {name: p.to(dtype) for name, p in parameters.items()}
         masks = {name: more.pop(name) for name in ("mask", "context_mask") if name in more}
         args = (
@@ -137,8 +138,8 @@ def _(rng):
     alone[0, 1, 2] = alone[1, 2, 0] = False
     about = "a word may see nothing in one head"
     yield case(about, 2, 4, 5, 3, 2, 5, mask=alone, grad=True)
-    keys = some(rng, 2, 3, 1, 4)
-    yield case("a mask of keys for each head (B, H, 1, L)", 2, 4, 5, 3, 2, 5, mask=keys)
+    about, keys = "B = H, a mask of keys for each head (H, 1, L)", some(rng, 3, 1, 4)
+    yield case(about, 3, 4, 5, 3, 2, 5, mask=keys)
     heads = some(rng, 3, 5, 5)
     yield case("B = H, a mask (H, L, L)", 3, 5, 7, 3, 2, 10, mask=heads)
     yield case("B = L, a mask (L, L)", 4, 4, 3, 2, 3, 5, mask=some(rng, 4, 4))
@@ -151,10 +152,14 @@ def _(rng):
     yield case("L = S, both masks", 2, 4, 4, 2, 3, 5, **square)
     third = dict(mask=some(rng, 3, 1, 1, 3), context_mask=real("x.x .xx x.."))
     yield case("B = L = S = H = D", 3, 3, 3, 3, 3, 9, **third)
-    yield case("L = S = d_model = d_ff", 2, 4, 4, 2, 2, 4)
-    yield case("one word each, one head", 3, 1, 2, 1, 5, 6)
-    yield case("the context is one word", 2, 4, 1, 2, 3, 1)
-    yield case("two hundred words, a context of as many", 1, 200, 201, 2, 2, 5)
+    keys = torch.tensor([[True, False, True, True]])
+    about = "L = S = d_model = d_ff, a mask of keys (1, L)"
+    yield case(about, 2, 4, 4, 2, 2, 4, mask=keys)
+    about, hidden = "one word each, which may not see itself", torch.tensor([[False]])
+    yield case(about, 3, 1, 2, 1, 5, 6, mask=hidden)
+    about, pad = "the context is one word, here and there a pad", real("x .")
+    yield case(about, 2, 4, 1, 2, 3, 1, context_mask=pad)
+    yield case("200 words, a context of 260", 1, 200, 260, 2, 2, 5)
 
     yield case("tokens of very different lengths", 2, 4, 3, 2, 3, 7, change=uneven)
     yield case("tokens that are nearly constant", 2, 3, 4, 2, 3, 7, change=nearly_constant)
@@ -170,13 +175,15 @@ def _(rng):
     # Larger than the others, which are shown first: who forgot a mask should not look for a dtype.
     large = 3, 5, 7, 3, 2, 12
     masks = dict(mask=some(rng, 5, 5), context_mask=real("xx..... x.x...x xxxxxxx"))
-    about, pads = "a context as long as x, with pads, and no mask", real("xxxx. x.xx.")
+    about, pads = "a context as long as x, with pads, and no mask", real("x..x. .x...")
     yield case(about, 2, 5, 5, 3, 2, 10, context_mask=pads)
     yield case("float64", *large, **masks, dtype=torch.float64, grad=True)
     yield case("bfloat16", *large, **masks, dtype=torch.bfloat16, tolerance=6e-2)
-    about = "the same tensors as before, with other numbers in them"
-    again = case(about, *large, **masks)
-    yield Case(about, again.args, with_same_tensors, grad=False)
+    about = "66 words, after calls with other lengths, masks and weights"
+    pads = real("x.......x. .x......xx")
+    masks = dict(mask=attn_lib.causal_mask(66, 66), context_mask=pads)
+    last = case(about, 2, 66, 10, 3, 2, 12, **masks)
+    yield Case(about, last.args, among_other_calls, grad=False)
     yield Case("the norms of a new block", ((6, 2, 5), {}), new_norms, grad=False)
 
 

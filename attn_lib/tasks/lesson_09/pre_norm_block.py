@@ -21,7 +21,7 @@ from attn_lib.tasks.lesson_09.parts import (
     trained,
     uneven,
 )
-from attn_lib.tasks.lesson_09.runs import new_norms, with_same_tensors
+from attn_lib.tasks.lesson_09.runs import among_other_calls, new_norms
 
 
 class PreNormBlock(nn.Module):
@@ -105,17 +105,19 @@ def _(rng):
     alone[0, 1, 2] = alone[1, 2, 0] = False
     about = "a word may see nothing in one head"
     yield case(about, 2, 4, 3, 2, 5, alone, grad=True)
-    keys = some(rng, 2, 3, 1, 4)
-    yield case("a mask of keys for each head (B, H, 1, L)", 2, 4, 3, 2, 5, keys)
+    keys = some(rng, 3, 1, 4)
+    yield case("B = H, a mask of keys for each head (H, 1, L)", 3, 4, 3, 2, 5, keys)
     yield case("B = H, a mask (H, L, L)", 3, 4, 3, 2, 5, some(rng, 3, 4, 4))
     yield case("B = L, a mask (L, L)", 4, 4, 2, 3, 5, some(rng, 4, 4))
     one = some(rng, 4, 4) & (torch.arange(4) != 2)[:, None]
     yield case("a mask (L, L), a word that may see nothing", 2, 4, 2, 3, 5, one)
     yield case("B = L = H = D", 3, 3, 3, 3, 9, some(rng, 3, 1, 1, 3))
-    yield case("L = d_model", 2, 6, 3, 2, 8)
-    yield case("two hundred words", 1, 200, 2, 2, 5)
+    keys = torch.tensor([[True, False, True, True, False, True]])
+    yield case("L = d_model, a mask of keys (1, L)", 2, 6, 3, 2, 8, keys)
+    yield case("260 words", 1, 260, 2, 2, 5)
     yield case("B = L = d_model = d_ff", 4, 4, 2, 2, 4)
-    yield case("one word each, one head", 3, 1, 1, 5, 6)
+    hidden = torch.tensor([[False]])
+    yield case("one word each, which may not see itself", 3, 1, 1, 5, 6, hidden)
     yield case("one sentence, d_ff = 1", 1, 4, 2, 3, 1)
 
     yield case("tokens of very different lengths", 2, 4, 2, 3, 7, change=uneven)
@@ -132,9 +134,9 @@ def _(rng):
     large = 3, 5, 3, 2, 12
     yield case("float64", *large, some(rng, 5, 5), dtype=torch.float64, grad=True)
     yield case("bfloat16", *large, some(rng, 5, 5), dtype=torch.bfloat16, tolerance=6e-2)
-    again = case("", *large, some(rng, 5, 5))
-    about = "the same tensors as before, with other numbers in them"
-    yield Case(about, again.args, with_same_tensors, grad=False)
+    last = case("", 2, 66, 3, 2, 12, attn_lib.causal_mask(66, 66))
+    about = "66 words, after calls with other lengths, masks and weights"
+    yield Case(about, last.args, among_other_calls, grad=False)
     yield Case("the norms of a new block", ((6, 2, 5), {}), new_norms, grad=False)
 
 

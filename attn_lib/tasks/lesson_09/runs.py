@@ -11,24 +11,33 @@ from torch import Tensor, nn
 from attn_lib.checks.authoring import Wrong, built
 
 
-def with_same_tensors(
+def among_other_calls(
     answer: Callable, init: tuple, parameters: dict, *arguments
 ) -> Tensor:
-    """Call a block with other tensors, with these while they hold other numbers, and with these."""
+    """Call a block, masks by place, after all that another call may differ in.
+
+    A block beside it has other weights. Before, it reads shorter sentences without masks, other tensors,
+    the same tensors while they hold other numbers, and the same sentences with other weights and masks.
+    """
     *inputs, options = arguments
     module, _ = built(answer, init, parameters, inputs, options)
-    module.eval()
-    tensors = [*module.parameters(), *inputs, *options.values()]
+    others = {name: p.flip(-1) * 0.5 for name, p in parameters.items()}
+    beside, _ = built(answer, init, others, inputs, options)
+    masks, weights = list(options.values()), list(module.parameters())
     with torch.no_grad():
-        wanted = [tensor.clone() for tensor in tensors]
-        others = {name: mask.flip(-1) for name, mask in options.items()}
-        module(*(x.flip(-1) for x in inputs), **others)
-        for tensor in tensors:
-            tensor.copy_(tensor.flip(-1))
-        module(*inputs, **options)
-        for tensor, numbers in zip(tensors, wanted, strict=True):
-            tensor.copy_(numbers)
-        return module(*inputs, **options)
+        beside.eval()(*inputs, *masks)
+        module.eval()(*(x[:, :-1] for x in inputs))
+        module(*inputs)
+        module(*(x.flip(-1) for x in inputs), *(mask.flip(-1) for mask in masks))
+        for changed in ([*weights, *inputs, *masks], weights):
+            wanted = [tensor.clone() for tensor in changed]
+            for tensor in changed:
+                tensor.copy_(tensor.flip(-1))
+            module(*inputs, *(mask.flip(-1) for mask in masks))
+            module(*inputs, *masks)
+            for tensor, numbers in zip(changed, wanted, strict=True):
+                tensor.copy_(numbers)
+        return module(*inputs, *masks)
 
 
 def new_norms(answer: Callable, init: tuple, parameters: dict) -> Tensor:

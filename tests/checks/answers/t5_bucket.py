@@ -21,7 +21,7 @@ answers = Answers(
         far=["exact + steps.long()", "(exact + steps).clamp(max=half - 1).int()", "exact + steps.floor().clamp(0, half).to(torch.int16)"],
         capped=["torch.minimum(far, torch.full_like(far, half - 1))", "far.clamp(0, half - 1)"],
         bucket=["torch.where(near, distance.long(), capped)"],
-        result=["(bucket + start).to(torch.int32)", "(bucket + start).to(torch.int16)"],
+        result=["(bucket + start).to(torch.int32)", "(bucket + start).to(torch.int16 if num_buckets < 1 << 15 else torch.int32)"],
     ),
     survivors=[  # what is near is not looked at, and what is far with 4 buckets is capped
         {"ratio": "distance.clamp(min=2) / exact"},
