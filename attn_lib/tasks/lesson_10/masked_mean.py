@@ -68,27 +68,28 @@ def _(rng):
     signs = (-1.0) ** torch.arange(5)[:, None]
     limits = lambda h, mask: torch.where(mask[..., None], h, most * signs)  # noqa: E731
     yield drawn("pads as large as float32 allows", 3, ".xx.. x.x.. .....", change=limits)
-    large = lambda h, mask: torch.where(mask[..., None], 1e30 * h, h)  # noqa: E731
-    yield drawn("real tokens of 1e30, pads of 1", 3, "xxx. x.x.", change=large)
+    large = lambda h, mask: torch.where(mask[..., None], 1e35 * h, h)  # noqa: E731
+    yield drawn("real tokens of 1e35, pads of 1", 3, "xxx. x.x.", change=large)
     h, mask = torch.randn(3, 4, 2, generator=rng), torch.rand(4, 3, generator=rng) < 0.6
     yield Case("a mask that is not contiguous", (h, mask.T))
     strided = lambda h, mask: h.mT.contiguous().mT  # noqa: E731
     yield drawn("not contiguous", 3, "xxx. x.x.", change=strided, grad=False)
-    about, text = "float64, to its last digits", "xxx. x... ...."
-    exact = lambda h, mask: h.double() / 3  # noqa: E731
-    options = {"dtype": torch.float64, "change": exact, "tolerance": 1e-12}
-    yield drawn(about, 3, text, grad=False, **options)
-    yield drawn("three hundred tokens", 2, f"{'x' * 300} {'x.' * 150}", grad=False)
+    about, text = "float64, to its last digits, pads hold 1e300", "xxx. x... ...."
+    exact = lambda h, mask: torch.where(mask[..., None], h.double() / 3, 1e300)  # noqa: E731
+    yield drawn(about, 3, text, dtype=torch.float64, change=exact, tolerance=1e-12)
+    long = f"{'x' * 33_334} {'x.' * 16_667}"
+    yield drawn("thirty thousand tokens", 1, long, grad=False)
     for dtype in (torch.float16, torch.bfloat16):
         long = f"{dtype}, nine hundred tokens".removeprefix("torch.")
         yield drawn(
             long, 1, "x" * 900, dtype=dtype, change=lambda h, _: h.abs(), grad=False
         )
-        about = str(dtype).removeprefix("torch.")
-        yield drawn(about, 3, text, dtype=dtype, grad=False)
-    h = torch.full((1, 4096, 2), 1e-3, dtype=torch.float16)
-    about = "float16, one small number among 4,096 tokens"
-    yield Case(about, (h, torch.arange(4096)[None] == 7), grad=False)
+        about = f"{dtype}, three hundred texts".removeprefix("torch.")
+        yield drawn(about, 2, f"{text} " * 100, dtype=dtype, grad=False)
+    h = torch.full((2, 4096, 1), 2e-4, dtype=torch.float16)
+    mask = torch.stack([torch.arange(4096) == 7, torch.ones(4096, dtype=torch.bool)])
+    about = "float16, small numbers, one and 4,096 real tokens"
+    yield Case(about, (h, mask), grad=False)
     # There float16 has whole numbers in steps of 4.
     about, half = "float16, more than four thousand tokens", torch.float16
     yield drawn(about, 1, "x" * 4200, dtype=half, change=lambda h, _: h.abs(), grad=False)

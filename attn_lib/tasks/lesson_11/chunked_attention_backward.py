@@ -13,6 +13,7 @@ from attn_lib.tasks.lesson_11.runs import (
     gradients,
     metered,
     metered_twice,
+    without_autograd,
 )
 
 
@@ -130,11 +131,13 @@ def _(rng):
         kind = f", {elsewhere} keys elsewhere" if elsewhere else ""
         yield case(f"three full chunks{kind}", (2, 3, 6, 10), 2, elsewhere)
         yield case(f"the last chunk is not full{kind}", (2, 3, 8, 6), 3, elsewhere)
-        yield case(f"one chunk, longer than L{kind}", (1, 2, 5, 3), 64, elsewhere)
+        about = f"one chunk, far longer than L{kind}"
+        yield case(about, (1, 2, 5, 3), 10**12, elsewhere)
         yield case(f"chunks of one{kind}", (1, 2, 5, 6), 1, elsewhere)
         yield case(f"L = D = chunk_size{kind}", (2, 3, 5, 5), 5, elsewhere)
         yield case(f"B = H = chunk_size{kind}", (3, 3, 7, 6), 3, elsewhere)
-    yield case("a hundred tokens", (1, 1, 100, 2), 30)
+    about = "a hundred tokens, where autograd is off"
+    yield case(about, (1, 1, 100, 2), 30, run=without_autograd)
     yield case("fewer keys here than queries", (1, 2, 11, 4), 4, 6, fewer=10)
     yield case("one key here, others elsewhere", (1, 2, 6, 4), 4, 5, fewer=5)
     yield case("13 heads, 40 channels", (1, 13, 20, 40), 17)
@@ -163,10 +166,10 @@ def _(rng):
         yield case(name, (2, 3, 6, 6), 4, dtype=dtype, scale=0.8)
     # Every lse is one of more keys: these are made without a matrix.
     measured: dict[str, Any] = dict(run=metered, grad=False, is_slow=True)
-    yield Case("the memory of four heads", (*_long(rng, 256, 1, B=2, H=2), 8), **measured)
-    q, k, v, *others = _long(rng, 512, 1)
-    some = k[..., :384, :], v[..., :384, :]
-    yield Case("the memory of a long text, fewer keys", (q, *some, *others, 16), **measured)
+    yield Case("the memory of four heads", (*_long(rng, 128, 1, B=2, H=2), 4), **measured)
+    q, k, v, *others = (t.double() for t in _long(rng, 300, 1))
+    args = (q, k[..., :260, :], v[..., :260, :], *others, 8)
+    yield Case("the memory of a long text, fewer keys, float64", args, **measured)
     about = "the memory of a long text"
     for L, D, size, run in ((512, 1, 16, metered), (1024, 8, 32, metered_twice)):
         args = (*_long(rng, L, D), size)

@@ -98,8 +98,10 @@ def _(rng):
     yield row("causal", causal, random(1, 2, 6, 4), (2, 2, 2))
     # A NaN that is painted over in the first block is a NaN on the way back.
     about = "causal, from the last block to the first"
-    order = torch.tensor([4, 5, 2, 3, 0, 1])
-    yield row(about, causal[..., order], random(1, 2, 6, 4), (2, 2, 2))
+    order = torch.tensor([5, 3, 4, 0, 1, 2])
+    none = causal.index_fill(-2, torch.tensor(2), -torch.inf)[..., order]
+    about += ", and a query that sees none"
+    yield row(about, none, random(1, 2, 6, 4), (1, 2, 3))
     closed = torch.full((1, 2, 3), -torch.inf)
     values = random(1, 3, 2)
     exact = dict(tolerance=1e-300)  # a sum of nothing is 0, not almost
@@ -116,8 +118,8 @@ def _(rng):
     below[..., 0, :] += 2.0**21
     yield row(APART, below, random(1, 1, 4, 3), (2, 2), **ROUGHLY)
     # One key in a block: a sum of two is lost in the logarithm of one so far away.
-    below = torch.tensor([[[-2e37, -1e37], [0.5, 1.0]]])
-    about = "all scores of one row near -1e37"
+    below = torch.tensor([[[-3e38, -2e38], [0.5, 1.0]]])
+    about = "all scores of one row near -2e38"
     yield row(about, below, random(1, 2, 3), (1, 1), grad=False)
     values = random(1, 2, 6, 4)
     values[..., :2, :] = 0.0
@@ -134,7 +136,8 @@ def _(rng):
     yield step("five axes", *state, random(2, 1, 3, 2, 4), random(2, 1, 3, 4, 5))
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         scores, values = random(2, 2, 3, 6).to(dtype), random(2, 2, 6, 4).to(dtype)
-        about = f"{dtype}".removeprefix("torch.")
+        scores[..., 0, :3] = -torch.inf
+        about = f"{dtype}, one row of the first block hidden".removeprefix("torch.")
         nine = 1e-9 if dtype == torch.float64 else None
         grad = dtype == torch.float64
         yield row(about, scores, values, (3, 3), grad=grad, tolerance=nine)
@@ -142,8 +145,8 @@ def _(rng):
     about = "bfloat16, hundreds of keys in a block"
     yield row(about, scores.bfloat16(), values.bfloat16(), (600,), grad=False)
     scores = random(1, 2, 2, 6, scale=6.0)
-    scores[..., 1, :] = -11000 - 500 * torch.randperm(6, generator=rng)
-    about = "float16, scores near -12,000 in one row"
+    scores[..., 1, :] = -58_000 - 500 * torch.randperm(6, generator=rng)
+    about = "float16, scores near -60,000 in one row"
     values = random(1, 2, 6, 3).half()
     yield row(about, scores.half(), values, (3, 3), grad=False, tolerance=2e-2)
 

@@ -36,9 +36,21 @@ class NumberMeter(MemoryMeter):
 def metered(answer, *args):
     """Run a case under a meter of its numbers.
 
-    No tensor may have one for each pair of all heads, and all that are alive at one time must have less than half as many.
+    No tensor may have one for each pair of one head, and all that are alive at one time must have less than half of those
+    of all heads.
     """
     return _within_limits(answer, *args)[0]
+
+
+def metered_with_gradients(answer, *args):
+    """Run `metered`, and before it with inputs that ask for gradients: then autograd keeps blocks, but makes no larger ones."""
+    asking = [
+        t.clone().requires_grad_() if isinstance(t, torch.Tensor) else t for t in args
+    ]
+    result, meter = _measured(answer, *asking)
+    if _tensors(result):
+        _no_matrix(meter, *args[:2])
+    return metered(answer, *args)
 
 
 def metered_twice(answer, *args):
@@ -84,16 +96,9 @@ def _within_limits(answer, q, k, *others):
         return result, meter.peak
     heads, L, S = math.prod(q.shape[:-2]), q.shape[-2], k.shape[-2]
     most = heads * L * S
-    limit = f"L · S = {L} · {S} = {L * S:,}"
+    one = limit = _no_matrix(meter, q, k)
     if heads > 1:
         limit = f"B · H · {limit[: limit.index('=')]}= {most:,}"
-    if meter.largest >= most:
-        kind = "full mask" if meter.where.endswith("bool") else "full matrix"
-        raise Wrong(
-            kind,
-            "A tensor, or an array, is too large.\n"
-            f"It has {meter.largest:,} numbers: {meter.where}. Here none may have {limit} or more.",
-        )
     if 2 * meter.peak >= most and LARGE * meter.largest >= most:
         raise Wrong(
             "large blocks",
@@ -116,13 +121,27 @@ def _within_limits(answer, q, k, *others):
             "The memory of your answer cannot be measured.\n"
             f"{floats:,} floats came from where the meter does not see how they were made.",
         )
-    if meter.unseen.total() >= L and (held := _held(answer, q, k, *others)) >= most:
+    if meter.unseen.total() >= L and (held := _held(answer, q, k, *others)) >= L * S:
         raise Wrong(
             "full mask",
             "A tensor, or an array, is too large.\n"
-            f"numpy and lists hold {held:,} bytes at one time. Here they may not hold {limit}.",
+            f"numpy and lists hold {held:,} bytes at one time. Here they may not hold {one}.",
         )
     return result, meter.peak
+
+
+def _no_matrix(meter, q, k):
+    """Refuse a tensor with a number for each pair of a query and a key; return how many that are, in words."""
+    L, S = q.shape[-2], k.shape[-2]
+    limit = f"L · S = {L} · {S} = {L * S:,}"
+    if meter.largest >= L * S:
+        kind = "full mask" if meter.where.endswith("bool") else "full matrix"
+        raise Wrong(
+            kind,
+            "A tensor, or an array, is too large.\n"
+            f"It has {meter.largest:,} numbers: {meter.where}. Here none may have {limit} or more.",
+        )
+    return limit
 
 
 def _held(answer, *args):
@@ -133,6 +152,19 @@ def _held(answer, *args):
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def causal_by_name(answer, *args):
+    """Call an answer as the exercise does."""
+    return answer(*args, is_causal=True)
+
+
+def without_autograd(answer, *args):
+    """Call an answer where nothing is recorded for a way back, whatever it switches on."""
+    with torch.inference_mode():
+        result = answer(*args)
+    several = [t.clone() for t in _tensors(result)]
+    return tuple(several) if several else result
 
 
 def whole_rows(answer, m, l, acc, scores, values, sizes):  # noqa: E741

@@ -1,6 +1,6 @@
 """The task `sliding_window_attention`: W keys for each query, and memory for no more, measured.
 
-The last case is long, and runs under the memory meter.
+The last three cases run under the memory meter.
 """
 
 import math
@@ -12,7 +12,12 @@ import torch.nn.functional as F
 
 from attn_lib.checks.authoring import Case, task
 from attn_lib.tasks.lesson_01.far_scores import APART, ROUGHLY, far_scores
-from attn_lib.tasks.lesson_11.runs import beyond, metered, metered_twice
+from attn_lib.tasks.lesson_11.runs import (
+    beyond,
+    metered,
+    metered_twice,
+    metered_with_gradients,
+)
 
 
 @task(
@@ -115,12 +120,14 @@ def _(rng):
     yield case("all sizes different", random(2, 3, 8, 6), 4)
     yield case("a window that does not divide the length", random(2, 3, 10, 6), 3)
     yield case("a long text, a small window", random(1, 2, 25, 5), 2)
-    yield case("a hundred tokens, a window of 40", random(1, 1, 100, 2), 40, grad=False)
+    long: dict[str, Any] = dict(grad=False, is_slow=True)
+    about = "two thousand tokens, a window of 40"
+    yield case(about, random(1, 1, 2100, 1), 40, **long)
     for window in (80, 120):
         about = f"two hundred tokens, a window of {window}"
         yield case(about, random(1, 1, 200, 2), window, grad=False)
-    about = "four hundred tokens, a window of 300"
-    yield case(about, random(1, 1, 400, 1), 300, grad=False)
+    about = "seven hundred tokens, a window of 600"
+    yield case(about, random(1, 1, 700, 1), 600, **long)
     yield case("13 heads, 40 channels", random(1, 13, 20, 40), 9)
     yield case("a window of all but one", random(2, 2, 7, 3), 6)
     yield case("the window is the length", random(1, 3, 6, 10), 6)
@@ -135,10 +142,10 @@ def _(rng):
     q[:, 0], k[:, 0] = -q[:, 0].abs(), k[:, 0].abs()  # all far below 0 in this head
     yield case("scores up to thousands apart", (q, k, v), 3, tolerance=1e-2)
     yield case(APART, far_scores(rng, 1, 2, 7, 7), 3, **ROUGHLY)
-    about = "all scores below -2e9, those of the first row above"
-    yield case(about, beyond(rng, 7, 2.0**20, 2.0**11), 3, grad=False)
-    half = (t.half() for t in beyond(rng, 7, 4.0, 4096.0))
-    yield case("float16, scores near -20,000", half, 3, grad=False)
+    about = "all scores below -2e30, those of the first row above"
+    yield case(about, beyond(rng, 7, 2.0**90, 2.0**11), 3, grad=False)
+    half = (t.half() for t in beyond(rng, 7, 4.0, 8192.0))
+    yield case("float16, scores near -45,000", half, 3, grad=False)
     exact = random(2, 3, 7, 4, dtype=torch.float64)  # the root of 4 is the same in float32
     yield case("float64, to nine digits", exact, 3, tolerance=1e-9)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
@@ -148,12 +155,12 @@ def _(rng):
         yield case(about, random(1, 2, 5, 6, dtype=dtype), 8, grad=False)
     about = "bfloat16, three hundred tokens"  # whole numbers above 256 are rounded in it
     yield case(about, random(1, 1, 300, 2, dtype=torch.bfloat16), 3, grad=False)
-    heads: dict[str, Any] = dict(run=metered, grad=False, is_slow=True)
-    yield case("the memory of four heads", random(2, 2, 512, 1), 8, **heads)
-    about = "the memory of a long text"
-    yield case(about, random(1, 1, 512, 2), 16, **heads)
-    heads["run"] = metered_twice
-    yield case(f"{about}, twice as long", random(1, 1, 1024, 2), 16, **heads)
+    four, run = random(2, 2, 512, 1), metered_with_gradients
+    yield case("the memory of four heads", four, 8, run=run, **long)
+    about, some = "the memory of a text", random(1, 1, 400, 2, dtype=torch.float64)
+    yield case(f"{about}, float64", some, 12, run=metered, **long)
+    about = "the memory of a long text, and of its half"
+    yield case(about, random(1, 1, 1024, 2), 31, run=metered_twice, **long)
 
 
 @sliding_window_attention.measured

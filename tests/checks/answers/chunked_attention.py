@@ -106,7 +106,7 @@ def blocks(q, k, v, size, is_causal, low=-torch.inf, starts=None):
 @answers.right
 def merged_by_log_sum_exp(q, k, v, chunk_size, is_causal=False):
     lse = output = None
-    for scores, values in blocks(q, k, v, chunk_size, is_causal, -1e4 * q.abs().amax()):
+    for scores, values in blocks(q, k, v, chunk_size, is_causal, torch.finfo(q.dtype).min):
         here, mixed = scores.logsumexp(-1, keepdim=True), scores.softmax(-1) @ values
         if lse is None:
             lse, output = here, mixed
@@ -154,7 +154,7 @@ def every_block_in_float64(q, k, v, chunk_size, is_causal=False):
     return (mixed / total).to(dtype)
 
 
-POSITIONS = torch.arange(100_000)
+POSITIONS = torch.arange(20_000)
 
 
 def masked_by(mask):

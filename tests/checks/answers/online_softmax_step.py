@@ -10,7 +10,7 @@ answers = Answers(
     spelled=dict(
         block_max=["scores.max(-1, keepdim=True).values", "scores.max(-1).values[..., None].detach()"],
         m_new=["torch.cat([m, scores], -1).amax(-1, keepdim=True)", "torch.where(block_max > m, block_max, m)"],
-        subtracted=["m_new.where(m_new > -torch.inf, 0.0)", "m_new.clamp(min=torch.finfo(m.dtype).min / 4)"],
+        subtracted=["m_new.where(m_new > -torch.inf, 0.0)", "m_new.clamp(min=torch.finfo(m.dtype).min)"],
         factor=["(m - subtracted).exp()", "torch.exp2((m - subtracted) / math.log(2))"],
         weights=["math.e ** (scores - subtracted)", "(scores.double() - subtracted).exp().to(scores.dtype)"],
         block_sum=["torch.einsum('...c->...', weights).unsqueeze(-1)"],
