@@ -49,6 +49,7 @@ def _(rng):
     yield Case("as many heads as channels", (random(2, 3, 5), 5))
     yield Case("one token", (random(2, 1, 12), 3))
     yield Case("batch 1", (random(1, 5, 12), 3))
+    yield Case("the last 12 of 24 channels", (random(2, 5, 24)[..., 12:], 3))
     yield Case("not contiguous, tokens last in memory", (random(2, 12, 5).mT, 3))
     yield Case("batch second in memory", (random(5, 2, 12).transpose(0, 1), 3))
     yield Case("float64, exactly", (random(2, 3, 10).double(), 2), tolerance=1e-9)
