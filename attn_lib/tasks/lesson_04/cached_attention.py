@@ -136,8 +136,8 @@ def _(rng):
     q, k, v = random(2, 1, 200, 2)
     about = "200 tokens, one at a time"
     yield Case(about, (q, k, v, (1,) * 200), one_session, **several)
-    about = "a long text, four chunks of 1,050 tokens"
-    args = (*random(1, 1, 4200, 1), (1050,) * 4)
+    about = "a long text, four chunks of 1,050 tokens, and one of 2"
+    args = (*random(1, 1, 4202, 1), (1050, 1050, 1050, 1050, 2))
     yield Case(about, args, one_session, **several, is_slow=True)
     for dtype, most in ((torch.float32, 1e15), (torch.float16, 170.0)):
         q = torch.tensor([most, 0.0, 0.0])[:, None].expand(2, 1, 3, 1)

@@ -136,7 +136,10 @@ def _(rng):
     yield case("a whole file, with an empty config", _written(drawn, {}))
     in_lines = json.dumps(nested, indent=2, ensure_ascii=False, sort_keys=True)
     yield case("a whole file, the config in lines", _written(drawn, text=in_lines))
-    yield case("a whole file, with more metadata", _written(drawn, nested, format="pt", by="a script", note=""))
+    yield case(
+        "a whole file, with more metadata",
+        _written(drawn, nested, format="pt", by="a script", note=""),
+    )
     kinds = {
         "bfloat16": randn(3).bfloat16(), "float16": randn(2, 3).half(), "float64": randn(4).double(),
         "int64": torch.tensor([2**53 + 1, -5]), "int8": torch.tensor([[-127, 3]], dtype=torch.int8),
@@ -190,7 +193,13 @@ def _(rng):
         _replaced(_written({"w": randn(3)}, nested), b"F32", b"I32"),
     )
     digest = fingerprint(drawn, json.dumps(nested))
-    for place, what in ((0, "first"), (20, "21st"), (31, "32nd"), (44, "45th"), (-1, "last")):
+    for place, what in (
+        (0, "first"),
+        (20, "21st"),
+        (31, "32nd"),
+        (44, "45th"),
+        (-1, "last"),
+    ):
         digits = list(digest)
         digits[place] = "0" if digits[place] != "0" else "1"
         about = f"the {what} digit of the hash is another"
@@ -199,7 +208,9 @@ def _(rng):
     yield case("one bit is flipped, beside an empty tensor", damaged)
     yield case("an empty text for the config", _written(drawn, text=""))
     yield case("an empty hash", _written(drawn, nested, sha256=""))
-    yield case("a hash of letters that are no digits", _written(drawn, nested, sha256="é" * 64))
+    yield case(
+        "a hash of letters that are no digits", _written(drawn, nested, sha256="é" * 64)
+    )
     turned = _written(drawn, nested, sha256="".join(sorted(digest)))
     yield case("the digits of the hash in another order", turned)
     yield case("half of the hash", _written(drawn, nested, sha256=digest[:32]))

@@ -73,7 +73,8 @@ def _(rng):
     yield case("the `weight` of an `nn.Linear`", 3, 5, run=with_parameter)
     yield case("a wide matrix", 5, 40)
     yield case("a hundred rows", 100, 2)
-    yield case("2,100 columns", 2, 2100)
+    last = lambda w: torch.cat([w, 1.5 * w.abs().amax(1, keepdim=True)], 1)  # noqa: E731
+    yield case("2,101 columns, the last one the largest", 2, 2100, change=last)
     (weight,) = case("", 4, 6).args
     strided = (weight.mT.contiguous().mT,)
     yield Case("not contiguous", strided, grad=False, finish=quantized)

@@ -204,8 +204,8 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "an `nn.Linear(3, 2)` in a wrapper, under the name `module`": lambda: nn.ModuleDict(
         {"module": nn.Linear(3, 2)}
     ),
-    "an `nn.Linear(3, 2)` in two wrappers, under the name `_orig_mod`": lambda: nn.ModuleDict(
-        {"_orig_mod": nn.ModuleDict({"_orig_mod": nn.Linear(3, 2)})}
+    "an `nn.Linear(3, 2)` in two wrappers, under the name `_orig_mod`": lambda: (
+        nn.ModuleDict({"_orig_mod": nn.ModuleDict({"_orig_mod": nn.Linear(3, 2)})})
     ),
     "an `nn.Linear(3, 2)` in eval mode": lambda: nn.Linear(3, 2).eval(),
     "a linear layer, and an `nn.BatchNorm1d(3)` in eval mode": _half_at_rest,
@@ -282,7 +282,8 @@ def saved(answer, module, config, path):
             returned = answer(given, own, where)
         if not notes.is_file() or notes.read_text() != NOTES:
             raise Wrong(
-                "neighbor", f"{NOTES!r} lay in the folder. After the call it is gone, or changed."
+                "neighbor",
+                f"{NOTES!r} lay in the folder. After the call it is gone, or changed.",
             )
         there = [found for found in _whatever_there_is(place) if found != notes]
         if not there and (returned is None or returned is Ellipsis):
