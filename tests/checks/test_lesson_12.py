@@ -176,7 +176,7 @@ def finds_no_fault(implementation):
         (without_any_tolerance, 0, 0),
         (default_tolerance, 0, 4),
         (comfortable, 0, 1),
-        (a_quarter_allowed, 1, 3),
+        (a_quarter_allowed, 0, 1),
         (masked, 1, 2),
         (with_masks_of_every_shape, 2, 3),
         (with_dead_rows, 3, 4),
