@@ -96,15 +96,26 @@ def masked(implementation):
         parity(implementation, mask=seen, **CLOSE)
 
 
-def masked_with_a_dead_row(implementation):
+def with_masks_of_every_shape(implementation):
     masked(implementation)
+    mask = inputs()[3]
+    for seen in (mask[0, 0], mask[:, :1, 1:2]):
+        parity(implementation, mask=seen, **CLOSE)
+    parity(implementation, 1, 2, 4, 4, 5, 7, **CLOSE)
+
+
+def with_dead_rows(implementation):
+    with_masks_of_every_shape(implementation)
     q, k, v, mask = inputs()
     mask[:, :, 2] = False
-    assert (implementation(q, k, v, mask)[:, :, 2] == 0).all()
+    mask[:, 1, 0] = False
+    got = implementation(q, k, v, mask)
+    assert (got[:, :, 2] == 0).all()
+    assert (got[:, 1, 0] == 0).all()
 
 
 def in_half_precision_too(implementation):
-    masked_with_a_dead_row(implementation)
+    with_dead_rows(implementation)
     q, k, v, mask = inputs(dtype=torch.float16)
     want = F.scaled_dot_product_attention(q.float(), k.float(), v.float(), mask)
     got = implementation(q, k, v, mask)
@@ -112,7 +123,7 @@ def in_half_precision_too(implementation):
     assert torch.allclose(got.float(), want, atol=1e-2)
 
 
-def with_gradients(implementation):
+def with_gradients_in_float64(implementation):
     in_half_precision_too(implementation)
     q, k, v, mask = inputs(1, 2, 3, 3, 2, 2, dtype=torch.float64)
     mask[:, :, 1] = False
@@ -120,11 +131,24 @@ def with_gradients(implementation):
     assert torch.autograd.gradcheck(implementation, (*leaves, mask), fast_mode=True)
 
 
+def with_all_gradients(implementation):
+    with_gradients_in_float64(implementation)
+    for dtype in (torch.float16, torch.float32):
+        *leaves, mask = inputs(dtype=dtype)
+        mask[:, :, 1] = False
+        leaves = [t.requires_grad_() for t in leaves]
+        implementation(*leaves, mask).sum().backward()
+        assert all(leaf.grad.isfinite().all() for leaf in leaves)
+
+
 def with_large_scores(implementation):
-    with_gradients(implementation)
+    with_all_gradients(implementation)
     q, k, v, mask = inputs()
-    want = F.scaled_dot_product_attention(q.double() * 50, k.double(), v.double(), mask)
-    assert torch.allclose(implementation(q * 50, k, v, mask).double(), want, atol=1e-4)
+    for asked, keys in ((q * 50, k), (-20 * (q.abs() + 1), k.abs() + 1)):
+        exact = asked.double(), keys.double(), v.double()
+        want = F.scaled_dot_product_attention(*exact, mask)
+        got = implementation(asked, keys, v, mask)
+        assert torch.allclose(got.double(), want, atol=1e-4)
 
 
 def without_any_tolerance(implementation):
@@ -152,11 +176,13 @@ def finds_no_fault(implementation):
         (without_any_tolerance, 0, 0),
         (default_tolerance, 0, 4),
         (comfortable, 0, 1),
-        (a_quarter_allowed, 1, 3),
-        (masked, 2, 4),
-        (masked_with_a_dead_row, 3, 4),
-        (in_half_precision_too, 4, 5),
-        (with_gradients, 5, 5),
+        (a_quarter_allowed, 0, 1),
+        (masked, 1, 2),
+        (with_masks_of_every_shape, 2, 3),
+        (with_dead_rows, 3, 4),
+        (in_half_precision_too, 3, 4),
+        (with_gradients_in_float64, 4, 5),
+        (with_all_gradients, 5, 5),
         (with_large_scores, 6, 6),
     ],
 )

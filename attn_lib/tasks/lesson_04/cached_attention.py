@@ -122,11 +122,21 @@ def _(rng):
     q, k, v = (t.bfloat16() for t in late)
     about = "bfloat16, chunks of 298 + 2 tokens"
     yield Case(about, (q, k, v, (298, 2)), one_session, **several)
+    later = (torch.arange(600) >= 300)[:, None] + torch.zeros(1, 2, 600, 1)
+    alike = torch.ones(1, 2, 600, 1), 1 + 0.125 * later, later
+    q, k, v = (t.bfloat16() for t in alike)
+    about = "bfloat16, keys near 1, 300 hold 0 and 300 hold 1, chunks of 599 + 1 tokens"
+    yield Case(about, (q, k, v, (599, 1)), one_session, **several)
+    odd = 256.0 + torch.tensor([0, 1, 1, 0, 1, 0])[:, None] + torch.zeros(1, 2, 6, 1)
+    apart = torch.full((1, 2, 6, 1), 4.0), odd, random(1, 2, 6, 1)[2]
+    q, k, v = (t.half() for t in apart)
+    about = "float16, keys of 256 and 257, chunks of 3 + 2 + 1 tokens"
+    yield Case(about, (q, k, v, (3, 2, 1)), one_session, **several)
     q, k, v = random(2, 1, 200, 2)
     about = "200 tokens, one at a time"
     yield Case(about, (q, k, v, (1,) * 200), one_session, **several)
-    about = "a long text, four chunks of 550 tokens"
-    args = (*random(1, 1, 2200, 1), (550,) * 4)
+    about = "a long text, four chunks of 1,050 tokens, and one of 2"
+    args = (*random(1, 1, 4202, 1), (1050, 1050, 1050, 1050, 2))
     yield Case(about, args, one_session, **several, is_slow=True)
     for dtype, most in ((torch.float32, 1e15), (torch.float16, 170.0)):
         q = torch.tensor([most, 0.0, 0.0])[:, None].expand(2, 1, 3, 1)

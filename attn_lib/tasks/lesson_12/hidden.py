@@ -30,14 +30,14 @@ KINDS = {
     "mask": (
         ("mask-ignored", "inverted 0", "mask-transposed", "causal-always", "none-becomes-causal 1",
          "one-mask-for-all-heads 1", "not-renormalized", "forbidden-scores-set-to-zero 1",
-         "three-axes-as-sentences"),
-        "With which masks do you call it? None is one; which shapes broadcast to (B, H, L, S)? And does "
-        "each of yours forbid something that matters?",
+         "three-axes-as-sentences", "two-axes-as-padding", "padding-ignored", "causal-if-square"),
+        "With which masks do you call it? None is one, also where L = S; which shapes broadcast to (B, H, L, S)? "
+        "And does each of yours forbid something that matters?",
     ),
     "rows that see nothing": (
-        ("full-row-nan", "full-row-uniform", "nan-painted-over 1"),
+        ("full-row-nan", "full-row-uniform", "nan-painted-over 1", "full-row-of-one-head-uniform"),
         "What should a query get that may attend to nothing, and which gradient flows from there? Does "
-        "one of your masks have such a row?",
+        "one of your masks have such a row: in all heads, and in one of them only?",
     ),
     "batch and heads": (
         ("softmax-over-the-wrong-axis 1", "heads-mixed 2", "mask-repeated-in-the-wrong-order"),
@@ -45,29 +45,54 @@ KINDS = {
         "and does each have a mask of its own?",
     ),
     "large numbers": (
-        ("maximum-not-subtracted 2", "epsilon-in-denominator 1"),
-        "Your scores are small. What becomes of exp(100), and of a small number that was added somewhere, "
-        "when scores are large?",
+        ("maximum-not-subtracted 2", "epsilon-in-denominator 1", "fill-minus-100"),
+        "What becomes of exp(100), and of a small number that was added somewhere, when scores are large? And "
+        "of a forbidden key that is given a low score, when all others are lower still?",
     ),
     "precision": (
-        ("fill-too-large-for-float16", "added-1e9 1", "dtype-changed", "float64-in-float32"),
+        ("fill-too-large-for-float16", "added-1e9 1", "dtype-changed", "float64-in-float32",
+         "float32-in-float16"),
         "With which dtypes do you call it? Do you ask which one comes out, and of each as many digits as it has?",
     ),
     "output": (
-        ("weights-times-k", "dropout-left-in", "output-in-another-layout 0"),
-        "A right output is a mixture of the values, by exactly these weights, and it is (B, H, L, Dv). What "
-        "do you compare with what?",
+        ("weights-times-k", "dropout-left-in", "output-in-another-layout 0", "axes-of-1-lost"),
+        "A right output is a mixture of the values, by exactly these weights, and it is (B, H, L, Dv), also if "
+        "one of these is 1. What do you compare with what?",
     ),
     "gradients": (
-        ("weights-cut-off", "values-cut-off"),
-        "Attention is trained. What in your test would notice that no gradient, or half of it, comes back?",
+        ("weights-cut-off", "keys-cut-off", "half-of-the-values-cut-off", "nan-gradient-in-float32",
+         "no-gradient-in-float16"),
+        "Attention is trained. What in your test would notice that no gradient, half of it, or a nan comes back: by "
+        "q, k and v, and in which dtypes?",
     ),
 }  # fmt: skip
 
 # What no row makes: there, the check itself sees it, or an input that is tried.
 OTHERS = {
     "weights-cut-off": {"kept": "_.detach() + 0 * _"},  # a gradient comes back, and it is 0
-    "values-cut-off": {"heads": "kept @ v.detach()"},
+    "keys-cut-off": {"products": "q @ k.detach().mT"},
+    "half-of-the-values-cut-off": {"heads": "kept @ (v + v.detach()) / 2"},
+    "nan-gradient-in-float32": {
+        "kept": "weights if q.dtype == torch.float32 else _",
+        "heads": "(_).nan_to_num(0.0)",
+    },
+    "no-gradient-in-float16": {"heads": "(_).detach() if q.dtype == torch.float16 else _"},
+    "float32-in-float16": {
+        "products": "(q.half() @ k.half().mT).float() if q.dtype == torch.float32 else _"
+    },
+    "fill-minus-100": {"hidden": "scores.masked_fill(forbidden, -100.0)"},
+    "axes-of-1-lost": {"heads": "(_).squeeze()"},
+    "full-row-of-one-head-uniform": {
+        "hidden": "scores.masked_fill(forbidden, torch.finfo(scores.dtype).min)",
+        "kept": "weights.masked_fill(~allowed.expand(scores.shape).any((1, 3), keepdim=True), 0.0)",
+    },
+    "causal-if-square": {"everything": "_.tril() if q.shape[2] == k.shape[2] else _"},
+    "padding-ignored": {
+        "allowed": "everything if mask is None or mask.shape[-2:-1] == (1,) and q.shape[2] > 1 else mask"
+    },
+    "two-axes-as-padding": {
+        "allowed": "everything if mask is None else mask[:, None, None] if mask.ndim == 2 else mask"
+    },
     "fill-too-large-for-float16": {
         "hidden": "scores if mask is None else scores.masked_fill(forbidden, -1e30)"
     },

@@ -3,7 +3,7 @@
 import torch
 
 from attn_lib.checks.authoring import Case, Served, task
-from attn_lib.tasks.lesson_12.runs import differentiated, refusal
+from attn_lib.tasks.lesson_12.runs import differentiated, of_one_number, refusal
 
 
 @task(
@@ -94,7 +94,7 @@ def _(rng):
         weights = draw(*x.shape) if weights is None else weights
         options = {"tolerance": 1e-6, "serves": slope(formula, weights, knows_x=knows_x)}
         args = (None, x, eps)
-        return Case(about, args, differentiated, grad=False, **options | kwargs)
+        return Case(about, args, grad=False, **{"run": differentiated} | options | kwargs)
 
     two = torch.tensor([1.0, 2.0], dtype=torch.float64)
     yield case("fn = 3 x0 + 5 x1", "line", two, 0.5, torch.tensor([3.0, 5.0]).double())
@@ -113,7 +113,7 @@ def _(rng):
     yield case("four axes", "mixed", draw(2, 1, 3, 2), 0.1)
     yield case("five axes", "products", draw(2, 1, 2, 2, 2), 0.1)
     yield case("six axes", "products", draw(1, 2, 1, 2, 3, 1), 0.1)
-    yield case("sixty numbers", "cubes", draw(60), 0.1)
+    yield case("150 numbers", "cubes", draw(150), 0.1)
     zeros = draw(2, 4) * torch.tensor([1.0, 0.0, 1.0, 0.0]).double()
     yield case("some numbers are 0", "products", zeros, 0.1)
     yield case("to nine digits", "line", draw(2, 3), 0.25, tolerance=1e-9)
@@ -135,6 +135,13 @@ def _(rng):
     # Float32 has these steps, and neither of their squares.
     for step in (1e-30, 1e30):
         yield case(f"a step of {step:g}", "cubes", step * draw(2, 2), step)
+    # Nor this step, nor have floats its square.
+    yield case("a step of 1e-200", "line", 1e-200 * draw(2, 2), 1e-200)
+    # Moved by 1, they are what they were: nothing is gained.
+    yield case("numbers near 1e20, a step of 1", "cubes", 1e20 + draw(3), 1.0)
+    one, weights = draw(1), draw(3)
+    about = "three numbers that are one, by `expand`"
+    yield case(about, "products", one, 0.1, weights, run=of_one_number)
     # Float32 has no number between 1 and 1 + 1e-7, and none between 1e9 and 1e9 + 60.
     fine = 1 + 1e-9 * draw(4)
     yield case("a step of 1e-8 near 1", "cubes", fine, 1e-8, tolerance=1e-5)
@@ -142,6 +149,8 @@ def _(rng):
     for about, x in (
         ("", draw(2, 5)),
         (", a vector", draw(4)),
+        (", no axes", draw()),
+        (", three axes", draw(2, 2, 2)),
         (", not contiguous", draw(3, 2).T),
     ):
         yield case(f"fn takes away x itself{about}", "line", x, 0.2, knows_x=True)
@@ -178,8 +187,9 @@ Your step and what you divide by: are they of the same eps?
     step-halved  step = eps / 2
     step-halved  step = eps / 2 ; width = eps
     step-doubled  step = 2 * eps
-How many digits has a float32? Take away two numbers that agree in most of them: what is left?
+How many digits has a float32, and which is its smallest number? Take away two numbers that agree in most of them: what is left?
     single-precision  around = x.float() ; one = torch.zeros(x.numel())
+    single-precision  one = torch.zeros(x.numel())
     single-precision  difference = above.float() - below.float()
     single-precision  difference = (above.float() - below.float()).double()
     single-precision  gradient = _.float()

@@ -22,10 +22,11 @@ from attn_lib.tasks.lesson_12.runs import PRINTED, RETURNED, RETURNED_FALSE, tes
     hints=[
         "Begin with one input and one number that you know: compute it by hand, or let "
         "`F.scaled_dot_product_attention` compute it. Which differences do you allow, and why not none?",
-        "Now choose inputs on which mistakes show. Six different sizes; masks of several shapes, and one with a "
-        "row of False only; float32 with scores above 100, float16 with ordinary ones. One loop can go over all.",
-        "Numbers alone do not show whether gradients are right. `torch.autograd.gradcheck` asks for float64 "
-        "inputs that require gradients, is quick with `fast_mode=True`, and raises by itself.",
+        "Now choose inputs on which mistakes show. Six different sizes, and once B = 1 and L = S; masks of every shape, "
+        "with rows of False in all heads and in one; float32 with scores above 100 and below -100, float16 with "
+        "ordinary ones. One loop can go over all.",
+        "Numbers alone do not show whether gradients are right. `torch.autograd.gradcheck` sees that in float64 only. In "
+        "any dtype, `torch.autograd.grad` gives those of the implementation, and those of the right one beside them.",
     ],
 )
 def test_attention(implementation):
@@ -37,32 +38,47 @@ def test_attention(implementation):
     each = torch.rand(B, H, L, S) < 0.6
     empty = torch.arange(L)[:, None] == 1  # a query that may see nothing
     dead = each & ~empty
+    first = torch.arange(H)[:, None, None] == 0
+    alone = each & ~(empty & first)  # it sees nothing in one head only
     shared = torch.rand(B, 1, L, S) < 0.6
+    padding = torch.rand(B, 1, 1, S) < 0.6
     by_head = torch.rand(H, L, S) < 0.6
-    masks = [None, each, dead, shared, by_head]
+    plain = torch.rand(L, S) < 0.6
+    masks = [None, each, dead, alone, shared, padding, by_head, plain]
     far = 40.0
+    low = (-(q.abs() + 1) * far / 2, k.abs() + 1, v)  # all scores far below 0
     half = [t.half() for t in (q, k, v)]
     double = [t.double() for t in (q, k, v)]
-    inputs = [(q, k, v), (q * far, k, v), half, double]
+    inputs = [(q, k, v), (q * far, k, v), low, half, double]
+    few = [t[:1, :, :4] for t in (q, k, v)]  # B = 1, L = S
+    pairs = [*((given, mask) for given in inputs for mask in masks), (few, None)]
     loose = 1e-2
     tight = 1e-4
     least = 1e-10
-    for given in inputs:
-        for mask in masks:
-            got = implementation(*given, mask)
-            exact = [t.double() for t in given]
-            want = F.scaled_dot_product_attention(exact[0], exact[1], exact[2], mask)
-            digits = {torch.float16: loose, torch.float32: tight}
-            tolerance = digits.get(got.dtype, least)
-            fits = got.shape == want.shape
-            typed = got.dtype == given[0].dtype
-            equal = ((got - want).abs() <= tolerance).all()
-            right = fits and typed and equal
-            assert right
-    leaves = [t[:1, :2, :3, :2].double().requires_grad_() for t in (q, k, v)]
-    last = dead[:1, :2, :3, :3]
-    flows = torch.autograd.gradcheck(implementation, (*leaves, last), fast_mode=True)
-    assert flows
+    for given, mask in pairs:
+        got = implementation(*given, mask)
+        exact = [t.double() for t in given]
+        want = F.scaled_dot_product_attention(exact[0], exact[1], exact[2], mask)
+        digits = {torch.float16: loose, torch.float32: tight}
+        tolerance = digits.get(got.dtype, least)
+        fits = got.shape == want.shape
+        typed = got.dtype == given[0].dtype
+        equal = ((got - want).abs() <= tolerance).all()
+        right = fits and typed and equal
+        assert right
+    last = dead
+    trained = [half, (q, k, v), double]
+    for given in trained:
+        mine = [t.clone().requires_grad_() for t in given]
+        theirs = [t.double().requires_grad_() for t in given]
+        ours = implementation(*mine, last)
+        known = F.scaled_dot_product_attention(theirs[0], theirs[1], theirs[2], last)
+        ways = torch.autograd.grad(ours.sin().sum(), mine)
+        right_ways = torch.autograd.grad(known.sin().sum(), theirs)
+        slack = 0.05 if given is half else 1e-3
+        gaps = [(a - b).abs().max() for a, b in zip(ways, right_ways, strict=True)]
+        flows = all(gap <= slack for gap in gaps)
+        assert flows
 
 
 @test_attention.cases
@@ -281,34 +297,46 @@ give ones? With which numbers could you compare?
 Is there a call with a mask in your test? A right answer without one says nothing about it.
     no-mask  masks = [None] ; last = None
     no-mask  masks = [None] ; last = None ; inputs = [(q, k, v)]
-    no-mask  masks = [None] ; flows = True
-    no-mask  masks = [None] ; flows = True ; inputs = [(q, k, v)]
-    no-mask  masks = [None] ; flows = True ; inputs = [(q, k, v), half]
+    no-mask  masks = [None] ; trained = []
+    no-mask  masks = [None] ; trained = [] ; inputs = [(q, k, v)]
+    no-mask  masks = [None] ; trained = [] ; inputs = [(q, k, v), half]
 You give it a mask. Of which shape? What if it is another one in each head, or sentence?
-    one-shape-of-mask  each = torch.rand(L, S) < 0.6 ; by_head = each ; shared = each ; last = dead[:3, :3]
-    one-shape-of-mask  each = torch.rand(B, 1, 1, S) < 0.6 ; shared = each ; by_head = each
-    one-shape-of-mask  each = torch.ones(L, S).tril(S - L) > 0 ; shared = each ; by_head = each ; last = dead[:3, :3]
-    one-shape-of-mask  shared = each ; by_head = each
-    one-shape-of-mask  by_head = each
+    one-shape-of-mask  each = torch.rand(L, S) < 0.6 ; masks = [None, each, dead]
+    one-shape-of-mask  each = torch.rand(B, 1, 1, S) < 0.6 ; masks = [None, each, dead]
+    one-shape-of-mask  each = torch.ones(L, S).tril(S - L) > 0 ; masks = [None, each, dead]
+    one-shape-of-mask  masks = [None, each, dead, alone] || [None, each, dead, alone, shared]
+    one-shape-of-mask  by_head = each || shared
+    one-shape-of-mask  plain = each ; padding = each
+    one-shape-of-mask  plain = each || by_head
+    one-shape-of-mask  padding = each || shared
 In which of your masks may a query see nothing at all? What should it get?
     no-dead-row  empty = torch.arange(L)[:, None] == L
-    no-dead-row  empty = torch.arange(L)[:, None] == L ; flows = True
-    no-dead-row  masks = [None, each, shared, by_head] ; last = each[:1, :2, :3, :3]
+    no-dead-row  empty = torch.arange(L)[:, None] == L ; trained = []
+    no-dead-row  masks = [None, each, shared, padding, by_head, plain] ; last = each
+Your query that may see nothing does so in all heads. What if it is one head, and the others see something?
+    dead-row-in-all-heads  alone = dead
 Some implementations are right only if B or H is 1, or L = S, or D = Dv. Which of your sizes are equal?
 If none: how small a difference do you let pass?
     equal-sizes  (B, H, L, S, D, Dv) = (1, 1, 4, 4, 5, 5) || (4, 4, 4, 4, 4, 4)
     equal-sizes  (B, H, L, S, D, Dv) = (2, 3, 4, 6, 5, 5)
+Some mistakes show only where a size is 1, or where L = S. On which of your inputs is that so?
+    only-different-sizes  few = [q, k, v]
 What is exp(100) in float32? Which of your scores are as large as that?
     only-small-scores  far = 1.0
     only-small-scores  inputs = [(q, k, v), half]
+Your scores are far above 0, or on either side of it. What if all of them are below -100: which key wins then, if a
+forbidden one was given -100?
+    no-low-scores  low = (q, k, v)
 Attention often runs in half precision. Does any of your inputs?
     only-float32  inputs = [(q, k, v), (q * far, k, v)]
-    only-float32  inputs = [(q, k, v), (q * far, k, v)] ; flows = True
-    only-float32  inputs = [(q, k, v)]
-    only-float32  inputs = [(q, k, v)] ; flows = True
+    only-float32  inputs = [(q, k, v), (q * far, k, v)] ; trained = []
+    only-float32  inputs = [(q, k, v)] || [(q, k, v), (q * far, k, v), low]
+    only-float32  inputs = [(q, k, v)] ; trained = []
 What would your test say of an implementation whose output has the right numbers, and from which no gradient
 comes back?
-    no-gradients  flows = True
+    no-gradients  trained = []
+In which dtypes do you ask for gradients? What if none comes back in float16, or a nan in float32?
+    gradients-in-one-dtype  trained = [double] || [(q, k, v)] || [(q, k, v), double]
 Which difference do you allow, and how large are the numbers? Some mistakes are small.
     too-loose  tight = 1.0 ; loose = 1.0 ; least = 1.0
 """)

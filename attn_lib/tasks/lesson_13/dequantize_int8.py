@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from attn_lib.checks.authoring import Case, task
 from attn_lib.quantization import dequantize_int8 as of_the_library
@@ -26,27 +27,34 @@ def dequantize_int8(q, scale):
     return weight
 
 
+def in_steps(returned, q, scale):
+    """Divide each row by its step, so that a tiny one is seen beside a huge one."""
+    if not isinstance(returned, Tensor) or returned.shape != q.shape:
+        return returned
+    return returned.double() / scale if returned.dtype == scale.dtype else returned
+
+
 @dequantize_int8.cases
 def _(rng):
     def given(about, q, scale):
         q = torch.tensor(q, dtype=torch.int8)
         return Case(about, (q, torch.tensor(scale)), grad=False)
 
-    def case(about, rows, columns, *, change=lambda q, scale: (q, scale)):
+    def case(about, rows, columns, *, change=lambda q, scale: (q, scale), **options):
         q = torch.randint(-127, 128, (rows, columns), generator=rng).to(torch.int8)
         scale = 10 ** (3 * torch.rand(rows, 1, generator=rng) - 2)
-        return Case(about, change(q, scale), grad=False)
+        return Case(about, change(q, scale), grad=False, **options)
 
     yield given("one row", [[20, -127, 5]], [[0.02]])
     yield given("two rows", [[20, -127, 5], [0, 100, 127]], [[0.5], [3.0]])
-    yield case("all sizes different", 3, 5)
+    yield case("all sizes different, to six digits", 3, 5, tolerance=1e-6)
     yield case("more rows than columns", 6, 4)
     yield case("square", 4, 4)
     yield case("one column", 3, 1)
     yield case("one row of many", 1, 7)
     yield case("one number", 1, 1)
     yield case("a hundred rows", 100, 2)
-    yield case("1,100 rows", 1100, 2)
+    yield case("2,100 rows", 2100, 2)
     yield case(
         "a row of zeros",
         2,
@@ -57,6 +65,9 @@ def _(rng):
     yield case("small steps", 3, 4, change=lambda q, s: (q, s / 1e5))
     yield case("tiny steps", 3, 4, change=lambda q, s: (q, s / 1e32))
     yield case("huge steps", 3, 4, change=lambda q, s: (q, s * 1e30))
+    sizes = torch.tensor([[1e30], [1e-30], [1.0]])
+    about = "steps near 1e30, 1e-30 and 1"
+    yield case(about, 3, 4, change=lambda q, s: (q, s * sizes), finish=in_steps)
     yield case("steps of whole numbers", 3, 4, change=lambda q, s: (q, 2 + s.round()))
     yield case("not contiguous", 4, 6, change=lambda q, s: (q.mT.contiguous().mT, s))
     yield case("300 columns", 20, 300)

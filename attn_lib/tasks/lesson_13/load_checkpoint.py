@@ -90,21 +90,24 @@ def _flipped(data, place, bit=1):
     return bytes(changed)
 
 
-def _with_a_gap(tensors, of):
-    """Return the bytes of a checkpoint of two tensors in which some that nobody reads lie between."""
+def _with_a_gap(tensors, of, gap=4):
+    """Return the bytes of a checkpoint of two tensors in which some that nobody reads lie between.
+
+    A gap below 0 lets the second tensor begin before the first one ends.
+    """
     data = _written(tensors, of)
     size = int.from_bytes(data[:8], "little")
     header, numbers = json.loads(data[8 : 8 + size]), data[8 + size :]
     *_, last = sorted(tensors, key=lambda name: header[name]["data_offsets"])
     start, end = header[last]["data_offsets"]
-    header[last]["data_offsets"] = [start + 4, end + 4]
+    header[last]["data_offsets"] = [start + gap, end + gap]
     text = json.dumps(header).encode()
     return (
         len(text).to_bytes(8, "little")
         + text
         + numbers[:start]
-        + bytes(4)
-        + numbers[start:]
+        + bytes(max(gap, 0))
+        + numbers[start - min(gap, 0) :]
     )
 
 
@@ -120,7 +123,7 @@ def _(rng):
     small = {"weight": torch.tensor([[1.0, 2.0], [3.0, 4.0]]), "bias": torch.zeros(2)}
     yield case("a whole file, with two tensors", _written(small, {"d_model": 2}))
     nested = {
-        "name": 'Größe → 大 "klein"',
+        "name": 'Größe → 大 😀 e\u0301 "klein"',
         "layers": [{"num_heads": 4, "dropout": 0.1}, {"num_heads": 2, "dropout": None}],
         "is_causal": True,
         "d_model": 64,
@@ -133,19 +136,24 @@ def _(rng):
     yield case("a whole file, with an empty config", _written(drawn, {}))
     in_lines = json.dumps(nested, indent=2, ensure_ascii=False, sort_keys=True)
     yield case("a whole file, the config in lines", _written(drawn, text=in_lines))
-    yield case("a whole file, with more metadata", _written(drawn, nested, format="pt"))
+    yield case(
+        "a whole file, with more metadata",
+        _written(drawn, nested, format="pt", by="a script", note=""),
+    )
     kinds = {
         "bfloat16": randn(3).bfloat16(), "float16": randn(2, 3).half(), "float64": randn(4).double(),
         "int64": torch.tensor([2**53 + 1, -5]), "int8": torch.tensor([[-127, 3]], dtype=torch.int8),
+        "int32": torch.tensor([2**31 - 1, -5], dtype=torch.int32), "uint8": torch.tensor([255], dtype=torch.uint8),
         "bool": torch.tensor([True, False, True]), "number": torch.tensor(2.5), "nothing": torch.zeros(0, 3),
+        " a name with blanks ": randn(2),
     }  # fmt: skip
     yield case("a whole file, with tensors of every kind", _written(kinds, nested))
 
     yield case("a whole file, without tensors", _written({}, nested))
-    wrapped = {f"module.{name}": tensor for name, tensor in drawn.items()}
-    yield case(
-        "a whole file, each name with `module.` before it", _written(wrapped, nested)
-    )
+    for before in ("module.", "_orig_mod."):
+        wrapped = {f"{before}{name}": tensor for name, tensor in drawn.items()}
+        about = f"a whole file, each name with `{before}` before it"
+        yield case(about, _written(wrapped, nested))
 
     far = torch.tensor([torch.inf, -torch.inf, torch.nan, -0.0])
     yield case("a whole file, with inf and nan", _written({"w": far}, nested))
@@ -185,7 +193,13 @@ def _(rng):
         _replaced(_written({"w": randn(3)}, nested), b"F32", b"I32"),
     )
     digest = fingerprint(drawn, json.dumps(nested))
-    for place, what in ((0, "first"), (31, "32nd"), (-1, "last")):
+    for place, what in (
+        (0, "first"),
+        (20, "21st"),
+        (31, "32nd"),
+        (44, "45th"),
+        (-1, "last"),
+    ):
         digits = list(digest)
         digits[place] = "0" if digits[place] != "0" else "1"
         about = f"the {what} digit of the hash is another"
@@ -194,6 +208,11 @@ def _(rng):
     yield case("one bit is flipped, beside an empty tensor", damaged)
     yield case("an empty text for the config", _written(drawn, text=""))
     yield case("an empty hash", _written(drawn, nested, sha256=""))
+    yield case(
+        "a hash of letters that are no digits", _written(drawn, nested, sha256="é" * 64)
+    )
+    turned = _written(drawn, nested, sha256="".join(sorted(digest)))
+    yield case("the digits of the hash in another order", turned)
     yield case("half of the hash", _written(drawn, nested, sha256=digest[:32]))
     yield case("a digit behind the hash", _written(drawn, nested, sha256=digest + "0"))
     yield case("a digit before the hash", _written(drawn, nested, sha256="0" + digest))
@@ -213,6 +232,8 @@ def _(rng):
     yield case("no byte left", b"")
     yield case("one byte too many", data + b"\0")
     yield case("four bytes between two tensors", _with_a_gap(small, nested))
+    ones = {"weight": torch.ones(2, 2), "bias": torch.ones(2)}
+    yield case("four bytes that two tensors share", _with_a_gap(ones, nested, -4))
     yield case("its header as long as a disk", (2**60).to_bytes(8, "little") + data[8:])
     yield case("a file of text", b"These are not the numbers you are looking for.\n")
     yield case("a config of Python, no JSON", _written(drawn, text="{'d_model': 2}"))
@@ -223,6 +244,7 @@ def _(rng):
         ("a comma too many in its config, no JSON", '{"d_model": 2,}'),
         ("a remark behind its config, no JSON", '{"d_model": 2} // two'),
         ("a config of blanks, no JSON", "  \n"),
+        ("a mark of the byte order before its config, no JSON", '\ufeff{"d_model": 2}'),
         ("a config of lines, no JSON", "d_model=2\nnum_heads=1\n"),
         ("a config of lines with colons, no JSON", "d_model: 2\nnum_heads: 1\n"),
         ("a config that is not closed, no JSON", '{"d_model": 2'),
@@ -232,7 +254,8 @@ def _(rng):
     zipped = io.BytesIO()
     torch.save({"weight": small["weight"], "config": _Payload()}, zipped)
     yield case("a file of `torch.save`, with code in it", zipped.getvalue(), "model.pt")
-    state = {"state_dict": small, "tensors": small, "config": {"d_model": 2}}
+    of_small = {"config": {"d_model": 2}, "sha256": fingerprint(small, '{"d_model": 2}')}
+    state = {"state_dict": small, "tensors": small, **of_small}
     for what, kept in (("tensors only", small), ("tensors and a config", state)):
         zipped = io.BytesIO()
         torch.save(kept, zipped)

@@ -137,6 +137,7 @@ def _in_an_empty_folder() -> Iterator[None]:
 def _tied() -> nn.Module:
     module = nn.ModuleDict({"read": nn.Embedding(4, 3), "write": nn.Linear(3, 4, False)})
     module["write"].weight = module["read"].weight
+    module["again"] = module["write"]
     return module
 
 
@@ -149,7 +150,7 @@ def _with_a_passing_buffer() -> nn.Module:
 def _of_nothing() -> nn.Module:
     with warnings.catch_warnings():  # there is nothing to initialize, it says
         warnings.simplefilter("ignore")
-        return nn.Linear(0, 2)
+        return nn.Linear(3, 0)
 
 
 def _sliced() -> nn.Module:
@@ -185,6 +186,8 @@ def _of_bytes() -> nn.Module:
     """No parameter; two masks with rows in common."""
     module, mask = nn.Module(), torch.zeros(5, 4, dtype=torch.bool)
     module.register_buffer("weight", torch.zeros(2, 3, dtype=torch.int8))
+    module.register_buffer("places", torch.zeros(3, dtype=torch.int32))
+    module.register_buffer("pixels", torch.zeros(2, 2, dtype=torch.uint8))
     for name, rows in (("mask", mask[:4]), ("later", mask[1:])):
         module.register_buffer(name, rows)
     return module
@@ -201,16 +204,17 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "an `nn.Linear(3, 2)` in a wrapper, under the name `module`": lambda: nn.ModuleDict(
         {"module": nn.Linear(3, 2)}
     ),
-    "an `nn.Linear(3, 2)` in a wrapper, under the name `_orig_mod`": lambda: nn.ModuleDict(
-        {"_orig_mod": nn.Linear(3, 2)}
+    "an `nn.Linear(3, 2)` in two wrappers, under the name `_orig_mod`": lambda: (
+        nn.ModuleDict({"_orig_mod": nn.ModuleDict({"_orig_mod": nn.Linear(3, 2)})})
     ),
     "an `nn.Linear(3, 2)` in eval mode": lambda: nn.Linear(3, 2).eval(),
     "a linear layer, and an `nn.BatchNorm1d(3)` in eval mode": _half_at_rest,
     "an `nn.Linear(3, 2)` whose bias needs no gradient": _frozen,
     "an int8 weight and two masks, slices of one": _of_bytes,
     "an `nn.ReLU()`": nn.ReLU,
-    "an `nn.Linear(0, 2)`": _of_nothing,
-    "an embedding and an output layer with one weight": _tied,
+    "an `nn.Linear(3, 0)`": _of_nothing,
+    "an `nn.Conv2d(3, 2, 2)` whose channels lie last": lambda: nn.Conv2d(3, 2, 2),
+    "an embedding and an output layer with one weight, the layer under two names": _tied,
     "three matrices that are slices of one": _sliced,
     "two overlapping slices of one matrix": _overlapping,
 }
@@ -240,7 +244,8 @@ class Module:
             else:
                 module.get_parameter(name).data = tensor.clone()
         for parameter in module.parameters():
-            parameter.grad = torch.ones_like(parameter)
+            if parameter.requires_grad:
+                parameter.grad = torch.ones_like(parameter)
         return module
 
 
@@ -252,6 +257,7 @@ class PathTo:
 
 
 OLD = bytes(10_000)  # the old file
+NOTES = "notes.txt"  # lies beside it, and is none of the answer's business
 
 
 def saved(answer, module, config, path):
@@ -261,10 +267,25 @@ def saved(answer, module, config, path):
     with _in_an_empty_folder():
         place = Path(path.name) if isinstance(path, PathTo) else Path(path)
         place.parent.mkdir(exist_ok=True)
+        notes = place.with_name(NOTES)
+        notes.write_text(NOTES)
         if "old" in place.name:
             place.write_bytes(OLD)
-        returned = answer(given, own, place if isinstance(path, PathTo) else path)
-        there = _whatever_there_is(place)
+        where = place if isinstance(path, PathTo) else path
+        if "trained" in place.name:  # it was saved before the last step of its training
+            with torch.no_grad():
+                for _ in range(2):
+                    for parameter in given.parameters():
+                        parameter.neg_()
+                    returned = answer(given, own, where)
+        else:
+            returned = answer(given, own, where)
+        if not notes.is_file() or notes.read_text() != NOTES:
+            raise Wrong(
+                "neighbor",
+                f"{NOTES!r} lay in the folder. After the call it is gone, or changed.",
+            )
+        there = [found for found in _whatever_there_is(place) if found != notes]
         if not there and (returned is None or returned is Ellipsis):
             raise NotImplementedError
         if place.is_symlink():

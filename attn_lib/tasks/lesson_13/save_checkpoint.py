@@ -47,10 +47,11 @@ def _(rng):
         return Case(kind + also, args, saved, grad=False, finish=good_file)
 
     nested = {
-        "name": 'Größe → 大 "klein"',
+        "name": 'Größe → 大 😀 "klein"',
+        "steps": 2**53 + 1,
         "layers": [{"num_heads": 4, "dropout": 0.1}, {"num_heads": 2, "dropout": None}],
         "is_causal": True,
-        "learning_rate": 3e-4,
+        "learning_rate": 0.123456789,
     }
     linear, sizes = "an `nn.Linear(3, 2)`", {"in_features": 3, "out_features": 2}
     weight = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -63,13 +64,15 @@ def _(rng):
         (PathTo("model"), "a `Path` without an ending"),
         ("models/small.v2", "in a folder"),
         ("my models/small model", "blanks in its path"),
-        ("old.safetensors", "an old file is there"),
+        (PathTo("old.safetensors"), "an old file is there"),
+        ("trained.safetensors", "an old checkpoint of it is there"),
     ):
         yield case(linear, drawn, sizes, path, f", {also}")
     pointed = {"note": "a, b: c;  {d} \n", "marks": [", ", ": ", "'", "null", "1"]}
     yield case(linear, drawn, pointed, also=", a config with marks and blanks in its texts")
-    endless = drawn | {"bias": torch.tensor([-torch.inf, torch.inf])}
-    yield case(linear, endless, sizes, also=" with -inf and inf")
+    odd = torch.tensor([[torch.nan, -0.0, 0.0], [1e-40, 1.0, -1.0]])
+    endless = {"weight": odd, "bias": torch.tensor([-torch.inf, torch.inf])}
+    yield case(linear, endless, sizes, also=" with inf, nan and -0.0")
     half = {name: tensor.bfloat16() for name, tensor in drawn.items()}
     yield case(linear, half, sizes, also=", bfloat16")
     double = {"weight": randn(2, 3).half(), "bias": randn(2).double()}
@@ -86,8 +89,8 @@ def _(rng):
     )
     wrapped = {f"module.{name}": tensor for name, tensor in drawn.items()}
     yield case("an `nn.Linear(3, 2)` in a wrapper, under the name `module`", wrapped, sizes)
-    compiled = {f"_orig_mod.{name}": tensor for name, tensor in drawn.items()}
-    about = "an `nn.Linear(3, 2)` in a wrapper, under the name `_orig_mod`"
+    compiled = {f"_orig_mod._orig_mod.{name}": tensor for name, tensor in drawn.items()}
+    about = "an `nn.Linear(3, 2)` in two wrappers, under the name `_orig_mod`"
     yield case(about, compiled, sizes)
     yield case(f"{linear} in eval mode", drawn, sizes)
     about = "a linear layer, and an `nn.BatchNorm1d(3)` in eval mode"
@@ -96,17 +99,22 @@ def _(rng):
     seen = torch.ones(5, 4).tril().bool()
     of_bytes = {
         "weight": torch.tensor([[-127, 3, 0], [1, 127, -5]], dtype=torch.int8),
+        "places": torch.tensor([0, 2**31 - 1, -5], dtype=torch.int32),
+        "pixels": torch.tensor([[0, 255], [128, 1]], dtype=torch.uint8),
         "mask": seen[:4],
         "later": seen[1:],
     }
     yield case("an int8 weight and two masks, slices of one", of_bytes, sizes)
     yield case("an `nn.ReLU()`", {}, {})
-    empty = {"weight": torch.zeros(2, 0), "bias": randn(2)}
-    yield case("an `nn.Linear(0, 2)`", empty, {"in_features": 0, "out_features": 2})
+    empty = {"weight": torch.zeros(0, 3), "bias": torch.zeros(0)}
+    yield case("an `nn.Linear(3, 0)`", empty, {"in_features": 3, "out_features": 0})
     turned = drawn | {"weight": randn(3, 2).T}
     yield case(f"{linear} whose weight is a transposed matrix", turned, sizes)
+    last = {"weight": randn(2, 2, 2, 3).permute(0, 3, 1, 2), "bias": randn(2)}
+    yield case("an `nn.Conv2d(3, 2, 2)` whose channels lie last", last, sizes)
     tied = {"read.weight": randn(4, 3)}
-    yield case("an embedding and an output layer with one weight", tied, {"tied": True})
+    about = "an embedding and an output layer with one weight, the layer under two names"
+    yield case(about, tied, {"tied": True})
     slices = {f"{x}_proj.weight": randn(2, 3) for x in "qkv"}
     yield case("three matrices that are slices of one", slices, {"d_model": 3})
     rows = randn(6, 3)

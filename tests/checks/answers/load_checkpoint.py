@@ -20,7 +20,7 @@ answers = Answers(
         tensors=["{name: file.get_tensor(name).clone() for name in sorted(names)}"],
         entries=["dict(metadata) if metadata else {}", "{} if metadata is None else metadata"],
         is_complete=["'config' in entries and 'sha256' in entries", "not {'config', 'sha256'} - set(entries)"],
-        is_whole=["not actual != expected", "__import__('hmac').compare_digest(actual, expected)"],
+        is_whole=["not actual != expected", "__import__('hmac').compare_digest(actual.encode(), expected.encode())"],
         config=["json.JSONDecoder().decode(text)"],
     ),
 )  # fmt: skip

@@ -10,12 +10,11 @@ answers = Answers(
     spelled=dict(
         around=["x.clone()", "x * 1.0"],
         one=["x.new_zeros(x.numel())"],
-        moved=["(where * step).reshape(x.shape)", "torch.eye(x.numel(), dtype=x.dtype)[i].view(x.shape) * eps"],
+        moved=["(where.double() * step).reshape(x.shape)", "torch.eye(x.numel(), dtype=x.dtype)[i].view(x.shape) * eps"],
         width=["eps + eps"],
         slope=["above / width - below / width"],
         joined=["torch.tensor([s.item() for s in slopes], dtype=torch.float64)", "sum(s * e for s, e in zip(slopes, torch.eye(len(slopes), dtype=x.dtype)))"],
     ),
-    survivors=[dict(one="torch.zeros(x.numel())")],  # a step of 7 digits
 )  # fmt: skip
 
 

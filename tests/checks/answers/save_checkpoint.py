@@ -18,7 +18,7 @@ answers = Answers(
         state=["dict(module.state_dict())", "module.state_dict(keep_vars=True)"],
         tensors=[
             "{n: t.detach().clone(memory_format=torch.contiguous_format) for n, t in state.items()}",
-            "{n: torch.tensor(t.tolist(), dtype=t.dtype) for n, t in state.items()}",
+            "{n: torch.tensor(t.tolist(), dtype=t.dtype).reshape(t.shape) for n, t in state.items()}",
             "{n: torch.empty(t.shape, dtype=t.dtype).copy_(t.detach()) for n, t in reversed(state.items())}",
         ],
         text=[
@@ -50,7 +50,7 @@ def by_hand(module, config, path):
     """Header and numbers, without the library."""
     names = {
         torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
-        torch.int64: "I64", torch.int8: "I8", torch.bool: "BOOL",
+        torch.int64: "I64", torch.int32: "I32", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
     }  # fmt: skip
     state, text, body = module.state_dict(), json.dumps(config), b""
     header = {"__metadata__": {"config": text, "sha256": fingerprint(state, text)}}
