@@ -1,7 +1,7 @@
 """The face of the checks for those who write tasks: all that a task may import of the engine."""
 
 from attn_lib.checks.case import Case, Result, Wrong, parts, quicker
-from attn_lib.checks.chance import can_be_chance, can_be_independent
+from attn_lib.checks.chance import can_be_chance, can_be_independent, repeated_too_often
 from attn_lib.checks.module_runs import (
     built,
     run_module,
@@ -33,6 +33,7 @@ __all__ = [
     "parts",
     "quicker",
     "repair",
+    "repeated_too_often",
     "run_module",
     "run_module_in_eval",
     "sharpened_parameters",

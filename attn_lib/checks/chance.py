@@ -8,6 +8,9 @@ from torch import Tensor
 
 FAR = 18.0  # in nats: what is as far off as this comes less than once in 30 million times
 FARTHER = 19.0  # for one of thousands of numbers that are looked at together
+SEEDS = (
+    2.0**-31
+)  # so likely two seeds are one, where an answer draws a seed and goes on from there
 FEW = 8  # rows of a batch, of which each is compared with each
 
 
@@ -27,6 +30,25 @@ def can_be_chance(counts: Tensor, chances: Tensor, far: float = FAR) -> bool:
     came = torch.xlogy(s, s) - torch.xlogy(s, p)
     stayed_away = torch.xlogy(1 - s, 1 - s) - torch.xlogy(1 - s, 1 - p)
     return bool((draws * (came + stayed_away) <= far).all())
+
+
+def repeated_too_often(draws: Tensor, most: float) -> int:
+    """Return how many draws came before, if that cannot be chance; else 0.
+
+    The i-th of M draws comes again with a chance of at most i * most, whatever came before. So there are not more
+    of them than of M things, each with the mean of these chances.
+
+    Args:
+        draws: what came, in rows (M, B).
+        most: how likely the likeliest row is.
+    """
+    M = len(draws)
+    repeated = M - len(draws.unique(dim=0))
+    mean = (M - 1) / 2 * (most + SEEDS)
+    counts = torch.tensor([repeated, M - repeated])
+    if repeated <= mean * M or can_be_chance(counts, torch.tensor([mean, 1 - mean])):
+        return 0
+    return repeated
 
 
 def can_be_independent(draws: Tensor, chances: Tensor) -> bool:

@@ -89,6 +89,7 @@ OF_KIND = {
         "parameters-named-otherwise",
         "Compare this name with those of your module: which layer, or which bias, has another name or none?",
     ),
+    "not refused": NOT_REFUSED,
     "rows tied": (
         "rows-tied",
         "Two rows of one batch: does yours draw for each of them, or does the first one tell what the second is?",

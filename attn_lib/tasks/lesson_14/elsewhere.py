@@ -1,5 +1,6 @@
 """The model that `generate` is checked with. It runs out of the answer's reach, and refuses what costs too much."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -16,9 +17,10 @@ MOST_TEXTS = 4  # of one run, which has two
 
 @dataclass
 class Held:
-    """The contents of one set of caches: the text of each row so far."""
+    """The contents of one set of caches: the text of each row so far, and a number that follows from it."""
 
     rows: list[Text]
+    numbers: list[int]
     room: int
     calls: int = 0
 
@@ -73,7 +75,8 @@ class Elsewhere:
             raise Wrong(
                 "too many calls", "Caches are made again and again: what ends your loop?"
             )
-        self.texts.append(Held([()] * batch_size, max_len))
+        number = crc32(str(self.seed).encode())
+        self.texts.append(Held([()] * batch_size, [number] * batch_size, max_len))
         return torch.tensor(len(self.texts) - 1)
 
     def _forward(self, ids: Tensor, places: Tensor | None) -> Tensor:
@@ -86,14 +89,15 @@ class Elsewhere:
         held = self._found(places)
         self._refuse(ids, held)
         held.calls += 1
-        new = [tuple(row) for row in ids.tolist()]
-        ends = range(1, ids.shape[1] + 1)
-        logits = [
-            torch.stack([self._logits(old + row[:end]) for end in ends])
-            for old, row in zip(held.rows, new, strict=True)
-        ]
-        held.rows = [old + row for old, row in zip(held.rows, new, strict=True)]
-        return torch.stack(logits)
+        rows = enumerate(ids.tolist())
+        return torch.stack([torch.stack([*self._read(held, i, row)]) for i, row in rows])
+
+    def _read(self, held: Held, i: int, tokens: list[int]) -> Iterator[Tensor]:
+        """Yield the logits (V,) after each token that comes to a row."""
+        for token in tokens:
+            held.rows[i] += (token,)
+            held.numbers[i] = crc32(b" %d" % token, held.numbers[i])
+            yield self._logits(held.rows[i], held.numbers[i])
 
     def _found(self, places: Tensor) -> Held:
         """Return what the caches of these places hold: one set, all layers, in their order."""
@@ -146,17 +150,17 @@ class Elsewhere:
                 f"They were made for {held.room} tokens, hold {length}, and {shape[1]} more came.",
             )
 
-    def _logits(self, text: Text) -> Tensor:
-        values = _drawn(self.seed, self.vocab_size, text).clone()
+    def _logits(self, text: Text, number: int) -> Tensor:
+        values = _drawn(number, self.vocab_size)
         if text in self.script:
+            values = values.clone()
             values[self.script[text]] = 2.6
         return values * self.spread + self.shift
 
 
 @lru_cache(maxsize=20_000)
-def _drawn(seed: int, vocab_size: int, text: Text) -> Tensor:
-    """Draw logits that follow from a text, from -3 to 1, with the likeliest above 1.3."""
-    number = crc32(repr((seed, text)).encode())
+def _drawn(number: int, vocab_size: int) -> Tensor:
+    """Draw logits that follow from a number, from -3 to 1, with the likeliest above 1.3."""
     rng = torch.Generator().manual_seed(number)
     values = torch.rand(vocab_size, generator=rng) * 4 - 3
     likeliest = int(torch.randint(vocab_size, (), generator=rng))

@@ -62,35 +62,36 @@ def _(rng):
 
     said = {(3, 1): 4, (3, 1, 4): 5, (3, 1, 4, 5): 2}
     ids = torch.tensor([[3, 1]])
-    yield case("after 3, 1 the model writes 4, 5, 2", ids, 3, 6, script=said)
+    said |= {(3, 1, 4, 5, 2): 0, (3, 1, 4, 5, 2, 0): 1}
+    yield case("after 3, 1 the model writes 4, 5, 2, 0, 1", ids, 5, 6, script=said)
     said = {(2, 0, 3): 1, (2, 0, 3, 1): 5, (4, 4, 1): 0, (4, 4, 1, 0): 3}
     ids = torch.tensor([[2, 0, 3], [4, 4, 1]])
     yield case("two rows: the model writes 1, 5 and 0, 3", ids, 2, 6, script=said)
-    said = {(2, 1, 0, *[4] * n): 4 for n in range(6)} | {(2, 1, 0, *[4] * 6): 1}
+    said = {(2, 1, 0, *[4] * n): 4 for n in range(11)} | {(2, 1, 0, *[4] * 11): 1}
     again = torch.tensor([[2, 1, 0]])
-    yield case("the model writes 4 six times, then 1", again, 7, 6, script=said)
-    said = {(3, 5, 1, *range(n)): n for n in range(5)}
-    ids = torch.tensor([[3, 5, 1]])
-    yield case("the model writes 0, 1, 2, 3, 4", ids, 5, 6, script=said)
+    yield case("the model writes 4 eleven times, then 1", again, 12, 6, script=said)
+    said = {(3, 1, *range(n)): n for n in range(5)}
+    about = "after 3, 1 another model writes 0, 1, 2, 3, 4"
+    yield case(about, torch.tensor([[3, 1]]), 5, 6, script=said)
     yield drawn("max_new_tokens 0", 2, 3, 0, 7)
     yield drawn("one new token", 2, 4, 1, 9)
     yield drawn("all sizes different", 3, 4, 6, 11, num_layers=2)
     yield drawn("one row", 1, 5, 4, 12)
     yield drawn("prompts of one token", 3, 1, 5, 13)
     yield drawn("B = L = V", 5, 5, 3, 5)
-    yield drawn("B = V", 4, 3, 6, 4)
+    yield drawn("B = V", 9, 3, 6, 9)
     yield drawn("L = max_new_tokens", 2, 5, 5, 10)
     yield drawn("a long prompt, few new tokens", 2, 12, 2, 9)
     yield drawn("a prompt of 140 tokens", 1, 140, 4, 9, num_layers=1)
-    yield drawn("a prompt of 1,100 tokens", 1, 1100, 3, 9, num_layers=1)
-    yield drawn("a short prompt, many new tokens", 2, 2, 16, 9)
+    yield drawn("a prompt of 2,060 tokens", 1, 2060, 3, 9, num_layers=1)
+    yield drawn("a short prompt, many new tokens", 2, 2, 40, 9)
     yield drawn("a model of one layer", 2, 3, 4, 9, num_layers=1)
     yield drawn("a model of thirty layers", 2, 3, 4, 9, num_layers=30)
-    yield drawn("three tokens to choose from", 3, 2, 8, 3)
+    yield drawn("three tokens to choose from", 3, 2, 8, 3, spread=1e-5)
     yield drawn("1200 tokens to choose from", 2, 3, 4, 1200)
     ids = torch.tensor([[69_999, 7]])
-    said = {(69_999, 7): 66_000}
-    yield case("70,000 tokens to choose from", ids, 2, 70_000, num_layers=1, script=said)
+    said = {(69_999, 7): 66_000, (69_999, 7, 66_000): 50_256}  # the end, with GPT-2
+    yield case("70,000 tokens to choose from", ids, 3, 70_000, num_layers=1, script=said)
     yield drawn("all logits near -200", 2, 3, 5, 8, shift=-200.0)
     far = {"shift": -2e9, "spread": 1e8}
     yield drawn("all logits below -1e9, far apart", 2, 3, 5, 8, **far)

@@ -6,6 +6,7 @@ import torch
 
 from attn_lib import smollm2
 from attn_lib.checks.authoring import Case, task
+from attn_lib.tasks.lesson_14.runs import all_refused, refused
 
 
 @task(
@@ -65,6 +66,37 @@ PARTS = {
     "ffn_up": "the way up",
     "ffn_down": "the way down",
 }
+
+
+def by_a_word(words, i):
+    """Yield what is left of a name if one of its words is another one, is missing, or one more stands there."""
+    word = words[i]
+    for one in ("bias", "scale", "x", "", word + "s", word + "_2", word + "_norm"):
+        yield [*words[:i], one, *words[i + 1 :]]
+    for one in (word + "_exps", "x" + word, "cross_" + word, word.replace("_", "-")):
+        yield [*words[:i], one, *words[i + 1 :]]
+    for one in ("x", "0", "", word):
+        yield [*words[:i], one, *words[i:]]
+        yield [*words[: i + 1], one, *words[i + 1 :]]
+    yield [*words[:i], *words[i + 1 :]]
+
+
+def differing(name, kind):
+    """Yield names that differ from a name of the file at one place: by a word, a letter, or a sign."""
+    words = name.split(".")
+    if kind == "word":
+        for i in range(len(words)):
+            yield from map(".".join, by_a_word(words, i))
+    if kind == "letter":
+        for i, letter in enumerate(name):
+            for one in ("", letter.upper()):
+                yield name[:i] + one + name[i + 1 :]
+        yield from (words[0].upper() + name[len(words[0]) :], name.upper())
+        yield name.replace("weight", "WEIGHT")
+    if kind == "sign":
+        for i in range(len(name) + 1):
+            if "." in f".{name}."[i : i + 2]:
+                yield from (name[:i] + sign + name[i:] for sign in "\n\r \0")
 
 
 @map_llama_name.cases
@@ -157,6 +189,15 @@ def _(rng):
     yield case("a gate of something else", "blk.0.mlp_gate.weight")
     yield case("a norm of something else", "blk.0.mlp_norm.weight")
     yield case("nothing", "")
+    number = upto(2, 9)
+    right = ["token_embd.weight", "output_norm.weight"]
+    right += [f"blk.{number}.{part}.weight" for part in PARTS]
+    for kind in ("word", "letter", "sign"):
+        names = dict.fromkeys(other for name in right for other in differing(name, kind))
+        names = tuple(name for name in names if name not in right)
+        about = f"{len(names)} names, each of which is one of the table but for one {kind}"
+        more = {"grad": False, "finish": all_refused, "is_slow": True}
+        yield Case(about, (names,), refused, **more)
 
 
 map_llama_name.rows("""

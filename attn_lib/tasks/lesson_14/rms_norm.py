@@ -65,7 +65,7 @@ def _(rng):
     yield Case("one token, eps 0", ((2, 0.0), weight, one), run_module)
     yield Case("two tokens, a large eps", ((2, 11.0), weight, two), run_module)
     about = "a new module: its weight as it begins"
-    yield Case(about, ((2, 11.0), {}, two), run_module, grad=False)
+    yield Case(about, ((2, 11.0), {}, two), run_module, grad=False, tolerance=1e-6)
     kept = case("", 2, 5, 6).args
     yield Case("what it keeps", kept, state_of, grad=False, finish=nothing_more)
     yield case("all sizes different", 2, 5, 6)
@@ -76,13 +76,13 @@ def _(rng):
     yield case("many channels", 2, 3, 576)
     yield case("x (L, E)", 4, 6, eps=0.1)
     yield case("x (B, H, L, D)", 2, 3, 4, 5, eps=0.1)
-    yield case("five axes", 2, 1, 3, 2, 5)
+    yield case("six axes", 2, 1, 3, 2, 1, 5)
     yield case("x (E,)", 6, run=run_once)
     yield case("tiny numbers, eps 1e-6", 2, 3, 5, eps=1e-6, scale=1e-3)
     yield case("tiny numbers, eps 1e-5", 2, 3, 4, eps=1e-5, scale=3e-3)
-    yield case("tiny numbers, eps 0", 2, 3, 4, eps=0.0, scale=1e-3, grad=False)
-    yield case("numbers near 1e-14, eps 0", 2, 3, 4, eps=0.0, scale=1e-14, grad=False)
-    yield case("huge numbers", 2, 3, 5, scale=3e4)
+    yield case("tiny numbers, eps 0", 2, 3, 4, eps=0.0, scale=1e-4)
+    yield case("numbers near 1e-16, eps 0", 2, 3, 4, eps=0.0, scale=1e-16, grad=False)
+    yield case("huge numbers", 2, 3, 5, scale=1e8)
     init, parameters, x = case("", 3, 4, 5).args
     x = x * torch.tensor([50.0, 1.0, 0.0, 0.02])[:, None]
     yield Case("tokens of very different lengths", (init, parameters, x), run_module)
@@ -100,7 +100,8 @@ def _(rng):
     yield case("float16, numbers near 20,000", 2, 3, 6, scale=2e4, **half)
     # The length of such a token, too, is beyond float16.
     yield case("float16, many numbers near 2,000", 1, 2048, scale=1e2, offset=2e3, **half)
-    yield case("bfloat16", 2, 4, 6, dtype=torch.bfloat16, grad=False)
+    about = "bfloat16, numbers near 1000"
+    yield case(about, 2, 4, 6, scale=1e3, dtype=torch.bfloat16, grad=False)
     # In float32, all round to the same bfloat16. In bfloat16, the root is 182 instead of 181.2.
     token = torch.tensor([[[237.0, -40.0, -202.0]]], dtype=torch.bfloat16)
     args = ((3, 1e-5), {"weight": torch.ones_like(token[0, 0])}, token)

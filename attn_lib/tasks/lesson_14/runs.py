@@ -3,6 +3,7 @@
 Nothing here is an answer: this file goes into the sandbox with a learner's code.
 """
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,19 +23,29 @@ def run_once(answer: Callable, init: tuple, parameters: dict, x: Tensor) -> Resu
 
 
 def state_of(answer: Callable, init: tuple, parameters: dict, x: Tensor) -> str:
-    """Return the names of what a module keeps, each with the first name of the same parameter."""
+    """Return the names of what a module keeps after a call, each with the first name of the same parameter.
+
+    A name of two parts comes with whether the first one is a `nn.Linear`.
+    """
     module, own = built(answer, init, parameters, [x], {})
+    with contextlib.suppress(Exception), torch.no_grad():  # other cases show what is wrong
+        module(x)
     first = dict[int, str]()
     for name, parameter in own.items():
         first.setdefault(id(parameter), name)
     # Buffers that are not saved, too.
     kept = module.state_dict() | dict(module.named_buffers())
-    return "\n".join(f"{name} {first.get(id(own.get(name)), name)}" for name in kept)
+    layers = {name for name, part in module.named_modules() if isinstance(part, nn.Linear)}
+    return "\n".join(
+        f"{name} {first.get(id(own.get(name)), name)} {name.rpartition('.')[0] in layers}"
+        for name in kept
+    )
 
 
 def nothing_more(names: str, init: tuple, parameters: dict, x: Tensor) -> int:
     """Insist that a module keeps the parameters that were asked for, and nothing else."""
-    kept = dict(line.partition(" ")[::2] for line in names.split("\n"))
+    lines = [line.split(" ") for line in names.split("\n")]
+    kept = {name: first for name, first, _ in lines}
     if set(kept) != set(parameters):
         raise Wrong(
             "other state",
@@ -46,7 +57,42 @@ def nothing_more(names: str, init: tuple, parameters: dict, x: Tensor) -> int:
             "one for two",
             "Two names stand for one parameter: what is loaded last is in both.",
         )
+    for name, _, is_linear in lines:
+        if "." in name and is_linear != "True":
+            layer = name.rpartition(".")[0]
+            raise Wrong("no linear", f"`{layer}` should be an `nn.Linear`.")
     return len(kept)
+
+
+# ------------------------------------------------------------------------------ map_llama_name
+
+REFUSED, TAKEN, OTHERWISE = range(3)
+
+
+def refused(answer: Callable, names: tuple[str, ...]) -> Tensor:
+    """Return what an answer does with each of many names."""
+    done = []
+    for name in names:
+        try:
+            answer(name)
+            done.append(TAKEN)
+        except NotImplementedError:
+            raise
+        except ValueError:
+            done.append(REFUSED)
+        except Exception:
+            done.append(OTHERWISE)
+    return torch.tensor(done)
+
+
+def all_refused(done: Tensor, names: tuple[str, ...]) -> int:
+    """Insist that none of the names is taken; one that is not refused is enough to be shown."""
+    for name, what in zip(names, done.tolist(), strict=True):
+        if what != REFUSED:
+            text = "A name that is not in the table should raise a ValueError."
+            did = "was taken" if what == TAKEN else "raised another error"
+            raise Wrong("not refused", f"{text}\n{name!r} {did}.")
+    return len(names)
 
 
 # ----------------------------------------------------------------------------------- generate
@@ -73,6 +119,8 @@ class Model(nn.Module):
     def __init__(self, num_layers: int, call: Callable[..., Tensor]):
         super().__init__()
         self.num_layers, self._call = num_layers, call
+        self.weight = nn.Parameter(torch.zeros(1))  # nobody needs it; it must stay as it is
+        self.eval()
         self.start()
 
     def start(self) -> None:
@@ -128,4 +176,12 @@ def generated(
     for prompt in (ids.flip(1), ids):
         model.start()
         written = answer(model, prompt, max_new_tokens)
+    if model.training or not model.weight.requires_grad:
+        raise Wrong(
+            "model changed",
+            "After the call, the model is not what it was: it was in `eval()`, and its parameters asked for gradients.",
+        )
+    if not torch.is_grad_enabled():
+        text = "After the call, gradients are switched off, for all code that follows."
+        raise Wrong("gradients off", f"{text}\n`with torch.no_grad():` ends by itself.")
     return written

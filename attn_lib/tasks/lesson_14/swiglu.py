@@ -60,10 +60,15 @@ def _(rng):
         "up_proj.weight": torch.tensor([[2.0], [5.0]]),
         "down_proj.weight": torch.tensor([[0.1, 0.2]]),
     }
-    x = torch.tensor([[[1.0]]])
-    yield Case("one number, two channels inside", ((1, 2), wide, x), run_module)
-    wider = wide | {"gate_proj.weight": torch.tensor([[200.0], [-200.0]])}
-    yield Case("gates of 200 and -200", ((1, 2), wider, x), run_module)
+    one = torch.tensor([[[1.0]]])
+    yield Case("one number, two channels inside", ((1, 2), wide, one), run_module)
+    wider = wide | {"gate_proj.weight": torch.tensor([[5e4], [-5e4]])}
+    yield Case("gates of 50,000 and -50,000", ((1, 2), wider, one), run_module)
+    less = wide | {
+        "gate_proj.weight": torch.tensor([[-9.0], [-300.0]]),
+        "up_proj.weight": torch.tensor([[1.0], [1000.0]]),
+    }
+    yield Case("gates of -9 and -300", ((1, 2), less, one), run_module, tolerance=1e-2)
     narrow = {
         "gate_proj.weight": torch.tensor([[1.0, 0.0]]),
         "up_proj.weight": torch.tensor([[0.0, 1.0]]),
@@ -82,7 +87,7 @@ def _(rng):
     yield case("one token", 1, 1, 5, d_ff=7)
     yield case("x (L, E)", 4, 3, d_ff=6)
     yield case("x (B, H, L, D)", 2, 3, 4, 5, d_ff=6)
-    yield case("five axes", 2, 1, 3, 2, 5, d_ff=4)
+    yield case("six axes", 2, 1, 3, 2, 1, 5, d_ff=4)
     yield case("x (d_model,)", 5, d_ff=7, run=run_once)
     yield case("gates near zero", 2, 3, 4, d_ff=6, gain=0.05)
     yield case("gates far from zero", 2, 3, 4, d_ff=6, gain=200.0)
@@ -97,15 +102,18 @@ def _(rng):
         "bfloat16", 2, 4, 3, d_ff=5, dtype=torch.bfloat16, grad=False, tolerance=5e-2
     )
     # What is shut is 0, however large: the product of both is too large for a float16.
+    # What is open, at 300 before 200, just fits.
     shut = {
-        "gate_proj.weight": torch.tensor([[2.0], [-300.0]]),
-        "up_proj.weight": torch.tensor([[3.0], [300.0]]),
-        "down_proj.weight": torch.tensor([[0.5, 0.05]]),
+        "gate_proj.weight": torch.tensor([[2.0], [-300.0], [12.0], [300.0]]),
+        "up_proj.weight": torch.tensor([[3.0], [300.0], [5.0], [200.0]]),
+        "down_proj.weight": torch.tensor([[0.5, 0.05, 0.1, 2.0**-14]]),
     }
     shut = {name: p.half() for name, p in shut.items()}
-    x = torch.ones(1, 1, 1, dtype=torch.float16)
-    about = "float16, gates of 2 and -300 before 3 and 300"
-    yield Case(about, ((1, 2), shut, x), run_module, grad=False)
+    about = "float16, gates of 2, -300, 12 and 300 before 3, 300, 5 and 200"
+    yield Case(about, ((1, 4), shut, one.half()), run_module, grad=False)
+    wider = {name: p.bfloat16() for name, p in wider.items()}
+    about = "bfloat16, gates of 50,000 and -50,000"
+    yield Case(about, ((1, 2), wider, one.bfloat16()), run_module, grad=False)
     yield case("200 channels, 300 inside", 1, 20, 200, d_ff=300)
 
 

@@ -12,7 +12,7 @@ from attn_lib.tasks.lesson_15.merging import (
     last_lost,
     merged,
 )
-from attn_lib.tasks.lesson_15.runs import encoded, encoded_late
+from attn_lib.tasks.lesson_15.runs import Repeated, encoded, encoded_late, encoded_long
 
 
 @task(
@@ -73,7 +73,7 @@ def _(rng):
     yield case("a pair that is there twice", "abcab", [("a", "b")])
     yield case("three equal characters", "aaa", [("a", "a")])
     yield case("a run of a character", "aaaaaaa", [("a", "a"), ("aa", "aa")])
-    yield case("nothing to merge", "xyz", [("a", "b")])
+    yield case("nothing to merge", "cab", [("x", "y")])
     yield case("no merges", "abc", [])
     yield case("an empty word", "", [("a", "b")])
     yield case("a single character", "a", [("a", "b")])
@@ -112,12 +112,16 @@ def _(rng):
             yield case(f"{length} characters, drawn at random", drawn(length), merges)
     yield case("line breaks and tabs", "b\na\r\tab\n", [("a", "b"), ("b", "\n")])
     pairs = [("e", "\u0301"), ("c", "a"), ("2", "a")]
-    yield case("signs above letters", "cae\u0301a\u0301\u00e9", pairs)
+    word = "cae\u0301a\u0301\u00e9a\u00a0a👩\u200d🔬\ufe0f\0a"
+    yield case("signs above letters, and signs that nobody sees", word, pairs)
     yield case("raised digits, and letters of two", "m²a2a½ŒßŉĲ", pairs)
     pairs = [("a", "b"), ("_", "_"), ("-", "ab")]
     yield case("other signs", "a_b__ab|a-ab/b##b@@a▁b·#Ġ'\"\\", pairs)
     grown = [("".join(signs[:i]), signs[i]) for i in range(1, 262)]
     yield case("262 characters, merged one after the other", "".join(signs), grown)
+    doubled = [("ab" * 2**i, "ab" * 2**i) for i in range(9)]
+    args = (Repeated("ab", 1600), [("a", "b"), *doubled])
+    yield Case("ab, 1,600 times, as one word", args, encoded_long, grad=False)
     last = [("y", "z"), ("x", "y"), ("a", "b")]
     args = ("abxyz", 66_000, last)
     about = f"66,000 merges of other letters, and then three: {last}"

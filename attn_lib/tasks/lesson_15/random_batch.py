@@ -10,11 +10,13 @@ from attn_lib.checks.authoring import (
     can_be_chance,
     can_be_independent,
     parts,
+    repeated_too_often,
     task,
 )
 from attn_lib.tasks.lesson_15.runs import Batches, batches
 
 RARE = math.log(1e-6)
+STEPS = 2, 3, 5, 16
 
 
 @task(
@@ -63,7 +65,7 @@ def fair(returned, ids, batch_size, length, drawn):
     Returns how far each target is from its input, and the share of each place: if all is as it should be, exact
     ones.
     """
-    inputs, targets, again, elsewhere, untouched = parts(returned)
+    inputs, targets, again, elsewhere, later, untouched = parts(returned)
     N, calls = len(ids), drawn.calls
     for name, given in (("inputs", inputs), ("targets", targets)):
         shape, got = (batch_size, length), tuple(given.shape[1:])
@@ -73,12 +75,17 @@ def fair(returned, ids, batch_size, length, drawn):
         if given.dtype != ids.dtype:
             text = f"The {name} should have the dtype of ids, {ids.dtype}, but have"
             raise Wrong(f"dtype of {name}", f"{text} {given.dtype}.")
-    starts = _places(ids, inputs[..., 0].flatten())
+    if len(ids.unique()) == N:
+        starts = _places(ids, inputs[..., 0].flatten())
+        followers = _places(ids, targets).view(-1, length)
+    else:  # a token does not tell its place, but a row does
+        starts, following = (_places_of_rows(ids, rows) for rows in (inputs, targets))
+        followers = following[:, None] + torch.arange(length)
     read = starts[:, None] + torch.arange(length)
     if (read < 0).any() or not ids[read % N].equal(inputs.reshape(-1, length)):
         text = "A row of the inputs should be a piece of the text, its tokens side by side."
         raise Wrong("no piece", text)
-    ahead = _places(ids, targets).view(-1, length) - read
+    ahead = followers - read
     if (ahead != ahead[0]).any():
         text = "A row of the targets should be the row of the inputs, one token further."
         raise Wrong("other targets", text)
@@ -88,6 +95,9 @@ def fair(returned, ids, batch_size, length, drawn):
         if by_chance < RARE and elsewhere[:-1].equal(inputs[1 : len(elsewhere)]):
             text = "With the next seed, the first batch is the second one of this seed: a call should go on with the generator."
             raise Wrong("next seed", text)
+        if by_chance < RARE and later[1:].equal(inputs[1 : len(later)]):
+            text = "Whether the generator has drawn before or not, the second batch is the same: a call should go on where the generator is."
+            raise Wrong("goes on elsewhere", text)
         rows = starts.view(calls, batch_size).diff(dim=1) % (N - length)
         if calls > 5 and batch_size > 1 and (rows == rows[0]).all():
             text = "In every batch, the rows begin at the same distances from each other."
@@ -105,6 +115,13 @@ def _places(ids, tokens):
     ordered, places = ids.sort()
     rank = torch.searchsorted(ordered, tokens.contiguous()).clamp(max=N - 1)
     return places[rank].where(ordered[rank] == tokens, -N)
+
+
+def _places_of_rows(ids, rows):
+    """Return where each row stands in a text in which no two windows are the same; -N if it does not."""
+    windows = ids.unfold(0, rows.shape[-1], 1)
+    found = (rows.reshape(-1, 1, rows.shape[-1]) == windows).all(-1)
+    return found.long().argmax(1).where(found.any(1), -len(ids))
 
 
 def _refuse_other_chance(inputs, again, elsewhere, untouched):
@@ -149,12 +166,13 @@ def _refuse_ties(starts, places):
     if not can_be_independent(starts, torch.ones(places) / places):
         text = "Each place comes as often as it should, but of two rows, one tells something of the other."
         raise Wrong("rows tied", text)
-    repeated = calls - len(starts.unique(dim=0))
-    exact = (calls - 1) / 2 * math.exp(-B * math.log(places))  # nearly, if it is small
-    counts = torch.tensor([repeated, calls - repeated])
-    if exact < 0.1 and not can_be_chance(counts, torch.tensor([exact, 1 - exact])):
+    repeated = repeated_too_often(starts, math.exp(-B * math.log(places)))
+    if repeated:
         text = "Whole batches come again, more often than by chance."
         raise Wrong("few batches", f"{text}\nOf {calls}, {repeated} came before.")
+    if places > 50 and repeated_too_often(starts.view(-1, 1), 1.1 / places):
+        text = "Some places of the long text never come: too many rows begin where another one began."
+        raise Wrong("few places", text)
 
 
 def _shares(starts, N, places):
@@ -165,21 +183,42 @@ def _shares(starts, N, places):
     M = len(starts)
     exact = (torch.arange(N) < places).double() / places
     counts = torch.bincount(starts, minlength=N).double()
+    is_fair = True
     if N > 50:
+        for step in STEPS:  # what begins at every 16th place only is fair to each fiftieth
+            residues = torch.arange(N) % step
+            by_step = (torch.bincount(residues, each) for each in (counts, exact))
+            is_fair = is_fair and can_be_chance(*by_step)
         exact, counts = (
             torch.stack([*map(torch.sum, each.chunk(50))]) for each in (exact, counts)
         )
+    if not is_fair and can_be_chance(counts, exact):
+        text = "Some places of the long text come more often than others: look at `start % 2`, or at `start % 16`."
+        raise Wrong("few places", text)
     return exact, exact if can_be_chance(counts, exact) else counts / M
 
 
 @random_batch.cases
 def _(rng):
-    def case(about, N, batch_size, length, calls, *, step=1, least=0, dtype=torch.int64):
+    def text(N, step, least, dtype):
         ids = torch.randperm(3 * N * step, generator=rng)[: N * step]
-        ids = (ids + least).to(dtype)[::step]
+        return (ids + least).to(dtype)[::step]
+
+    def with_equals(N, length):
+        """Draw tokens of which some are there again, but no window."""
+        while True:
+            ids = 7 * torch.randint(N // 2, (N,), generator=rng)
+            windows = ids.unfold(0, length, 1)
+            if len(windows.unique(dim=0)) == len(windows) and len(ids.unique()) < N:
+                return ids
+
+    def case(about, N, batch_size, length, calls, *, ids=None, is_slow=False, **kind):
+        if ids is None:
+            ids = text(N, **{"step": 1, "least": 0, "dtype": torch.int64} | kind)
         seed = int(torch.randint(1 << 31, (), generator=rng))
         args = (ids, batch_size, length, Batches(calls, seed))
-        return Case(about, args, batches, grad=False, finish=fair, tolerance=0.15)
+        more = {"grad": False, "finish": fair, "tolerance": 0.15, "is_slow": is_slow}
+        return Case(about, args, batches, **more)
 
     yield case("a text with a single place for a window", 4, 1, 3, 2)
     yield case("a single place, three rows", 5, 3, 4, 2)
@@ -188,14 +227,15 @@ def _(rng):
     yield case("one row", 6, 1, 2, 80)
     yield case("windows of one token", 5, 2, 1, 40)
     yield case("more rows than places", 8, 12, 5, 8)
-    yield case("B = L", 9, 3, 3, 60)
+    ids = with_equals(9, 3)
+    yield case("B = L, and tokens that come again", 9, 3, 3, 60, ids=ids)
     yield case("all sizes different", 17, 4, 7, 60)
-    yield case("many batches of a long text", 400, 2, 3, 300)
+    yield case("many batches of a long text", 500, 4, 3, 1500, is_slow=True)
     yield case("twelve places, many rows", 17, 6000, 5, 1)
     yield case("a long text", 46, 200, 6, 8)
     yield case("a text of 5,000 tokens", 5000, 3000, 4, 2)
-    yield case("a text of 70,000 tokens", 70_000, 3000, 4, 1)
-    yield case("not contiguous", 8, 3, 4, 40, step=2)
+    yield case("a text of 110,000 tokens", 110_000, 3000, 4, 1)
+    yield case("not contiguous, int16", 8, 3, 4, 40, step=2, dtype=torch.int16)
     yield case("int32", 7, 3, 3, 40, dtype=torch.int32)
     yield case("ids beyond 2^24", 7, 3, 3, 40, least=2**24)
     yield case("ids beyond 2^53", 7, 3, 3, 20, least=2**53)

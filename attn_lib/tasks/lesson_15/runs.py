@@ -3,6 +3,7 @@
 Nothing here is an answer: this file goes into the sandbox with a learner's code.
 """
 
+import contextlib
 import hashlib
 import math
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attn_lib.checks.authoring import Wrong, describe
+from attn_lib.checks.authoring import Wrong, describe, quicker
 
 Pair = tuple[str, str]
 LONGEST = 900  # characters of a result that is shown whole
@@ -42,17 +43,36 @@ def trained(answer: Any, words: dict[str, int], num_merges: int) -> Any:
                 "Each pair should be a tuple of two texts, (left, right), but one is "
                 f"{describe(pair)}.\nIt is {pair!r:.100}.",
             )
-    text = repr(list(pairs))
+    return _in_short(pairs, "pairs")
+
+
+def _in_short(found: list | tuple, what: str) -> str:
+    """Write a list; a long one so that a verdict can be read, and the grader takes it."""
+    text = repr(list(found))
     if len(text) <= LONGEST:
         return text
-    # So that a verdict can be read, and the grader takes it.
     digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
-    return f"{len(pairs)} pairs, the last ones ...{text[-200:]} (in short: {digest})"
+    return f"{len(found)} {what}, the last ones ...{text[-200:]} (in short: {digest})"
 
 
-def encoded(answer: Any, word: str, merges: list[Pair]) -> Any:
+def encoded_once(answer: Any, word: str, merges: list[Pair]) -> Any:
     """Return the tokens of a word, as a text."""
-    given = list(merges)
+    return _encoded(answer, word, merges, list(merges))
+
+
+@quicker(encoded_once)
+def encoded(answer: Any, word: str, merges: list[Pair]) -> Any:
+    """Return the tokens of a word, after it was cut by all merges but the last, by the same list."""
+    given = list(merges[:-1])
+    with contextlib.suppress(Exception):  # the second call shows it
+        early = answer(word, given)
+        if isinstance(early, list):
+            early.append("...")  # it is not the answer's any more
+    given += merges[-1:]
+    return _encoded(answer, word, merges, given)
+
+
+def _encoded(answer: Any, word: str, merges: list[Pair], given: list[Pair]) -> Any:
     tokens = answer(word, given)
     if tokens is None or tokens is Ellipsis:
         return tokens
@@ -69,14 +89,27 @@ def encoded(answer: Any, word: str, merges: list[Pair]) -> Any:
                 "no text",
                 f"Each token should be a text, but one is {describe(token)}.",
             )
-    return repr(list(tokens))
+    return _in_short(tokens, "tokens")
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A word that is a piece, again and again."""
+
+    piece: str
+    times: int
+
+
+def encoded_long(answer: Any, word: Repeated, merges: list[Pair]) -> Any:
+    """Return the tokens of a word that is too long to be shown."""
+    return encoded_once(answer, word.piece * word.times, merges)
 
 
 def encoded_late(answer: Any, word: str, others: int, last: list[Pair]) -> Any:
     """Return the tokens of a word; the last merges come after so many others, of other letters."""
     letters = [chr(0x4E00 + i) for i in range(math.isqrt(others) + 1)]
     pairs = ((a, b) for a in letters for b in letters)
-    return encoded(answer, word, [*islice(pairs, others), *last])
+    return encoded_once(answer, word, [*islice(pairs, others), *last])
 
 
 # ------------------------------------------------------------------------------------ learning_rate
@@ -132,13 +165,15 @@ class Batches:
 def batches(answer: Any, ids: Tensor, batch_size: int, length: int, drawn: Batches) -> Any:
     """Return the inputs and targets of all calls; the inputs of the first few once more, and with another seed.
 
-    At last comes whether PyTorch's own generator was left alone.
+    Then those that come if the generator has drawn before; and at last whether PyTorch's own generator was left
+    alone.
     """
 
     given = _first_and_copies(ids)
 
-    def some(calls: int, seed: int) -> list[Any]:
+    def some(calls: int, seed: int, before: int = 0) -> list[Any]:
         generator = torch.Generator().manual_seed(seed)
+        torch.rand(before, generator=generator)
         return [answer(text, batch_size, length, generator) for text in given(calls)]
 
     torch.default_generator.manual_seed(1)
@@ -152,7 +187,8 @@ def batches(answer: Any, ids: Tensor, batch_size: int, length: int, drawn: Batch
     few = min(drawn.calls, 12)
     again = _both(some(few, drawn.seed))[0]
     elsewhere = _both(some(few, drawn.seed + 1))[0]
-    return inputs, targets, again, elsewhere, int(untouched)
+    later = _both(some(few, drawn.seed, before=7))[0]
+    return inputs, targets, again, elsewhere, later, int(untouched)
 
 
 def _both(pairs: list[Any]) -> tuple[Tensor, Tensor]:
@@ -189,13 +225,15 @@ def sampled(
 ) -> Any:
     """Return the ids of all calls; those of the first few once more, and with another seed.
 
-    At last comes whether PyTorch's own generator was left alone.
+    Then those that come if the generator has drawn before; and at last whether PyTorch's own generator was left
+    alone.
     """
-    few = max(1, drawn.calls // 2)
+    few = max(1, min(drawn.calls // 2, 120))
     given = _first_and_copies(logits)
 
-    def some(calls: int, seed: int) -> list[Any]:
+    def some(calls: int, seed: int, before: int = 0) -> list[Any]:
         generator = torch.Generator().manual_seed(seed)
+        torch.rand(before, generator=generator)
         return [answer(rows, temperature, top_p, generator) for rows in given(calls)]
 
     torch.default_generator.manual_seed(1)
@@ -207,7 +245,8 @@ def sampled(
     untouched = before.equal(torch.default_generator.get_state())
     torch.default_generator.manual_seed(2)
     again, elsewhere = (_all(some(few, seed)) for seed in (drawn.seed, drawn.seed + 1))
-    return ids, again, elsewhere, int(untouched)
+    later = _all(some(few, drawn.seed, before=7))
+    return ids, again, elsewhere, later, int(untouched)
 
 
 def _all(calls: list[Any]) -> Tensor:

@@ -10,6 +10,7 @@ from attn_lib.checks.authoring import (
     can_be_chance,
     can_be_independent,
     parts,
+    repeated_too_often,
     task,
 )
 from attn_lib.tasks.lesson_15.runs import Draws, sampled
@@ -34,7 +35,8 @@ def sample_next(logits, temperature, top_p, generator):
     likeliest = logits.argmax(-1)
     greedy = temperature == 0
     divisor = 1.0 if greedy else temperature
-    shifted = logits - logits.amax(-1, keepdim=True)
+    exact = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    shifted = exact - exact.amax(-1, keepdim=True)
     scaled = shifted / divisor
     chances = scaled.softmax(-1)
     order = chances.argsort(-1, descending=True)
@@ -58,7 +60,7 @@ def shares(exact, returned, logits, temperature, top_p, drawn):
     Returns which tokens of each kind of row were drawn, and how often: if the difference can be chance, what is
     exact.
     """
-    ids, again, elsewhere, untouched = parts(returned)
+    ids, again, elsewhere, later, untouched = parts(returned)
     B, V = logits.shape
     got = tuple(ids.shape[1:])
     if got != (B,):
@@ -70,7 +72,7 @@ def shares(exact, returned, logits, temperature, top_p, drawn):
     if not 0 <= int(ids.min()) <= int(ids.max()) < V:
         raise Wrong("no token", f"Each id should be one of V tokens, from 0 to {V - 1}.")
     if ((exact > 0).sum(1) > 1).any():
-        _refuse_other_chance(exact, ids, again, elsewhere, untouched)
+        _refuse_other_chance(exact, ids, again, elsewhere, later, untouched)
         alike = ids.view(len(ids), -1, drawn.kinds)  # (calls, rows of a kind, kinds)
         by_chance = (exact ** alike.shape[1]).sum(1).max()
         if by_chance < 1e-6 and (alike == alike[:, :1]).all():
@@ -88,8 +90,8 @@ def shares(exact, returned, logits, temperature, top_p, drawn):
     return counts > 0, counts / rows.shape[1]
 
 
-def _exact(row, temperature, top_p):
-    """Return how likely each token is (V,)."""
+def _exact(row, temperature, top_p, near):
+    """Return how likely each token is (V,); no sum of chances is as near to top_p as this."""
     row = row.double()
     if temperature == 0:
         return torch.nn.functional.one_hot(row.argmax(), len(row)).double()
@@ -100,7 +102,7 @@ def _exact(row, temperature, top_p):
         if total < top_p or total == 0:
             kept[token] = chances[token]
         total += chances[token].item()
-        decided = abs(total - top_p) > 0.02 or top_p == 1 or {*chances.tolist()} == {0.25}
+        decided = abs(total - top_p) > near or top_p == 1 or {*chances.tolist()} == {0.25}
         is_one_of_many = int((chances == chances[token]).sum()) > 100
         assert decided or is_one_of_many, "rounding would decide"
         if total > max(top_p, 0.99999):
@@ -124,7 +126,7 @@ def _likeliest_first(logits, numbers):
     return numbers.values[order]
 
 
-def _refuse_other_chance(exact, ids, again, elsewhere, untouched):
+def _refuse_other_chance(exact, ids, again, elsewhere, later, untouched):
     """Raise `Wrong` if another generator drew, or none."""
     if not untouched:
         text = "It should draw with `generator`, and leave PyTorch's own generator alone."
@@ -141,9 +143,17 @@ def _refuse_other_chance(exact, ids, again, elsewhere, untouched):
     if by_chance < -14 and elsewhere[:-1].equal(ids[1 : len(elsewhere)]):
         text = "With the next seed, the first ids are the second ones of this seed: a call should go on with the generator."
         raise Wrong("next seed", text)
+    if by_chance < -14 and later[1:].equal(ids[1 : len(later)]):
+        text = "Whether the generator has drawn before or not, the second ids are the same: a call should go on where the generator is."
+        raise Wrong("goes on elsewhere", text)
     if len(ids) > 1 and (ids == ids[0]).all():
         text = "Every call gives the same ids, though the generator has gone on."
         raise Wrong("always the same", text)
+    most = exact.amax(1).log().sum() * (ids.shape[1] / len(exact))
+    repeated = repeated_too_often(ids, most.exp().item())
+    if repeated:
+        text = "The ids of whole calls come again, more often than by chance."
+        raise Wrong("few batches", f"{text}\nOf {len(ids)}, {repeated} came before.")
 
 
 @sample_next.cases
@@ -158,8 +168,12 @@ def _(rng):
         calls=2,
         dtype=torch.float32,
         turned=False,
+        near=0.02,
+        is_slow=False,
     ):
-        exact = torch.stack([_exact(row.to(dtype), temperature, top_p) for row in logits])
+        exact = torch.stack(
+            [_exact(row.to(dtype), temperature, top_p, near) for row in logits]
+        )
         seed = int(torch.randint(1 << 31, (), generator=rng))
         logits = logits.to(dtype).repeat(rows, 1)
         if turned:
@@ -172,9 +186,8 @@ def _(rng):
             else ""
         )
         args = (logits, temperature, top_p, Draws(calls, seed, len(exact)))
-        return Case(
-            about, args, sampled, grad=False, finish=partial(shares, exact), tolerance=0.15
-        )
+        more = {"grad": False, "tolerance": 0.15, "is_slow": is_slow}
+        return Case(about, args, sampled, finish=partial(shares, exact), **more)
 
     def of(about, chances, temperature, top_p, **more):
         told = " and ".join(str(row) for row in chances)
@@ -210,7 +223,10 @@ def _(rng):
     yield of("rows of three kinds, all tokens, chances", rows, 1.0, 1.0)
     yield of("equal chances", [[0.25, 0.25, 0.25, 0.25]], 1.0, 0.6)
     yield of("top_p reached exactly, chances", [[0.25] * 4], 1.0, 0.5)
-    yield case("60 equal logits", torch.full((1, 60), 2.0), 1.0, 1.0, rows=2000)
+    level = torch.full((1, 60), 2.0)
+    yield case("60 equal logits", level, 1.0, 1.0, rows=5, calls=1000, is_slow=True)
+    edge = [[0.699995, 0.300005], [0.700005, 0.299995]]
+    yield of("a little less than top_p, and a little more", edge, 1.0, 0.7, near=1e-6)
     near = 0.05 * torch.tensor(mixed).log()
     yield case(
         f"a temperature of 0.05, at which the chances are {mixed[0]}", near, 0.05, 1.0
@@ -219,7 +235,7 @@ def _(rng):
     yield of(
         "tokens that cannot come, chances",
         [[0.0, 0.6, 0.0, 0.3, 0.1]],
-        1.5,
+        5000.0,
         0.95,
         rows=2500,
     )
@@ -233,7 +249,7 @@ def _(rng):
     low = 0.1 * torch.tensor(mixed).log() - 300
     yield case("logits near -300, a temperature of 0.1", low, 0.1, 0.7)
     yield case("logits near 300", torch.tensor(rows).log() + 300, 1.0, 1.0)
-    far = torch.tensor([[2.0, 5.0, -40.0, 4.0]])
+    far = torch.tensor([[2.0, 5.0, -400.0, 4.0]])
     yield case("a temperature near 0", far, 0.05, 0.9)
     yield case("one token to choose from", torch.tensor([[0.3]]), 1.0, 0.5)
     yield of("one row, chances", [[0.5, 0.5]], 1.0, 1.0, rows=1, calls=50)
@@ -253,19 +269,25 @@ def _(rng):
     told = torch.tensor(mixed).double().log()
     for temperature, least, dtype in (
         (1e-4, 0, torch.float32),
-        (2e-6, 0, torch.float64),
+        (1e-6, 0, torch.float64),
         (0.01, -300, torch.float32),
-        (200.0, 0, torch.float32),
+        (300.0, 0, torch.float32),
     ):
         about = f"logits near {least}, " if least else ""
         about += f"a temperature of {temperature:g}, at which the chances are {mixed[0]}"
         yield case(about, temperature * told + least, temperature, 0.7, dtype=dtype)
-    apart = torch.tensor(mixed + four).log() + torch.tensor([[300.0], [-300.0]])
-    yield case("rows near 300 and near -300", apart, 1.0, 0.7)
+    apart = torch.tensor(mixed + four).log() + torch.tensor([[300.0], [-800.0]])
+    yield case("rows near 300 and near -800", apart, 1.0, 0.7)
     rare = torch.tensor([[0.0, 0.6, 0.0, 0.3, 0.1]]).log() - 300
     yield case("logits near -300, and tokens that cannot come", rare, 1.0, 0.95)
     yield of("not contiguous, chances", mixed, 1.0, 0.7, turned=True)
     yield of("four rows, chances", [[0.5, 0.5]], 1.0, 1.0, rows=4, calls=144)
+    high = torch.tensor([[600.0, 596.0, 592.0]])  # divided as bfloat16, two are equal
+    about = "bfloat16, logits 600, 596 and 592"
+    yield case(about, high, 2.3, 1.0, dtype=torch.bfloat16)
+    level = 7.0 * (torch.arange(1000) == 5).float()
+    about = "a token of half of the chances, and 999 with a thousandth of its chance"
+    yield case(about, level[None], 1.0, 1.0, rows=60)
     level = -0.25 * (torch.arange(900) % 3 == 1).float()
     about = "bfloat16, 600 tokens of equal chances and 300 less likely ones"
     yield case(about, level[None], 1.0, 0.6, rows=60, calls=1, dtype=torch.bfloat16)

@@ -89,7 +89,8 @@ def _(rng):
     yield case("no words", {}, 3)
     yield case("no merges", {"ab": 2}, 0)
     yield case("blanks", {" ab": 2, " ac": 2, "a b": 3, "ab ": 1}, 6)
-    yield case("other letters", {"été": 3, "thé": 2, "大学": 2, "🙂🙂": 1}, 6)
+    others = {"été": 3, "thé": 2, "大学": 2, "🙂🙂": 1, "Ａx": 1}
+    yield case("other letters", others, 7)
     yield case("signs", {"</w>": 2, "a+b": 2, "(.*)": 2, "1,2": 1}, 9)
     yield case("large counts", {"ab": 2000, "cd": 2001, "bc": 1999}, 3)
     names = {"newest": 6, "widest": 3, "low": 5, "lower": 2, "lowest": 1}
@@ -113,7 +114,9 @@ def _(rng):
     broken = {"a\n": 5, "a\nb": 2, "az": 2, "b\t": 3, "b\tc": 1, "bz": 1}
     yield case("line breaks and tabs", broken, 9)
     accents = {"e\u0301a": 3, "\u00e9a": 2, "m²": 2, "m2": 1, "ŒĲ": 1, "½": 4}
-    yield case("signs above letters, raised digits", accents, 9)
+    accents |= {"👩\u200d🔬": 2, "a\u00a0b": 2, "a\0b": 2}
+    about = "signs above letters, raised digits, signs that nobody sees"
+    yield case(about, accents, 15)
     yield case("apostrophes", {"n'": 5, "n't": 2, "at": 2, "it's": 1}, 7)
     dashes = {"a-b": 4, "a_b": 3, "a|b": 2, "@@a": 2, "##a": 2, "▁a": 1, "'\"\\": 1}
     yield case("other signs", dashes, 15)
@@ -121,7 +124,9 @@ def _(rng):
     shared = {"ab": 3, "zz": 1, "zzy": 2, "q": 4}
     yield case("pairs equally frequent, one in two words", shared, 2)
     yield case("counts of 70,000", {"ab": 70_000, "cd": 70_001}, 1)
-    signs = [chr(0x4E00 + i) for i in range(34)]
+    signs = [chr(0x4E00 + i) for i in range(3200)]
+    yield case("a word of 3,200 characters, all different", {"".join(signs): 1}, 2)
+    signs = signs[:34]
     pairs = [a + b for a in signs for b in signs]
     yield case("equally frequent pairs", dict.fromkeys(pairs[::-1], 1), 2)
 

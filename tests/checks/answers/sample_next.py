@@ -10,7 +10,8 @@ answers = Answers(
     spelled=dict(
         likeliest=["logits.max(-1).indices", "logits.topk(1).indices[:, 0]"],
         divisor=["temperature or 1.0", "max(temperature, 1e-6)"],
-        shifted=["logits", "logits.double()"],
+        exact=["logits.double()", "logits.float() if logits.dtype.itemsize < 4 else logits", "logits.float()"],
+        shifted=["exact", "exact.double()"],
         chances=["torch.softmax(scaled, -1)", "scaled.log_softmax(-1).exp()"],
         order=["chances.sort(-1, descending=True).indices", "(-chances).argsort(-1)", "chances.topk(logits.shape[-1]).indices"],
         outside=["F.pad(upto, (1, 0))[:, :-1] >= top_p"],
@@ -27,13 +28,13 @@ answers = Answers(
     ),
     survivors=[
         dict(divisor="2.0 if greedy else temperature"),  # what is greedy draws nothing
-        dict(shifted="logits + logits.amax(-1, keepdim=True)"),  # a softmax does not see it
-        dict(shifted="logits - -1"),
+        dict(shifted="exact + exact.amax(-1, keepdim=True)"),  # a softmax does not see it
+        dict(shifted="exact - -1"),
         dict(outside="before > top_p"),  # a sum that is top_p to the last digit: chance
         dict(column="drawn[:, -1]"),
         # The last axis of two.
         dict(likeliest="logits.argmax(1)"),
-        dict(shifted="logits - logits.amax(1, keepdim=True)"),
+        dict(shifted="exact - exact.amax(1, keepdim=True)"),
         dict(chances="scaled.softmax(1)"),
         dict(order="chances.argsort(1, descending=True)"),
         dict(ordered="chances.gather(1, order)"),
