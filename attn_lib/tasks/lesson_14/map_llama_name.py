@@ -193,11 +193,10 @@ def _(rng):
     right = ["token_embd.weight", "output_norm.weight"]
     right += [f"blk.{number}.{part}.weight" for part in PARTS]
     for kind in ("word", "letter", "sign"):
-        names = dict.fromkeys(other for name in right for other in differing(name, kind))
-        names = tuple(name for name in names if name not in right)
+        others = dict.fromkeys(other for name in right for other in differing(name, kind))
+        names = tuple(name for name in others if name not in right)
         about = f"{len(names)} names, each of which is one of the table but for one {kind}"
-        more = {"grad": False, "finish": all_refused, "is_slow": True}
-        yield Case(about, (names,), refused, **more)
+        yield Case(about, (names,), refused, grad=False, finish=all_refused, is_slow=True)
 
 
 map_llama_name.rows("""

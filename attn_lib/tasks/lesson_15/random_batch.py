@@ -187,8 +187,8 @@ def _shares(starts, N, places):
     if N > 50:
         for step in STEPS:  # what begins at every 16th place only is fair to each fiftieth
             residues = torch.arange(N) % step
-            by_step = (torch.bincount(residues, each) for each in (counts, exact))
-            is_fair = is_fair and can_be_chance(*by_step)
+            came, chances = (torch.bincount(residues, each) for each in (counts, exact))
+            is_fair = is_fair and can_be_chance(came, chances)
         exact, counts = (
             torch.stack([*map(torch.sum, each.chunk(50))]) for each in (exact, counts)
         )
