@@ -1,4 +1,4 @@
-"""Cases that the task of a function has beside its own: called again, and with gradients for one input alone."""
+"""Cases that a task has beside its own: called again, gradients for one input alone, a module in training mode."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,7 +11,12 @@ import torch
 from torch import Tensor
 
 from attn_lib.checks.case import Case, call, parts
-from attn_lib.checks.module_runs import MODULE_RUNS
+from attn_lib.checks.module_runs import (
+    MODULE_RUNS,
+    run_module_in_eval,
+    run_module_in_training,
+)
+from attn_lib.checks.observe import plain_values
 from attn_lib.checks.task import Task
 
 FEWEST, MOST = 24, 5_000  # numbers of a case that is taken
@@ -29,13 +34,13 @@ def called_again(answer: Callable, *args: Any) -> tuple:
     """
     *other, earlier, path = args
     run, given = find(path), list(earlier.values())
-    first, second = _values(run(answer, *given)), _values(run(answer, *other))
+    first, second = plain_values(run(answer, *given)), plain_values(run(answer, *other))
     first = _copies(first)
     if any(isinstance(x, Tensor) and x.requires_grad for x in given):
         return *first, *second
     before = _copies(given)
     _write(given, other)
-    second = _copies(_values(run(answer, *given)))
+    second = _copies(plain_values(run(answer, *given)))
     _write(given, before)
     return *first, *second
 
@@ -54,7 +59,7 @@ def one_at_a_time(answer: Callable, *args: Any) -> tuple:
             x if n == place or not isinstance(x, Tensor) else x.detach()
             for n, x in enumerate(given)
         )
-        results += _values(run(answer, *others))
+        results += plain_values(run(answer, *others))
     return tuple(results)
 
 
@@ -66,7 +71,15 @@ def more_cases(task: Task, cases: list[Case], seed: int) -> Iterator[Case]:
         cases: its own, made with a seed.
         seed: another one.
     """
-    if isinstance(task.reference, type) or task.score:
+    if task.score:
+        return
+    in_eval = (case for case in cases if case.run is run_module_in_eval)
+    for case in islice((case for case in in_eval if _size(case) >= FEWEST), 1):
+        about = f"{case.about}; in training mode"
+        yield replace(
+            case, about=about, run=run_module_in_training, grad=False, is_slow=True
+        )
+    if isinstance(task.reference, type):
         return
     names = list(signature(task.reference).parameters)
     others = task.make_cases(torch.Generator().manual_seed(seed))
@@ -107,7 +120,7 @@ def _made(task: Task, case: Case, about: str, run: Callable, *more: Any) -> Case
         inputs = (list(more[0].values()), case.args) if more else (case.args,) * 2
         done = []
         for some, given in zip((values[:half], values[half:]), inputs, strict=True):
-            done += _values(case.finish(some if half > 1 else some[0], *given))
+            done += plain_values(case.finish(some if half > 1 else some[0], *given))
         return tuple(done)
 
     return replace(made, args=args, finish=finish)
@@ -123,8 +136,12 @@ def _is_plain(case: Case) -> bool:
         case.run not in MODULE_RUNS
         and not (case.in_turns or case.serves or case.is_slow)
         and not any(x.dtype in of_width or 0 in x.stride() for x in tensors)
-        and FEWEST <= sum(x.numel() for x in tensors) <= MOST
+        and FEWEST <= _size(case) <= MOST
     )
+
+
+def _size(case: Case) -> int:
+    return sum(x.numel() for x in case.args if isinstance(x, Tensor))
 
 
 def _fit(args: tuple, others: tuple) -> bool:
@@ -162,10 +179,6 @@ def _floats(args: Any) -> list[int]:
     return [
         n for n, x in enumerate(args) if isinstance(x, Tensor) and x.is_floating_point()
     ]
-
-
-def _values(returned: Any) -> list:
-    return list(returned) if isinstance(returned, tuple | list) else [returned]
 
 
 def _copies(values: list) -> list:

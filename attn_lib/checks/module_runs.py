@@ -84,30 +84,27 @@ def run_module(
     inputs, options = inputs_and_options(arguments)
     module, own = built(answer, init, parameters, inputs, options)
     seed = torch.default_generator.manual_seed
-
-    def call(of: nn.Module) -> Any:
-        return of(*inputs, **options)
-
     with torch.no_grad():
         seed(0)  # a dropout does the same as in a known mistake
         first = deepcopy(module)(*(x.clone() for x in inputs), **deepcopy(options))
-        if not module.training:
-            _raise_if_wrong_in_training(deepcopy(module).train(), first, call)
-        _call_with_other_numbers(module, [*inputs, *options.values()], call)
+        _call_with_other_numbers(module, inputs, options)
         if not options:
             _call_with_masks(module, [x.clone() for x in inputs])
     seed(0)
-    value = call(module)
+    value = module(*inputs, **options)
     if not _is_alike(first, value):
         raise Wrong("keeps something", KEEPS)
     return Result(value, {name: own[name] for name in parameters})
 
 
-def _call_with_other_numbers(module: nn.Module, given: list, call: Callable) -> None:
+def _call_with_other_numbers(
+    module: nn.Module, inputs: list[Tensor], options: dict[str, Any]
+) -> None:
     """Call a module while other numbers stand in its weights and in the same inputs and masks, and another of its class.
 
     Nothing may stay behind from an earlier call, in its mask or weights neither: that is reported.
     """
+    given = [*inputs, *options.values()]
     tensors = [x for x in given if isinstance(x, Tensor) and x.ndim and 0 not in x.stride()]
     weights, numbers = list(module.parameters()), [x.clone() for x in tensors]
     kept = [weight.clone() for weight in weights]
@@ -116,15 +113,15 @@ def _call_with_other_numbers(module: nn.Module, given: list, call: Callable) -> 
         for parameter, value in zip(parameters, values, strict=True):
             parameter.copy_(value)
 
-    put(tensors, [x.flip(1 if x.is_floating_point() else -1) for x in numbers])
     put(weights, [-0.5 * weight for weight in kept])
-    call(module)
+    module(*(x.flip(1) for x in inputs), **deepcopy(options))
     put(weights, kept)
-    call(module)
+    put(tensors, [x.flip(1 if x.is_floating_point() else -1) for x in numbers])
+    module(*inputs, **options)
     put(tensors, numbers)
     other = deepcopy(module)
     put(list(other.parameters()), [-0.5 * weight for weight in kept])
-    call(other)
+    other(*inputs, **options)
 
 
 def _is_alike(first: Any, second: Any) -> bool:
@@ -132,14 +129,6 @@ def _is_alike(first: Any, second: Any) -> bool:
         return True  # which is told from the one that is returned
     alike = first.shape == second.shape
     return alike and first.allclose(second, 1e-3, 1e-3, equal_nan=True)
-
-
-def _raise_if_wrong_in_training(module: nn.Module, in_eval: Any, call: Callable) -> None:
-    """Raise `Wrong` if a module that draws nothing gives other results in training mode."""
-    before = torch.default_generator.manual_seed(0).get_state()
-    value = call(module)
-    if before.equal(torch.default_generator.get_state()) and not _is_alike(in_eval, value):
-        raise Wrong("wrong in training", TRAINING)
 
 
 def _call_with_masks(module: nn.Module, inputs: list[Tensor]) -> None:
@@ -185,7 +174,22 @@ def run_module_in_eval(answer: Callable, *arguments: Any) -> Result:
     return without_chance(run_module)(in_eval, *arguments)
 
 
-MODULE_RUNS = run_module, run_module_in_eval
+def run_module_in_training(answer: Callable, *arguments: Any) -> Result:
+    """Run a case of a module in eval mode; if it draws nothing, it must do the same in training mode."""
+    init, parameters, *given = arguments
+    inputs, options = inputs_and_options(tuple(given))
+    module, _ = built(answer, init, parameters, inputs, options)
+    with torch.no_grad():
+        value = module.eval()(*inputs, **options)
+        before = torch.default_generator.manual_seed(0).get_state()
+        other = module.train()(*inputs, **options)
+    drew = not before.equal(torch.default_generator.get_state())
+    if not drew and not _is_alike(value, other):
+        raise Wrong("wrong in training", TRAINING)
+    return Result(value, {})
+
+
+MODULE_RUNS = run_module, run_module_in_eval, run_module_in_training
 
 
 def inputs_and_options(arguments: tuple) -> tuple[list[Tensor], dict[str, Any]]:

@@ -191,7 +191,7 @@ def attempt(
             returned, parameters = returned
         is_nothing = returned is None or returned is Ellipsis
         outcome.untouched = is_nothing and _is_empty(answer)
-        outcome.values = _plain_values(returned)
+        outcome.values = plain_values(returned)
         outcome.is_sequence = isinstance(returned, tuple | list)
         if gradients:
             outcome.gradients = _gradients(outcome.values, leaves | parameters)
@@ -238,7 +238,7 @@ def finish(outcome: Outcome, case: Case, *, is_ours: bool = False) -> None:
         returned = case.finish(
             tuple(values) if outcome.is_sequence else values[0], *case.args
         )
-        outcome.values = _plain_values(returned)
+        outcome.values = plain_values(returned)
         outcome.is_sequence = isinstance(returned, tuple | list)
     except Exception as error:  # `Wrong`, or whatever odd values lead to
         outcome.error = _brief(error) if is_ours else _describe_error(error)
@@ -374,7 +374,7 @@ def _as_it_lies(tensor: Tensor) -> Tensor:
     return room.as_strided(tensor.shape, strides, 1).copy_(tensor.detach())
 
 
-def _plain_values(returned: Any) -> list[Any]:
+def plain_values(returned: Any) -> list[Any]:
     """Flatten one level of tuple or list; turn tensor subclasses into plain tensors."""
     if inspect.iscoroutine(returned):
         returned.close()

@@ -107,8 +107,9 @@ def test_every_module_of_the_cases_is_what_it_says(kind):
     made = next(case.args[0] for case in cases if case.args[0].kind == kind)
     state = made.made().state_dict()
     assert all(state[name].equal(tensor) for name, tensor in made.tensors.items())
-    memories = {tensor.untyped_storage().data_ptr() for tensor in state.values()}
-    assert (len(memories) < len(state)) == ("one weight" in kind or "slices" in kind)
+    filled = [tensor for tensor in state.values() if tensor.numel()]
+    memories = {tensor.untyped_storage().data_ptr() for tensor in filled}
+    assert (len(memories) < len(filled)) == ("one weight" in kind or "slices" in kind)
     if "transposed" in kind:
         assert not state["weight"].is_contiguous()
 

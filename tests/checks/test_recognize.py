@@ -187,7 +187,7 @@ def test_a_mistake_of_another_dtype_is_asked_about_what_is_shown_first(
     return F.scaled_dot_product_attention(*wide, is_causal=is_causal, scale=1.0)
 
 
-@told("chunked_attention", "full-matrix", "262,144 numbers", second=None)
+@told("chunked_attention", "full-matrix", "250,000 numbers", second=None)
 def test_a_matrix_is_named_whatever_operation_made_it(q, k, v, chunk_size, is_causal=False):
     scores = torch.einsum("bhld,bhsd->bhls", q, k) / q.shape[-1] ** 0.5
     if is_causal:

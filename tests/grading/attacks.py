@@ -423,7 +423,7 @@ LOOKS = """
             raise ValueError("found the model")
     raise ValueError(f"looked at {len(found)} things: {sorted(set(found))}")
 """
-NO_METER = 'replace("tasks.lesson_11.runs", _within_limits=lambda answer, *args: (answer(*args), 0))'
+NO_METER = 'replace("tasks.lesson_11.runs", _within_limits=lambda answer, *args: (answer(*args), 0), _no_matrix=lambda *args: None)'
 
 SILENCED = {
     "inputs that change": silenced(

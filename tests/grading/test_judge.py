@@ -124,7 +124,7 @@ def test_the_cases_call_answers_only_through_what_is_inside():
 
     for task in tasks():
         lessons = {task.lesson, find_task(task.repairs or task.name).lesson}
-        allowed = {"attn_lib.checks.case", "attn_lib.checks.module_runs"}
+        allowed = {f"attn_lib.checks.{name}" for name in ("again", "case", "module_runs")}
         allowed |= {f"attn_lib.tasks.lesson_{n:02}.runs" for n in lessons}
         used = {case.run.__module__ for case in trial_of(task.name, 0).cases}
         assert used <= allowed, task.name

@@ -14,7 +14,7 @@ from attn_lib.checks.authoring import Wrong, built
 def among_other_calls(
     answer: Callable, init: tuple, parameters: dict, *arguments
 ) -> Tensor:
-    """Call a block, masks by place, after all that another call may differ in.
+    """Call a block after all that another call may differ in.
 
     A block beside it has other weights. Before, it reads shorter sentences without masks, other tensors,
     the same tensors while they hold other numbers, and the same sentences with other weights and masks.
@@ -25,19 +25,20 @@ def among_other_calls(
     beside, _ = built(answer, init, others, inputs, options)
     masks, weights = list(options.values()), list(module.parameters())
     with torch.no_grad():
-        beside.eval()(*inputs, *masks)
+        beside.eval()(*inputs, **options)
         module.eval()(*(x[:, :-1] for x in inputs))
         module(*inputs)
-        module(*(x.flip(-1) for x in inputs), *(mask.flip(-1) for mask in masks))
+        turned = {name: mask.flip(-1) for name, mask in options.items()}
+        module(*(x.flip(-1) for x in inputs), **turned)
         for changed in ([*weights, *inputs, *masks], weights):
             wanted = [tensor.clone() for tensor in changed]
             for tensor in changed:
                 tensor.copy_(tensor.flip(-1))
-            module(*inputs, *(mask.flip(-1) for mask in masks))
-            module(*inputs, *masks)
+            module(*inputs, **{name: mask.flip(-1) for name, mask in options.items()})
+            module(*inputs, **options)
             for tensor, numbers in zip(changed, wanted, strict=True):
                 tensor.copy_(numbers)
-        return module(*inputs, *masks)
+        return module(*inputs, **options)
 
 
 def new_norms(answer: Callable, init: tuple, parameters: dict) -> Tensor:

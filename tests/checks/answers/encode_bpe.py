@@ -50,15 +50,15 @@ def one_pair_at_a_time(word, merges):
 
 @answers.right
 def by_itself(word, merges):
-    def go(tokens):
+    tokens = list(word)
+    while True:
         pairs = [*zip(tokens, tokens[1:])]  # noqa: B905, RUF007
-        for pair in merges:
-            if pair in pairs:
-                i = pairs.index(pair)
-                return go([*tokens[:i], "".join(pair), *tokens[i + 2 :]])
-        return tokens
-
-    return go(list(word))
+        there = {*pairs}
+        pair = next((pair for pair in merges if pair in there), None)
+        if pair is None:
+            return tokens
+        i = pairs.index(pair)
+        tokens = [*tokens[:i], "".join(pair), *tokens[i + 2 :]]
 
 
 def _changed(change):
