@@ -37,7 +37,7 @@ class MaskNeedsMask(Right):
         ),
         (
             "sinusoidal_positions",
-            lambda n, E: sinusoidal(n, E, rows=1500),
+            lambda n, E: sinusoidal(n, E, rows=int("1500")),
             "larger-ones-only",
             "",
         ),
