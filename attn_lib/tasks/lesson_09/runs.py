@@ -24,17 +24,20 @@ def among_other_calls(
     others = {name: p.flip(-1) * 0.5 for name, p in parameters.items()}
     beside, _ = built(answer, init, others, inputs, options)
     masks, weights = list(options.values()), list(module.parameters())
+
+    def flipped() -> dict[str, Tensor]:
+        return {name: mask.flip(-1) for name, mask in options.items()}
+
     with torch.no_grad():
         beside.eval()(*inputs, **options)
         module.eval()(*(x[:, :-1] for x in inputs))
         module(*inputs)
-        turned = {name: mask.flip(-1) for name, mask in options.items()}
-        module(*(x.flip(-1) for x in inputs), **turned)
+        module(*(x.flip(-1) for x in inputs), **flipped())
         for changed in ([*weights, *inputs, *masks], weights):
             wanted = [tensor.clone() for tensor in changed]
             for tensor in changed:
                 tensor.copy_(tensor.flip(-1))
-            module(*inputs, **{name: mask.flip(-1) for name, mask in options.items()})
+            module(*inputs, **flipped())
             module(*inputs, **options)
             for tensor, numbers in zip(changed, wanted, strict=True):
                 tensor.copy_(numbers)
