@@ -122,6 +122,7 @@ def _call_with_other_numbers(
     other = deepcopy(module)
     put(list(other.parameters()), [-0.5 * weight for weight in kept])
     other(*inputs, **options)
+    put(tensors, numbers)  # who writes into a mask is told so after the last call
 
 
 def _is_alike(first: Any, second: Any) -> bool:
@@ -180,7 +181,7 @@ def run_module_in_training(answer: Callable, *arguments: Any) -> Result:
     inputs, options = inputs_and_options(tuple(given))
     module, _ = built(answer, init, parameters, inputs, options)
     with torch.no_grad():
-        value = module.eval()(*inputs, **options)
+        value = deepcopy(module).eval()(*inputs, **deepcopy(options))
         before = torch.default_generator.manual_seed(0).get_state()
         other = module.train()(*inputs, **options)
     drew = not before.equal(torch.default_generator.get_state())
