@@ -8,9 +8,7 @@ from torch import Tensor
 
 FAR = 18.0  # in nats: what is as far off as this comes less than once in 30 million times
 FARTHER = 19.0  # for one of thousands of numbers that are looked at together
-SEEDS = (
-    2.0**-31
-)  # so likely two seeds are one, where an answer draws a seed and goes on from there
+SEEDS = 2.0**-31  # so likely two seeds are one: an answer may draw one, and go on from it
 FEW = 8  # rows of a batch, of which each is compared with each
 
 

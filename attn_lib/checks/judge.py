@@ -103,6 +103,8 @@ def judge_observed(
             return verdict
     earliest = failures[min(failures)]
     if all(failure.case.run is called_again for failure in failures.values()):
+        if any(outcome.changed for outcome in outcomes):
+            return judge_inputs_and_gradients(tried, observed, outcomes)
         return wording.failed(task, earliest, wording.CALLED_AGAIN)
     if min(failures) > 0 and _is_right_if(AFRESH, tried, again, [min(failures)], failures):
         return wording.failed(task, earliest, wording.KEEPS)

@@ -122,9 +122,9 @@ def test_a_module_is_called_on_other_numbers_first():
     weights = dict(Head(3, 2).named_parameters())
     x = torch.randn(2, 4, 3)
     run_module(Notes, (3, 2), weights, x)
-    # The first call is that of a copy, the second has other weights, and so has another module at last.
+    # A copy; shorter ones and other numbers, both with other weights; other numbers; other weights; another module; then what counts.
     own, flipped = x.tolist(), x.flip(1).tolist()
-    assert seen == [own, flipped, flipped, own, own]
+    assert seen == [own, x[:, :-1].tolist(), flipped, flipped, own, own, own, own]
 
 
 @pytest.mark.parametrize("of_class", [True, False])
