@@ -72,7 +72,8 @@ def judge_inputs_and_gradients(
 def _mistake(outcome: Outcome) -> tuple[str, str] | None:
     """Return the mistake behind an error or a gradient: missing or finite and wrong, it was cut off."""
     if outcome.error is not None:
-        return question_about(outcome.error)
+        error = outcome.error
+        return question_about(error) or wording.OF_KIND.get(error.kind)
     finite = all(g is None or _is_finite(g) for g in outcome.gradients.values())
     return wording.NO_GRADIENT if finite else wording.NAN_GRADIENT
 

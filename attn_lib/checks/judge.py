@@ -106,7 +106,7 @@ def judge_observed(
         if any(outcome.changed for outcome in outcomes):
             return judge_inputs_and_gradients(tried, observed, outcomes)
         return wording.failed(task, earliest, wording.CALLED_AGAIN)
-    if min(failures) > 0 and _is_right_if(AFRESH, tried, again, [min(failures)], failures):
+    if _is_right_if(AFRESH, tried, again, [min(failures)], failures):
         return wording.failed(task, earliest, wording.KEEPS)
     shown = sorted(failures, key=lambda i: wording.is_harder(failures[i]))
     found = recognize(tried, outcomes, shown)
@@ -142,7 +142,7 @@ def judge_observed(
     if mistake is None and first.difference.is_nan:
         mistake = wording.NAN
     may_raise = any(tried.expected(i).error for i in by_case)
-    if mistake is None and may_raise and wording.refuses(first.outcome):
+    if mistake is None and wording.refuses(first.outcome, may_raise=may_raise):
         mistake = wording.REFUSED
     return wording.failed(task, first, mistake)
 

@@ -14,6 +14,10 @@ from attn_lib.checks.case import Result, Wrong, quicker
 from attn_lib.checks.say import describe
 
 KEEPS = "Called twice with the same arguments, and with other ones and other weights between, the module gives two results."
+NOT_TRAINED = (
+    "Where the weights ask for gradients and the input does not, as in the first layer of a model, nothing leads from the "
+    "result back to the weights: `loss.backward()` would train nothing."
+)
 TRAINING = (
     "In training mode the module gives another result than in `eval()`, and draws nothing."
 )
@@ -99,6 +103,11 @@ def run_module(
     value = module(*inputs, **options)
     if not (_is_alike(first, last) and _is_alike(first, value)):
         raise Wrong("keeps something", KEEPS)
+    if parameters and inputs[0].requires_grad and _has_a_way_back(value):
+        seed(0)
+        alone = module(*(x.detach() for x in inputs), **options)
+        if not _has_a_way_back(alone):
+            raise Wrong("nothing to train", NOT_TRAINED)
     return Result(value, {name: own[name] for name in parameters})
 
 
@@ -136,6 +145,10 @@ def _call_with_other_numbers(
     put(weights, others)
     module(*inputs, **masks)
     put(weights, kept)
+
+
+def _has_a_way_back(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad
 
 
 def _is_alike(first: Any, second: Any) -> bool:

@@ -420,7 +420,7 @@ def _describe_error(error: BaseException) -> Raised:
     kind = type(error).__name__
     explanation = f"{kind}: {text[:600]}" if text else kind
     if isinstance(error, RecursionError):
-        explanation += " (the function calls itself without end)"
+        explanation += " (the function calls itself too often)"
     if isinstance(error, SystemExit):
         explanation += " (an answer may not end the program)"
     if "modified by an inplace operation" in text:

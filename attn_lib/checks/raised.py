@@ -288,6 +288,11 @@ QUESTIONS = {
         r"cannot reshape tensor of 0 elements",
         "This input has no numbers, so -1 could be any size. Which size do you mean there, and from where can you take it?",
     ),
+    "calls-itself-too-often": (
+        r"RecursionError",
+        "Python lets about a thousand calls wait, each for the one inside it. How often does yours call itself on a long "
+        "input, and which loop does the same?",
+    ),
     "divided-by-zero": (
         r"ZeroDivisionError|division by zero",
         "What do you divide by on this line, and why is it 0 for this input? What should come out there?",

@@ -124,7 +124,7 @@ def task(
         library: what stands in for a learner's answer in later lessons; None = the reference.
         without: ids of shared mistakes (see shared_mistakes.py) that are none in this task.
         insight: what a learner has understood who passes it, in a sentence.
-        also: functions of the library that do nearly the same, by name: they are left out where answers are graded.
+        also: functions of the library that do nearly the same, by name, and methods ("Class.method"): they are left out where answers are graded.
     """
 
     def register(reference: Callable) -> Task:

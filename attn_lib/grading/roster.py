@@ -61,8 +61,8 @@ class Roster:
     def claimed(self, files: Iterable[File]) -> list[File]:
         """Return files under the names of the roster; a note says of the others why not.
 
-        An id counts before a name, a login or an address, which people can choose: what may be one person's name and
-        another's login is nobody's. A number in a file's name is Moodle's or Canvas's: in Canvas's own list the name
+        An id counts before a name, a login or an address, which people can choose: what may be one person's name, or a
+        part of it, and another's login is nobody's. A number in a file's name is Moodle's or Canvas's: in Canvas's own list the name
         must fit, too, since people can put a number into theirs; in a list of yours as well, which may have other
         numbers. Of several that may be one person's, what the platform numbered is theirs, else the folder that is called by the
         id, else the only folder; else none is, and all are named.
@@ -84,6 +84,8 @@ class Roster:
             if self.kind == "plain" and file.id:
                 words = _words(file.learner.removesuffix(file.id))
             found = next((level[words] for level in levels if words in level), set[str]())
+            if len(found) == 1 and words not in levels[0]:
+                found = found | self._named_so(found, {*words})
             numbered = by_id.get(file.id)
             if numbered and (self.kind == "Moodle" or _fits(file, numbered)):
                 found = {numbered.name}
@@ -125,6 +127,13 @@ class Roster:
                         may_be=(name,),
                     )
         return sorted(claimed, key=by_name)
+
+    def _named_so(self, found: set[str], words: set[str]) -> set[str]:
+        """Return others who have words as a part of their name, where they are none of the one's who was found by a login."""
+        names = {person.name: {*_words(person.called)} for person in self.people}
+        if any(words <= names[name] for name in found):
+            return set()
+        return {name for name, parts in names.items() if words <= parts}
 
 
 def read_roster(path: Path) -> Roster:

@@ -146,14 +146,16 @@ def course_for(lesson: int) -> Path:
 
 
 def without(source: str, names: set[str]) -> str:
-    """Return the source of a module in which the functions of these names do nothing but raise an error."""
+    """Return the source of a module in which functions, and methods such as "Model.write", do nothing but raise an error."""
     lines = source.splitlines(keepends=True)
-    for node in reversed(ast.parse(source).body):
-        if isinstance(node, ast.FunctionDef) and node.name in names:
-            left_out = (
-                f'    raise RuntimeError("{node.name} does nearly what a task asks for.")\n'
-            )
-            lines[node.body[0].lineno - 1 : node.end_lineno] = [left_out]
+    there = [(node, "", 4) for node in ast.parse(source).body]
+    for node, _, _ in [*there]:
+        if isinstance(node, ast.ClassDef):
+            there += [(inner, f"{node.name}.", 8) for inner in node.body]
+    for node, of, indent in sorted(there, key=lambda one: -one[0].lineno):
+        if isinstance(node, ast.FunctionDef) and of + node.name in names:
+            said = f'raise RuntimeError("{node.name} does nearly what a task asks for.")\n'
+            lines[node.body[0].lineno - 1 : node.end_lineno] = [" " * indent + said]
     return "".join(lines)
 
 

@@ -224,3 +224,15 @@ def test_parameters_are_drawn_so_that_attention_is_not_uniform():
         assert spread[f"{layer}.bias"] == pytest.approx(1.0, rel=0.15)
     again = sharpened_parameters(module, torch.Generator().manual_seed(0))
     assert all(again[name].equal(values) for name, values in drawn.items())
+
+
+def test_weights_that_get_no_gradient_unless_the_input_asks_for_one_are_not_trained(
+    without_search,
+):
+    class AsksTheInput(attn_lib.SelfAttention):
+        def forward(self, x):
+            output = super().forward(x)
+            return output if x.requires_grad else output.detach()
+
+    verdict = judge("SelfAttention", AsksTheInput)
+    assert (verdict.status, verdict.mistake) == ("wrong", "weights-not-trained")

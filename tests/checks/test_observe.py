@@ -133,7 +133,7 @@ class Silent(Exception):
             RecursionError("deep"),
             "RecursionError",
             "deep",
-            "RecursionError: deep (the function calls itself without end)\n    line ",
+            "RecursionError: deep (the function calls itself too often)\n    line ",
         ),
         (ValueError("x" * 900), "ValueError", "x" * 900, f"ValueError: {'x' * 600}\n    "),
         (

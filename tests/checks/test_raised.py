@@ -29,6 +29,10 @@ def hands_on(self, x):
     return fits(x, self.k_proj(x))
 
 
+def deeper(q):
+    return deeper(q)
+
+
 class ForgetsSelf(attn_lib.SelfAttention):
     def forward(x):  # noqa: N805
         return x
@@ -107,6 +111,7 @@ ANSWERS = {
     "dtype-that-numpy-lacks": lambda q, k: q.bfloat16().numpy(),
     "piece-longer-than-its-axis": lambda q, k: q.unfold(1, 99, 1),
     "nothing-to-reshape": lambda q, k: q[:0].reshape(0, -1),
+    "calls-itself-too-often": lambda q, k: deeper(q),
     "divided-by-zero": lambda q, k: q / (1 / 0),
     "way-back-overwritten": lambda q, k: (
         q.exp().requires_grad_().exp().relu_().sum().backward()
@@ -200,3 +205,14 @@ def test_an_error_of_other_words_gets_no_question(error):
 )
 def test_a_layer_that_is_misspelled_is_no_layer_not_called(self, x):
     return self.qproj(x)
+
+
+def test_an_input_that_is_refused_by_a_line_of_its_own_is_asked_about():
+    def make_windows(series, context_len, horizon):
+        if len(series) <= context_len + horizon:
+            raise ValueError("too short")
+        return attn_lib.make_windows(series, context_len, horizon)
+
+    verdict = judge("make_windows", make_windows)
+    assert verdict.mistake == "refuses-too-much", verdict.message
+    assert verdict.where.startswith("A single window")

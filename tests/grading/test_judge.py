@@ -347,6 +347,11 @@ def test_what_does_nearly_the_same_is_left_out_in_its_lesson():
     (before,), (after,) = (
         [path.read_text() for path in course_for(n).rglob("data/text.py")] for n in (14, 15)
     )
+    by_method = (
+        "from attn_lib.models import LanguageModel as M\n"
+        "generate = lambda model, ids, n: M.write(model, ids, n, temperature=0)"
+    )
+    assert "write does nearly what" in verdict_on("generate", by_method).evidence
     there = "starts[:, None] + torch.arange(length)"
     assert (there in before, there in after) == (True, False)
     assert before.count("\ndef ") == after.count("\ndef ")

@@ -475,13 +475,20 @@ def test_a_loose_file_takes_no_folders_place(tmp_path, own):
     assert [name for name in found if found[name] == "Ada Lovelace"] == [own]
 
 
-def test_the_first_part_of_an_address_takes_nobodys_name(tmp_path):
+@pytest.mark.parametrize(
+    ("address", "folder"), [("ada.lovelace", "Ada Lovelace"), ("ada", "ada")]
+)
+def test_the_first_part_of_an_address_takes_nobodys_name(tmp_path, address, folder):
     roster = (
-        "id,name,email\n1,Ada Lovelace,al77@x.example\n2,Eve Evil,ada.lovelace@x.example\n"
+        f"id,name,email\n1,Ada Lovelace,al77@x.example\n2,Eve Evil,{address}@x.example\n"
     )
-    assert claimed(tmp_path, roster, "Ada Lovelace/a.ipynb") == {
-        "Ada Lovelace": "Ada Lovelace (unclaimed)"
-    }
+    found = claimed(tmp_path, roster, f"{folder}/a.ipynb")
+    assert not {*found.values()} & {"Ada Lovelace", "Eve Evil"}
+
+
+def test_a_login_that_is_a_part_of_ones_own_name_is_ones_own(tmp_path):
+    roster = "id,name,login\n1,Ada Lovelace,ada\n2,Ada Evil,ae\n"
+    assert claimed(tmp_path, roster, "ada/a.ipynb") == {"ada": "Ada Lovelace"}
 
 
 def test_a_platforms_number_means_nothing_in_a_list_of_the_teachers_own(tmp_path):

@@ -53,12 +53,15 @@ def _(rng):
     yield case("more positions than columns", 11, 4)
     yield case("a width that is no power of two", 7, 52)
     yield case("a wide table", 5, 128)
+    # 1 / (2 / 98) is a little more than 49 in float64.
+    yield case("49 pairs", 2, 98)
     length, pairs = torch.randint(12, 40, (2,), generator=rng).tolist()
     yield case("sizes drawn at random", length, 2 * pairs)
     # An angle near 2100 has an error of 1e-4 in float32, and of 1 in float16.
     yield case("two thousand positions", 2100, 8, tolerance=1e-3)
-    yield case("more positions than tables have", 5300, 2, tolerance=2e-3)
-    many = dict(run=last_rows, tolerance=2e-2)
+    about, long = "more positions than tables have", dict(tolerance=2e-3, is_slow=True)
+    yield case(about, 5300, 2, **long)
+    many = dict(run=last_rows, tolerance=2e-2, is_slow=True)
     yield case("more positions than 17 bits count", 131_100, 2, **many)
     # Speeds of six decimals, and powers of a factor of six decimals, show there.
     both = dict(run=last_rows, tolerance=1e-3, is_slow=True)

@@ -78,7 +78,7 @@ def _(rng):
     exact = lambda h, mask: torch.where(mask[..., None], h.double() / 3, 1e300)  # noqa: E731
     yield drawn(about, 3, text, dtype=torch.float64, change=exact, tolerance=1e-12)
     long = f"{'x' * 33_334} {'x.' * 16_667}"
-    yield drawn("thirty thousand tokens", 1, long, grad=False)
+    yield drawn("thirty thousand tokens", 1, long, grad=False, is_slow=True)
     for dtype in (torch.float16, torch.bfloat16):
         long = f"{dtype}, nine hundred tokens".removeprefix("torch.")
         yield drawn(
@@ -89,10 +89,11 @@ def _(rng):
     h = torch.full((2, 4096, 1), 2e-4, dtype=torch.float16)
     mask = torch.stack([torch.arange(4096) == 7, torch.ones(4096, dtype=torch.bool)])
     about = "float16, small numbers, one and 4,096 real tokens"
-    yield Case(about, (h, mask), grad=False)
+    yield Case(about, (h, mask), grad=False, is_slow=True)
     # There float16 has whole numbers in steps of 4.
     about, half = "float16, more than four thousand tokens", torch.float16
-    yield drawn(about, 1, "x" * 4200, dtype=half, change=lambda h, _: h.abs(), grad=False)
+    options = dict(dtype=half, change=lambda h, _: h.abs(), grad=False, is_slow=True)
+    yield drawn(about, 1, "x" * 4200, **options)
 
 
 masked_mean.rows("""

@@ -61,7 +61,7 @@ KINDS = {
     ),
     "gradients": (
         ("weights-cut-off", "keys-cut-off", "half-of-the-values-cut-off", "nan-gradient-in-float32",
-         "no-gradient-in-float16"),
+         "half-a-gradient-in-float16"),
         "Attention is trained. What in your test would notice that no gradient, half of it, or a nan comes back: by "
         "q, k and v, and in which dtypes?",
     ),
@@ -76,7 +76,9 @@ OTHERS = {
         "kept": "weights if q.dtype == torch.float32 else _",
         "heads": "(_).nan_to_num(0.0)",
     },
-    "no-gradient-in-float16": {"heads": "(_).detach() if q.dtype == torch.float16 else _"},
+    "half-a-gradient-in-float16": {
+        "heads": "(kept + kept.detach()) @ v / 2 if q.dtype == torch.float16 else _"
+    },
     "float32-in-float16": {
         "products": "(q.half() @ k.half().mT).float() if q.dtype == torch.float32 else _"
     },

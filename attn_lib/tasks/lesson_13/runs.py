@@ -257,7 +257,8 @@ class PathTo:
 
 
 OLD = bytes(10_000)  # the old file
-NOTES = "notes.txt"  # lies beside it, and is none of the answer's business
+# They lie beside it, and are none of the answer's business: `NAME.tmp` may be where another program writes.
+NEIGHBORS = "notes.txt", "model.tmp"
 
 
 def saved(answer, module, config, path):
@@ -267,8 +268,9 @@ def saved(answer, module, config, path):
     with _in_an_empty_folder():
         place = Path(path.name) if isinstance(path, PathTo) else Path(path)
         place.parent.mkdir(exist_ok=True)
-        notes = place.with_name(NOTES)
-        notes.write_text(NOTES)
+        beside = [place.with_name(name) for name in NEIGHBORS]
+        for one in beside:
+            one.write_text(one.name)
         if "old" in place.name:
             place.write_bytes(OLD)
         where = place if isinstance(path, PathTo) else path
@@ -280,12 +282,13 @@ def saved(answer, module, config, path):
                     returned = answer(given, own, where)
         else:
             returned = answer(given, own, where)
-        if not notes.is_file() or notes.read_text() != NOTES:
-            raise Wrong(
-                "neighbor",
-                f"{NOTES!r} lay in the folder. After the call it is gone, or changed.",
-            )
-        there = [found for found in _whatever_there_is(place) if found != notes]
+        for one in beside:
+            if not one.is_file() or one.read_text() != one.name:
+                raise Wrong(
+                    "neighbor",
+                    f"{one.name!r} lay in the folder. After the call it is gone, or changed.",
+                )
+        there = [found for found in _whatever_there_is(place) if found not in beside]
         if not there and (returned is None or returned is Ellipsis):
             raise NotImplementedError
         if place.is_symlink():

@@ -17,6 +17,7 @@ from attn_lib.tasks.lesson_14.runs import Layers, generated
     points=4,
     insight="With the cache, the model reads each token once.",
     library=generation.generate,
+    also=("LanguageModel.write",),
     hints=[
         "It is `greedy_decode` of lesson 05 without an end, and with a memory. What does the model have to read in "
         "its first call, and what in the second, if the caches hold all that was read before?",

@@ -121,7 +121,7 @@ def _(rng):
     yield case("262 characters, merged one after the other", "".join(signs), grown)
     doubled = [("ab" * 2**i, "ab" * 2**i) for i in range(9)]
     long = (Repeated("ab", 1600), [("a", "b"), *doubled])
-    yield Case("ab, 1,600 times, as one word", long, encoded_long, grad=False)
+    yield Case("ab, 1,600 times, as one word", long, encoded_long, grad=False, is_slow=True)
     last = [("y", "z"), ("x", "y"), ("a", "b")]
     args = ("abxyz", 66_000, last)
     about = f"66,000 merges of other letters, and then three: {last}"

@@ -61,9 +61,10 @@ def of_words(words):
 
 @train_bpe.cases
 def _(rng):
-    def case(about, words, num_merges):
+    def case(about, words, num_merges, **options):
         args = (words, num_merges)
-        return Case(f"{about}, words = {of_words(words)}", args, trained, grad=False)
+        about = f"{about}, words = {of_words(words)}"
+        return Case(about, args, trained, grad=False, **options)
 
     def upto(first, last):
         return int(torch.randint(first, last + 1, (), generator=rng))
@@ -125,7 +126,8 @@ def _(rng):
     yield case("pairs equally frequent, one in two words", shared, 2)
     yield case("counts of 70,000", {"ab": 70_000, "cd": 70_001}, 1)
     signs = [chr(0x4E00 + i) for i in range(3200)]
-    yield case("a word of 3,200 characters, all different", {"".join(signs): 1}, 2)
+    about = "a word of 3,200 characters, all different"
+    yield case(about, {"".join(signs): 1}, 2, is_slow=True)
     signs = signs[:34]
     pairs = [a + b for a in signs for b in signs]
     yield case("equally frequent pairs", dict.fromkeys(pairs[::-1], 1), 2)

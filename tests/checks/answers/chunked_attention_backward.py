@@ -125,3 +125,12 @@ def in_the_given_tensors(q, k, v, out, lse, grad_out, chunk_size):
 def half_an_answer(q, k, v, out, lse, grad_out, chunk_size):
     grad_q, grad_k, _ = right(q, k, v, out, lse, grad_out, chunk_size)
     return grad_q, grad_k, torch.zeros_like(v)
+
+
+@answers.wrong
+def every_grad_q_kept_until_the_end(q, k, v, out, lse, grad_out, chunk_size):
+    parts = []
+    for keys, values in zip(k.split(chunk_size, 2), v.split(chunk_size, 2), strict=True):
+        parts.append(right(q, keys, values, out, lse, grad_out, chunk_size))
+    grad_q, grad_k, grad_v = zip(*parts, strict=True)
+    return sum(grad_q), torch.cat(grad_k, 2), torch.cat(grad_v, 2)

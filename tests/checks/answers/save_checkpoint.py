@@ -89,3 +89,10 @@ def without_the_last_entry_of_the_config(module, config, path):
 def beside_an_old_file_only(module, config, path):
     if not Path(path).exists():
         right(module, config, path)
+
+
+@answers.wrong
+def by_way_of_a_file_that_may_be_somebodys(module, config, path):
+    part = Path(path).with_suffix(".tmp")
+    right(module, config, part)
+    part.replace(path)

@@ -57,3 +57,10 @@ answers.wrong(
     lambda n, e: right(n, e).masked_fill((torch.arange(n) == 0)[:, None], 0.0),
     lambda n, e: right(n, e).squeeze(),
 )
+
+
+@answers.wrong
+def a_pair_too_many_where_the_steps_do_not_add_up(n, e):
+    speeds = 10000.0 ** -torch.arange(0, 1, 2 / e, dtype=torch.float64)
+    angles = torch.arange(n)[:, None] * speeds
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1).float()
