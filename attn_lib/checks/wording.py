@@ -21,8 +21,8 @@ from attn_lib.checks.verdict import Verdict, made_by_hand
 NO_GRADIENT = (
     "no-gradient",
     "Which line cuts the result, or a part of it, off from its input? Look for `.detach()`, `.item()`, "
-    "`.tolist()`, `.data`, `.numpy()`, `torch.tensor(...)`, `requires_grad`, `nn.Parameter(...)` and "
-    "`torch.no_grad()`.",
+    "`.tolist()`, `.data`, `.numpy()`, `torch.tensor(...)`, `requires_grad`, `nn.Parameter(...)`, "
+    "`torch.no_grad()`, and a `backward` of your own.",
 )
 
 KEEPS = (
