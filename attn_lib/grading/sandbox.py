@@ -90,6 +90,8 @@ def _bubblewrap(course: Path) -> list[str]:
     command = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent"]
     command += ["--new-session", "--cap-drop", "ALL", "--clearenv"]
     command += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    if not APART:  # nothing is put over it inside, and root could write to /proc/sys
+        command += ["--remount-ro", "/proc"]
     for folder in WRITABLE:
         command += ["--size", str(DISK), "--tmpfs", folder]
     for name, value in (ENVIRONMENT | INSIDE).items():
@@ -237,11 +239,16 @@ def start(course: Path, *, unsafe: bool = False) -> "Sandbox":
     Raises:
         NoSandbox: it does not start.
     """
+    global APART
     key = course, unsafe
     with contextlib.suppress(KeyError, OSError, NoSandbox):  # there is none, or it is gone
         return _kept[key].start()
     _end_kept()
     fork_server = ForkServer(course, unsafe=unsafe)
+    if APART and not unsafe and not fork_server.lasts:  # the kernel does not allow it
+        APART = False
+        fork_server.close()
+        fork_server = ForkServer(course)
     if fork_server.lasts:
         _kept[key] = fork_server
     return fork_server.start()
