@@ -26,7 +26,7 @@ DISK = 16 << 20  # bytes of each folder that can be written; set by what mounts 
 WRITABLE = "/tmp", "/home", "/dev/shm"
 OPEN_FILES = 512  # sockets and pipes hold memory too
 SIGNALS = 64  # that wait, counted for each user
-THREADS = 4096  # before Linux 5.14 it counts all of a user's; it does not bind root
+THREADS = 4096  # before Linux 5.14 it counts all of a user's; it does not bind root: sandbox.py has a bound of its own
 
 # (x86-64, arm64); the first four are clone and what else makes processes, handled one by one below.
 CLONE, CLONE3, FORK, VFORK = (56, 220), (435, 435), (57, None), (58, None)

@@ -137,6 +137,19 @@ STORMS = {
                 threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
             return x.softmax(dim)"""),
     ),
+    "thread storm without stacks, which no limit of root's counts": Attack(
+        "it had more than 400 threads",
+        answer("""
+            import ctypes, mmap, time
+            libc = ctypes.CDLL(None)
+            pause = ctypes.cast(libc.pause, ctypes.c_void_p)
+            area = mmap.mmap(-1, 1500 * 4096)
+            end = ctypes.addressof(ctypes.c_char.from_buffer(area)) + 4032
+            flags = ctypes.c_int(0x50F00)
+            made = [libc.clone(pause, ctypes.c_void_p(end + n * 4096), flags, None) for n in range(1500)]
+            time.sleep(2)
+            raise RuntimeError(f'{sum(number > 0 for number in made)} threads')"""),
+    ),
     "memory storm": Attack(
         "MemoryError|ran too long",
         answer("hoard = [bytearray(1 << 28) for _ in range(64)]\nreturn x.softmax(dim)"),

@@ -494,6 +494,17 @@ def test_a_sandbox_that_does_not_start_costs_its_own_submission_until_none_start
         grade_class(folder, out, seed=3, jobs=1, grade=as_told)
 
 
+def test_who_finds_the_machine_full_waits_and_loses_nothing(tmp_path):
+    orders = {
+        f"l{n}": f"{order}-once {tmp_path / order} "
+        for n, order in ((1, "no-room"), (2, "no-fork"))
+    }
+    folder, out = told(tmp_path / "class", 3, **orders), tmp_path / "out"
+    rows = grade_class(folder, out, seed=3, jobs=1, grade=as_told)
+    assert {"no-room", "no-fork"} <= {path.name for path in tmp_path.iterdir()}
+    assert [(row.problem, row.report.points) for row in rows] == [("", 10)] * 3
+
+
 def test_a_file_that_changes_meanwhile_is_not_kept_under_a_wrong_name(tmp_path):
     [path] = class_of(tmp_path, {"a.ipynb": SOLUTION}).iterdir()
     job = Job("0" * 64, 1, (path,))
