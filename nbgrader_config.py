@@ -1,5 +1,9 @@
 """nbgrader's settings: for `make exercises`, and for an instructor who runs nbgrader here."""
 
+import contextlib
+import logging
+import re
+import traceback
 from pathlib import Path
 
 c = get_config()  # noqa: F821 - nbgrader defines it
@@ -32,3 +36,21 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+
+
+# What is logged, by whomever, can hold what a learner wrote: a terminal is not to obey it.
+def harmless(*given, made=logging.LogRecord, **options):
+    """Make a record in which control characters, but for tabs and line ends, are U+FFFD."""
+    record = made(*given, **options)
+    with contextlib.suppress(TypeError, ValueError):  # logging itself says what is wrong
+        record.msg, record.args = clean(record.getMessage()), None
+    if record.exc_info:
+        record.exc_text = clean("".join(traceback.format_exception(*record.exc_info)))
+    return record
+
+
+def clean(text):
+    return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
+
+
+logging.setLogRecordFactory(harmless)

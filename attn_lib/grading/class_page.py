@@ -151,7 +151,8 @@ def attempts(folder: Path, rows: list[Row]) -> dict[str, float]:
     found: dict[str, list[int]] = defaultdict(list)
     theirs = {_owner(file.path) for row in rows for file in row.files}
     left = dict.fromkeys(theirs, _LOOKED_AT)
-    for path in below(folder):
+    tops = [top for top in sorted(folder.iterdir()) if not top.is_symlink()]
+    for path in (path for top in tops for path in below(top)[0]):
         owner = _owner(path.relative_to(folder))
         if not path.match(PROGRESS) or not left.get(owner):
             continue

@@ -13,11 +13,13 @@ code defines; else from the names of the file and its folders.
 """
 
 import hashlib
+import os
 import re
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate, islice
 from os.path import isdir  # which takes a name that the system refuses for none
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,9 @@ from attn_lib.grading.submission import (
 PROGRESS = "*progress*.json"  # also as a platform calls it
 OLDER = ", which is older than the notebook"
 MOST = 60  # notebooks of one learner
+BYTES = 200 << 20  # of them
+ENTRIES = 10_000  # files and folders of one learner
+TOO_MANY = f"There are more than {ENTRIES:,} files and folders: others were not looked at."
 DEEPEST = 40  # folders in each other
 SLACK = timedelta(minutes=5)  # of clocks
 IGNORED = {"__MACOSX", "__pycache__", "node_modules"}
@@ -119,25 +124,37 @@ def find(folder: Path, *, lessons: Sequence[int] = ()) -> list[File]:
 def of_one(top: Path) -> list[File]:
     """Return what is in the folder of one learner; there is always something, if only a problem."""
     owner = owner_of_folder(top.name)
-    notebooks = _notebooks(top)
-    files = [_look(path, top.parent, owner) for path in notebooks[:MOST]]
+    there, is_all = below(top)
+    notebooks = _notebooks(top, there)
+    sizes = accumulate(map(_size, notebooks[:MOST]))
+    few = [path for path, size in zip(notebooks, sizes, strict=False) if size <= BYTES]
+    files = [_look(path, top.parent, owner) for path in few]
     if not files:
-        return [_nothing(top, top.parent, owner)]
+        return [_nothing(top, there, is_all, owner)]
     theirs = set(notebooks)
     others = [
         path.relative_to(top).as_posix()
-        for path in below(top)
+        for path in there
         if path not in theirs and _may_be_an_answer(path)
     ]
+    said = [files[0].note]
     if others:
-        said = f"Passed over, being no notebook: {listed(others)}."
-        files[0] = replace(files[0], note=f"{files[0].note} {said}".strip())
+        said.append(f"Passed over, being no notebook: {listed(others)}.")
     if more := len(notebooks) - len(files):
-        said = (
-            f"{more} more notebooks were not looked at: at most {MOST} of one learner are."
+        said.append(
+            f"{more} more notebooks were not looked at: at most {MOST} of one learner are, and {BYTES >> 20} MB."
         )
-        files[0] = replace(files[0], note=f"{files[0].note} {said}".strip())
-    return files
+    if not is_all:
+        said.append(TOO_MANY)
+    return [replace(files[0], note=" ".join(filter(None, said))), *files[1:]]
+
+
+def _size(path: Path) -> int:
+    """Return how many bytes of a file are read at most."""
+    try:
+        return min(path.lstat().st_size, FILE_LIMIT)
+    except OSError:  # it is gone
+        return 0
 
 
 def passed_over(folder: Path) -> str:
@@ -167,27 +184,30 @@ def read(path: Path) -> bytes:
         return file.read(FILE_LIMIT + 1)
 
 
-def below(top: Path) -> list[Path]:
-    """Return all that is no folder below a folder, in order; links are not followed.
+def below(top: Path) -> tuple[list[Path], bool]:
+    """Return what is no folder below a folder, in order, and whether that is all; links are not followed.
 
     What cannot be looked into is there, too, and folders deeper than anybody has them: each look at a long path
-    takes its time. What programs keep for themselves, such as `.git`, is not there.
+    takes its time. What programs keep for themselves, such as `.git`, is not there. Where there is too much, what is
+    nearer to the top is there.
     """
-    found, waiting = list[Path](), [(top, 0)]
-    while waiting:
-        folder, depth = waiting.pop()
+    found, waiting, left = list[Path](), deque([(top, 0)]), ENTRIES
+    while waiting and left >= 0:
+        folder, depth = waiting.popleft()
         try:
-            entries = [*folder.iterdir()]
+            with os.scandir(folder) as opened:
+                entries = [Path(entry) for entry in islice(opened, left + 1)]
         except OSError:
             found.append(folder)
             continue
+        left -= len(entries)
         for path in entries:
             if isdir(path) and not path.is_symlink() and depth < DEEPEST:
                 if not _is_ignored(path):
                     waiting.append((path, depth + 1))
             else:
                 found.append(path)
-    return sorted(found)
+    return sorted(found), left >= 0
 
 
 def _lesson_of(notebook: Notebook) -> int | None:
@@ -218,11 +238,11 @@ def lesson_in_name(name: str) -> int | None:
     return next((number for number in found if number in known), None)
 
 
-def _notebooks(top: Path) -> list[Path]:
-    """Return a learner's notebooks, in order; Python scripts if there are no notebooks."""
+def _notebooks(top: Path, there: list[Path]) -> list[Path]:
+    """Return a learner's notebooks among files, in order; Python scripts if there are no notebooks."""
     found = [
         path
-        for path in below(top)
+        for path in there
         if path.suffix.lower() in (".ipynb", ".py")
         and not any(_is_ignored(Path(part)) for part in path.relative_to(top).parts)
     ]
@@ -292,13 +312,13 @@ def _may_be_an_answer(path: Path) -> bool:
     return path.suffix.lower() != ".ipynb" and not known and not hidden
 
 
-def _nothing(top: Path, folder: Path, owner: Owner) -> File:
+def _nothing(top: Path, there: list[Path], is_all: bool, owner: Owner) -> File:
     """Say of a learner's folder that there is no notebook in it, and what there is."""
-    names = [path.relative_to(top).as_posix() for path in below(top)]
-    there = f"; there is {listed(names)}" if names else ": the folder is empty"
-    there = ": the folder cannot be read" if names == ["."] else there
-    problem = f"No notebook was found{there}."
-    return File(top.relative_to(folder), owner.name, owner.id, problem=problem)
+    names = [path.relative_to(top).as_posix() for path in there]
+    said = f"; there is {listed(names)}" if names else ": the folder is empty"
+    said = ": the folder cannot be read" if names == ["."] else said
+    problem = f"No notebook was found{said}." + f" {TOO_MANY}" * (not is_all)
+    return File(Path(top.name), owner.name, owner.id, problem=problem)
 
 
 def _only(found: list[File], lessons: Sequence[int]) -> list[File]:

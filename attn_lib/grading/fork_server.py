@@ -26,6 +26,7 @@ from attn_lib.grading.confine import DISK, WRITABLE, call, confine
 # CLONE_NEW: USER, NS, PID, IPC, NET.
 NEW_NAMESPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x40000000
 READ_ONLY, NO_SETUID, NO_DEVICES, REMOUNT, MOVE = 1, 2, 4, 32, 8192
+MOUNT_SETATTR, RECURSIVE = 442, 0x8000  # on every processor
 BIND = 4096 | 16384  # with what is mounted in it
 FILES = 10_000  # in each
 
@@ -80,14 +81,16 @@ def be_worker(channel: int, *, apart: bool) -> None:
         os.setsid()  # or `kill(0, ...)` would reach the processes of our own group outside
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for target, source in enumerate((nothing, nothing, nothing, channel)):
-            os.dup2(source, target)
+        os.dup2(channel, 3)
         os.closerange(4, 1 << 16)
         with contextlib.suppress(OSError):  # if memory runs out, this process goes first
             Path("/proc/self/oom_score_adj").write_text("1000")
         if apart:
             use_own_folders()
+        nothing = os.open(os.devnull, os.O_RDWR)  # where it is read-only: it can be root's
+        for target in range(3):
+            os.dup2(nothing, target)
+        os.close(nothing)
         confine()
         worker.main(3)
     finally:
@@ -129,11 +132,15 @@ def leave() -> None:
 
 
 def use_own_folders() -> None:
-    """Put empty folders over those that can be written, and over /proc, which shows processes.
+    """Make everything read-only, devices too: they are the host's own, and those of all workers.
+
+    Then put empty folders over those that can be written, and over /proc, which shows processes.
 
     Raises:
         OSError: the kernel refused.
     """
+    attributes = struct.pack("4Q", READ_ONLY, 0, 0, 0)
+    call("syscall", MOUNT_SETATTR, 0, b"/", RECURSIVE, attributes, len(attributes))
     prefixes = sorted({sys.prefix, sys.base_prefix})
     python = {path: os.open(path, os.O_PATH) for path in prefixes}
     limits = f"size={DISK},nr_inodes={FILES},mode=1777"

@@ -6,17 +6,21 @@ import unicodedata
 from pathlib import Path
 from typing import NamedTuple
 
+# A name can hold line ends: "." is any sign in all of these, or one file would be called otherwise than all others.
 # Moodle: "Ada Lovelace_77_assignsubmission_file", with or without "_" and a file's name behind it.
 _MOODLE = re.compile(
-    r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?"
+    r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?", re.DOTALL
 )
 # Canvas: "lovelaceada_LATE_4711_90210_my file"; the numbers are the person's and the file's.
 _CANVAS = re.compile(
-    r"(?:(?P<name>(?!LATE_)[^_]+)_)?(?:(?P<late>LATE)_)?(?P<id>\d+|anon_[^_]+)_\d{3,}_.*"
+    r"(?:(?P<name>(?!LATE_)[^_]+)_)?(?:(?P<late>LATE)_)?(?P<id>\d+|anon_[^_]+)_\d{3,}_.*",
+    re.DOTALL,
 )
 # A folder's name is Moodle's own, and ends so: a person may be called like the beginning of another's.
-_MOODLE_FOLDER = re.compile(_MOODLE.pattern.replace("(?P<name>.+?)", "(?P<name>.+)"))
-_BEFORE_LESSON = re.compile(r"(.+?)[ _-]+\d\d[ _-]+[A-Za-z]")
+_MOODLE_FOLDER = re.compile(
+    _MOODLE.pattern.replace("(?P<name>.+?)", "(?P<name>.+)"), re.DOTALL
+)
+_BEFORE_LESSON = re.compile(r"(.+?)[ _-]+\d\d[ _-]+[A-Za-z]", re.DOTALL)
 
 
 class Owner(NamedTuple):

@@ -6,6 +6,7 @@ a learner may use; an empty /tmp and home; no network, no other processes, no en
 
 import atexit
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -47,6 +48,8 @@ nobody: int | None = (
 )
 START_SECONDS = 120  # for importing torch on a busy machine
 KILL_SECONDS = 10
+# Of one submission; looked at from outside, because the system's own limit does not bind root.
+THREADS = 400
 MISSING = (
     "Grading runs what learners hand in, and needs bubblewrap to keep it in. Install it: "
     "`sudo apt install bubblewrap` (Debian, Ubuntu), `sudo dnf install bubblewrap` (Fedora). On macOS and "
@@ -57,6 +60,10 @@ MISSING = (
 
 class NoSandbox(RuntimeError):
     """bubblewrap is missing or does not work here; the message says what to do."""
+
+
+class NoRoom(NoSandbox):
+    """The machine can start no more processes just now."""
 
 
 class Died(Exception):
@@ -80,9 +87,13 @@ def check_sandbox() -> None:
             else "In a container, it needs user namespaces (for Docker: --security-opt seccomp=unconfined)."
         )
         said = tried.stderr.strip()[-500:]
-        raise NoSandbox(
+        raise _kind(said)(
             f"bubblewrap is installed, but it cannot start here: {said}. {why} {MISSING}"
         )
+
+
+def _kind(said: str) -> type[NoSandbox]:
+    return NoRoom if os.strerror(errno.EAGAIN) in said else NoSandbox
 
 
 def _bubblewrap(course: Path) -> list[str]:
@@ -90,6 +101,8 @@ def _bubblewrap(course: Path) -> list[str]:
     command = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent"]
     command += ["--new-session", "--cap-drop", "ALL", "--clearenv"]
     command += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    if not APART:  # nothing is put over it inside, and root could write to /proc/sys
+        command += ["--remount-ro", "/proc"]
     for folder in WRITABLE:
         command += ["--size", str(DISK), "--tmpfs", folder]
     for name, value in (ENVIRONMENT | INSIDE).items():
@@ -184,14 +197,16 @@ class ForkServer:
         with self._process.stderr as stderr:
             if not said:
                 trouble = stderr.read()[-1000:].decode(errors="replace").strip()
-                raise NoSandbox(f"The process for submissions does not start: {trouble}")
+                raise _kind(trouble)(
+                    f"The process for submissions does not start: {trouble}"
+                )
 
     def start(self) -> "Sandbox":
         """Start a worker.
 
         Raises:
             OSError: this process is gone.
-            NoSandbox: it cannot start one.
+            NoRoom: it cannot start one.
         """
         channel, theirs = socket.socketpair()
         line, supervisors = socket.socketpair()
@@ -206,7 +221,7 @@ class ForkServer:
         try:
             sandbox.greet()
         except Died as death:
-            raise NoSandbox(f"No process for a submission starts: {death}.") from death
+            raise NoRoom(f"No process for a submission starts: {death}.") from death
         return sandbox
 
     def close(self) -> None:
@@ -237,11 +252,16 @@ def start(course: Path, *, unsafe: bool = False) -> "Sandbox":
     Raises:
         NoSandbox: it does not start.
     """
+    global APART
     key = course, unsafe
     with contextlib.suppress(KeyError, OSError, NoSandbox):  # there is none, or it is gone
         return _kept[key].start()
     _end_kept()
     fork_server = ForkServer(course, unsafe=unsafe)
+    if APART and not unsafe and not fork_server.lasts:  # the kernel does not allow it
+        APART = False
+        fork_server.close()
+        fork_server = ForkServer(course)
     if fork_server.lasts:
         _kept[key] = fork_server
     return fork_server.start()
@@ -294,13 +314,16 @@ class Sandbox:
     ):
         self._fork_server, self._channel, self._line = fork_server, channel, line
         self._status: int | None = None
-        self._pid, self._held_at_first = 0, 0
+        self._pid, self._held_at_first, self._most_held = 0, 0, 0
+        self._measures, self._over = False, threading.Event()
+        self._has_crowd = False  # too many threads
 
     def greet(self) -> None:
         """Wait until the worker is ready, and note which process it is: no learner's code has run in it yet.
 
         Raises:
             Died: it does not start.
+            NoRoom: it cannot be watched.
         """
         if sys.platform == "linux":
             self._channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -312,28 +335,34 @@ class Sandbox:
                 self._pid = struct.unpack("3i", sender)[0]
         self.hear(time.monotonic() + START_SECONDS)
         self._held_at_first = self._held()
+        if self._pid:
+            try:
+                threading.Thread(target=self._watch, daemon=True).start()
+            except RuntimeError as error:  # so Python calls it
+                self.close()
+                raise NoRoom(f"A submission cannot be watched: {error}.") from error
+
+    def _watch(self) -> None:
+        """Look at the process every 5 ms, until it is over; end it if it has too many threads."""
+        while not self._over.wait(0.005):
+            if self._measures:
+                self._most_held = max(self._most_held, self._held())
+            with contextlib.suppress(OSError):  # the process, or its channel, is gone
+                if len(os.listdir(f"/proc/{self._pid}/task")) > THREADS:
+                    self._has_crowd = True
+                    self._line.shutdown(socket.SHUT_WR)
 
     @contextlib.contextmanager
     def measured(self) -> Iterator[Callable[[], int]]:
         """Watch the process's memory; give what returns the most bytes that it has held meanwhile.
 
-        They are its own memory, more than before any cell ran, looked at every 5 ms. 0 where the system
-        does not show them.
+        They are its own memory, more than before any cell ran. 0 where the system does not show them.
         """
-        most, over = self._held(), threading.Event()
-
-        def look() -> None:
-            nonlocal most
-            while not over.wait(0.005):
-                most = max(most, self._held())
-
-        thread = threading.Thread(target=look)
-        thread.start()
+        self._most_held, self._measures = self._held(), True
         try:
-            yield lambda: most - self._held_at_first
+            yield lambda: self._most_held - self._held_at_first
         finally:
-            over.set()
-            thread.join()
+            self._measures = False
 
     def _held(self) -> int:
         """Return the bytes of memory that the process holds: of any thread that shows them, as the first may have ended."""
@@ -372,6 +401,8 @@ class Sandbox:
 
     def _reason(self, error: Exception) -> str:
         status = self.close()
+        if self._has_crowd:
+            return f"it had more than {THREADS} threads"
         if isinstance(error, TimeoutError):
             return "it ran too long"
         return (
@@ -382,6 +413,7 @@ class Sandbox:
         """End the process and all that it started; return its exit status, if it can be known."""
         if self._channel.fileno() < 0:  # it is closed already
             return self._status
+        self._over.set()
         self._channel.close()
         said = b""
         with self._line as line, contextlib.suppress(OSError):

@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
@@ -26,9 +27,10 @@ import torch
 from attn_lib.grading.confine import JUDGE_MEMORY, limit
 from attn_lib.grading.grade import Report
 from attn_lib.grading.keep import course_version
-from attn_lib.grading.sandbox import NoSandbox
+from attn_lib.grading.sandbox import NoRoom, NoSandbox
 
 CONNECT_SECONDS = 20
+PATIENCE = 60  # seconds, until the machine can start a process again
 IN_A_ROW = (
     3  # sandboxes that do not start, and no submission is graded meanwhile: then none will
 )
@@ -101,7 +103,14 @@ def _work(version: str, grade: Grade, data: bytes, lesson: int) -> Report:
     torch.set_num_threads(1)
     # A dask worker may have several threads; what judges is made for one.
     with _one_at_a_time:
-        return grade(data, lesson)
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return grade(data, lesson)
+            except (NoRoom, BlockingIOError):
+                if time.monotonic() > end:
+                    raise
+                time.sleep(1)
 
 
 def _failed(job: Job, error: Exception) -> Done:

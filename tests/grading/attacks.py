@@ -137,6 +137,19 @@ STORMS = {
                 threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
             return x.softmax(dim)"""),
     ),
+    "thread storm without stacks, which no limit of root's counts": Attack(
+        "it had more than 400 threads",
+        answer("""
+            import ctypes, mmap, time
+            libc = ctypes.CDLL(None)
+            pause = ctypes.cast(libc.pause, ctypes.c_void_p)
+            area = mmap.mmap(-1, 1500 * 4096)
+            end = ctypes.addressof(ctypes.c_char.from_buffer(area)) + 4032
+            flags = ctypes.c_int(0x50F00)
+            made = [libc.clone(pause, ctypes.c_void_p(end + n * 4096), flags, None) for n in range(1500)]
+            time.sleep(2)
+            raise RuntimeError(f'{sum(number > 0 for number in made)} threads')"""),
+    ),
     "memory storm": Attack(
         "MemoryError|ran too long",
         answer("hoard = [bytearray(1 << 28) for _ in range(64)]\nreturn x.softmax(dim)"),
@@ -186,6 +199,12 @@ STORMS = {
         "Errno 1]",
         gets(
             "libc = ctypes.CDLL(None, use_errno=True)\nif libc.prctl(22, 2, 0, 0, 0) < 0:\n    raise OSError(ctypes.get_errno(), '')"
+        ),
+    ),
+    "rules of the kernel's, which no limit counts": Attack(
+        "Errno 38]",
+        gets(
+            "libc = ctypes.CDLL(None, use_errno=True)\nif libc.syscall(444, None, 0, 1) < 0:\n    raise OSError(ctypes.get_errno(), '')"
         ),
     ),
     "a lock on the teacher's Python": Attack(
@@ -259,6 +278,22 @@ FILES = {
             with open(KEEP, 'w') as file:
                 wrote = file.write('stolen')
             raise RuntimeError(f'{wrote=}')"""),
+    ),
+    "where the teacher's folders are": Attack(
+        "told=''",
+        answer("""
+            import ctypes, struct
+            libc, told = ctypes.CDLL(None), ctypes.create_string_buffer(4096)
+            every = ctypes.create_string_buffer(800)
+            asked = struct.pack('IIQQQ', 24, 0, 2**64 - 1, 0, 0)
+            count = max(0, libc.syscall(458, asked, every, ctypes.c_long(100), 0))  # listmount
+            for one in struct.unpack(f'{count}Q', every.raw[: 8 * count]):
+                asked = struct.pack('IIQQQ', 24, 0, one, 0x18, 0)
+                libc.syscall(457, asked, told, ctypes.c_long(4096), 0)  # statmount
+                if b'/course' in told.raw:
+                    break
+            told = told.raw[512:].strip(bytes(1)).decode(errors='replace')
+            raise RuntimeError(f'{told=}')"""),
     ),
     "a file beside Python": Attack(
         "Errno 30]", gets("pathlib.Path(sys.base_prefix).with_name('x').write_text('x')")

@@ -1,5 +1,6 @@
 """Stand-ins for `grade_submission` that a test can send to other processes."""
 
+import errno
 import os
 import signal
 import tempfile
@@ -10,7 +11,7 @@ from typing import Any
 
 from attn_lib.grading.confine import JUDGE_MEMORY
 from attn_lib.grading.grade import Report, TaskResult, worth_points
-from attn_lib.grading.sandbox import NoSandbox
+from attn_lib.grading.sandbox import NoRoom, NoSandbox
 from attn_lib.grading.workers import _begin
 
 
@@ -32,6 +33,10 @@ def as_told(data: bytes, lesson: int, *, seed: int = 0, **_: bool) -> Report:
             raise OSError("no space left")
         if order == "no-sandbox":
             raise NoSandbox("it does not start")
+        if order == "no-room-once" and not _seen(rest):
+            raise NoRoom("it does not start just now")
+        if order == "no-fork-once" and not _seen(rest):
+            raise BlockingIOError(errno.EAGAIN, "it cannot be started just now")
         if order == "slow":
             time.sleep(0.3)
     return full_marks(data, lesson, seed=seed)

@@ -20,7 +20,7 @@ from attn_lib.grading import find as find_module
 from attn_lib.grading import workers
 from attn_lib.grading.batch import NO_LESSON, _read_again, grade_class, handed_in
 from attn_lib.grading.class_page import attempts
-from attn_lib.grading.find import MOST, OLDER, find, passed_over, read
+from attn_lib.grading.find import MOST, OLDER, TOO_MANY, find, passed_over, read
 from attn_lib.grading.sandbox import NoSandbox
 from attn_lib.grading.workers import (
     Done,
@@ -111,8 +111,41 @@ def test_only_so_many_notebooks_of_one_learner_are_looked_at(tmp_path):
     first, *others = find(class_of(tmp_path, dict.fromkeys(names, notebook(SOFTMAX))))
     assert len(others) == MOST - 1
     assert (
-        first.note == "2 more notebooks were not looked at: at most 60 of one learner are."
+        first.note
+        == "2 more notebooks were not looked at: at most 60 of one learner are, and 200 MB."
     )
+
+
+def test_only_so_many_entries_of_one_learner_are_looked_at(tmp_path, monkeypatch):
+    for name, size in {"ENTRIES": 20, "BYTES": 1000}.items():
+        monkeypatch.setattr(f"attn_lib.grading.find.{name}", size)
+    parts = ("a.ipynb", *(f"x/{n}/y" for n in range(30)))
+    whole = dict.fromkeys((f"{who}/{part}" for who in "ab" for part in parts), b"")
+    large = notebook(SOFTMAX) + b" " * 700
+    class_of(tmp_path, whole | {"c/1.ipynb": large, "c/2.ipynb": large, "d/d.ipynb": large})
+    looked = list[str]()
+
+    def counted(path):
+        looked.append(str(path.relative_to(tmp_path)))
+        return path.is_dir()
+
+    monkeypatch.setattr("attn_lib.grading.find.isdir", counted)
+    files = {file.learner: file for file in find(tmp_path)}
+    assert len([path for path in looked if path.startswith("a/")]) == 21
+    assert [TOO_MANY in files[who].note for who in "abcd"] == [True, True, False, False]
+    assert (
+        files["c"].note
+        == "1 more notebooks were not looked at: at most 60 of one learner are, and 0 MB."
+    )
+    assert files["d"].note == ""
+
+
+def test_a_folder_of_many_files_and_no_notebook_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("attn_lib.grading.find.ENTRIES", 20)
+    class_of(tmp_path, dict.fromkeys((f"ada/{n}" for n in range(30)), b""))
+    [file] = find(tmp_path)
+    assert TOO_MANY in file.problem
+    assert "and 16 more" in file.problem
 
 
 def test_links_and_pipes_are_not_followed(tmp_path):
@@ -492,6 +525,17 @@ def test_a_sandbox_that_does_not_start_costs_its_own_submission_until_none_start
     folder = told(tmp_path / "all", 5, **orders, l3="no-sandbox")
     with pytest.raises(NoSandbox):
         grade_class(folder, out, seed=3, jobs=1, grade=as_told)
+
+
+def test_who_finds_the_machine_full_waits_and_loses_nothing(tmp_path):
+    orders = {
+        f"l{n}": f"{order}-once {tmp_path / order} "
+        for n, order in ((1, "no-room"), (2, "no-fork"))
+    }
+    folder, out = told(tmp_path / "class", 3, **orders), tmp_path / "out"
+    rows = grade_class(folder, out, seed=3, jobs=1, grade=as_told)
+    assert {"no-room", "no-fork"} <= {path.name for path in tmp_path.iterdir()}
+    assert [(row.problem, row.report.points) for row in rows] == [("", 10)] * 3
 
 
 def test_a_file_that_changes_meanwhile_is_not_kept_under_a_wrong_name(tmp_path):

@@ -122,6 +122,19 @@ def test_a_process_that_never_gets_ready_is_given_up(fake_python, monkeypatch):
     assert time.monotonic() - begun < 20
 
 
+def test_a_machine_that_is_full_is_told_from_a_sandbox_that_does_not_work(
+    fake_python, tmp_path, monkeypatch
+):
+    said = "bwrap: Creating new namespace failed: Resource temporarily unavailable"
+    script = f"echo '{said}' >&2; exit 1"
+    with pytest.raises(sandbox.NoRoom):
+        ForkServer(fake_python(script), unsafe=True)
+    (tmp_path / "python").rename(tmp_path / "bwrap")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(sandbox.NoRoom):
+        sandbox.check_sandbox()
+
+
 def test_a_process_that_ends_at_once_says_why(fake_python):
     script = "for n in $(seq 300); do echo 'long before' >&2; done; printf '\\377 wrong\\n\\n' >&2"
     with pytest.raises(NoSandbox) as raised:

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import os
+import re
 import shutil
 import sqlite3
 from pathlib import Path
@@ -224,6 +225,19 @@ print(10.0)
     return notebook
 
 
+ESCAPE = "\x1b]0;title\x07\x1b[31m\n\x9b2J"
+
+
+LOUD = "loud_cell", "loud_format", "loud_language"
+
+
+def shouting(**changed) -> dict:
+    """Return the untouched exercise with what nbgrader, or what it calls, logs a word of."""
+    notebook = exercise() | changed
+    notebook["cells"].append({"cell_type": ESCAPE, "metadata": {}, "source": ""})
+    return notebook
+
+
 GRADEBOOK = "grading/gradebook.db"
 
 
@@ -263,6 +277,11 @@ def graded(tmp_path_factory, sandbox_works) -> Path:
         submitted.format("damaged"): '{"cells": [',
         submitted.format("half"): half,
         submitted.format("no_checks"): without_checks(),
+        submitted.format("loud_cell"): shouting(),
+        submitted.format("loud_format"): shouting(nbformat=ESCAPE),
+        submitted.format("loud_language"): shouting(
+            metadata={"language_info": {"name": f"R{ESCAPE}"}}
+        ),
         submitted.format("raider"): raiding(folder / GRADEBOOK),
         submitted.format("untouched"): exercise(),
         submitted.format("vandal"): vandalized(),
@@ -297,7 +316,8 @@ def graded(tmp_path_factory, sandbox_works) -> Path:
     assert said.count("was not finished") == 1
     assert said.count("Passed over: ") == len(UNTAKEN) + 2
     assert "\n[AutogradeApp | INFO] forged" not in said
-    assert "\x1b[31mred" not in said
+    assert "0;title" in said
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", said)
     return folder
 
 
@@ -313,7 +333,7 @@ def test_each_learner_has_the_right_marks_in_the_exported_csv(graded):
         rows = {row["student_id"]: row for row in csv.DictReader(file)}
     scores = {learner: float(row["score"]) for learner, row in rows.items()}
     full = dict.fromkeys(("no_checks", "vandal"), 10)
-    none = dict.fromkeys(("damaged", "linking", "untouched"), 0)
+    none = dict.fromkeys(("damaged", "linking", "untouched", *LOUD), 0)
     assert scores == full | none | {"half": 3, "raider": 2}
     assert {float(row["max_score"]) for row in rows.values()} == {10}
 
@@ -334,7 +354,7 @@ def test_the_gradebook_is_whole_and_nothing_waits_for_a_person(graded):
         assert book.execute("pragma integrity_check").fetchall() == [("ok",)]
         query = "select auto_score, manual_score, needs_manual_grade from grade"
         grades = book.execute(query).fetchall()
-    assert len(grades) == 7 * 4
+    assert len(grades) == 10 * 4
     assert all(score is not None for score, _, _ in grades)
     assert {(by_hand, waits) for _, by_hand, waits in grades} == {(None, 0)}
 
@@ -343,7 +363,7 @@ def test_the_gradebook_is_whole_and_nothing_waits_for_a_person(graded):
 def test_the_feedback_shows_the_verdicts_and_why_a_file_could_not_be_read(graded):
     found = (graded / "grading" / "feedback").glob(f"*/{LESSON}/*.html")
     pages = {page.parts[-3]: page.read_text(encoding="utf-8") for page in found}
-    assert len(pages) == 7
+    assert len(pages) == 10
     assert pages["no_checks"].count('data-status="passed"') == 4
     assert pages["half"].count('data-status="passed"') == 2
     assert pages["untouched"].count('data-status="not attempted"') == 4

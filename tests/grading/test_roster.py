@@ -261,9 +261,18 @@ def test_canvas_says_itself_who_was_late(tmp_path):
     files = find(class_of(tmp_path, dict.fromkeys(names, SOLUTION)))
     assert [file.on_time for file in files] == [True, False]
     # A learner who calls a file so that nobody can tell whose it is, changes nothing for the others.
-    odd = "late_LATE_12_90212_.ipynb", "x_LATE_12_90213_a_77_assignsubmission_file_.ipynb"
+    odd = (
+        "late_LATE_12_90212_.ipynb",
+        "m_14_347_\n01\r.ipynb",
+        "x_LATE_12_90213_a_77_assignsubmission_file_.ipynb",
+    )
     files = find(class_of(tmp_path, dict.fromkeys(odd, SOLUTION)))
-    assert [file.on_time for file in files if not file.problem] == [True, False, False]
+    assert [file.on_time for file in files if not file.problem] == [
+        True,
+        False,
+        False,
+        True,
+    ]
     # Where others are called otherwise, it may be a learner who says so.
     files = find(class_of(tmp_path, {"ada.ipynb": SOLUTION}))
     assert {file.on_time for file in files} == {None}

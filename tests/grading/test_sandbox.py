@@ -121,6 +121,66 @@ def test_a_worker_finds_nothing_that_another_one_left():
     assert kept() is fork_server
 
 
+MARKS = """
+import os, pathlib, sys
+PARENTS = [*pathlib.Path(sys.prefix).parents, *pathlib.Path(sys.base_prefix).parents]
+def marked(place):
+    before = os.stat(place)
+    try:
+        os.utime(place, ns=(before.st_atime_ns, before.st_mtime_ns - 1_000_000_000))
+    except OSError:
+        return False
+    is_changed = os.stat(place).st_mtime_ns != before.st_mtime_ns
+    os.utime(place, ns=(before.st_atime_ns, before.st_mtime_ns))  # it can be the host's
+    return is_changed
+def can_be_written(path):
+    try:
+        return os.close(os.open(path, os.O_WRONLY)) is None
+    except OSError:
+        return False
+def attention_scores(q, k):
+    folders = map(pathlib.Path, ("/", "/dev", "/dev/pts", "/proc", *PARENTS))
+    places = {str(path) for folder in folders for path in (folder, *folder.iterdir())}
+    places = [p for p in places if os.path.exists(p) and not p.startswith("/proc/self")]
+    changed = sorted(p for p in places if marked(p)) + [n for n in range(3) if marked(n)]
+    system = [p for p in pathlib.Path("/proc").rglob("sys/**/*") if p.is_file()]
+    opened = [str(p) for p in system if can_be_written(p)]
+    seen = len(places) > 20, "/dev/pts/ptmx" in places
+    raise ValueError(f"changed {changed}, opened {opened[:3]}, seen {seen}")
+"""
+
+
+def test_a_worker_can_mark_nothing_but_its_own_folders():
+    """A device is the host's own, and root's, who may be grading."""
+    message = judged(MARKS)["attention_scores"].message
+    own = ["/dev/shm", "/home", "/tmp"]
+    assert f"changed {own}, opened [], seen (True, True)" in message
+
+
+def test_without_namespaces_a_worker_can_set_nothing_of_the_system(together):
+    """Root could: there, what /proc/sys says of dumps is a program to run outside."""
+    message = judged(MARKS)["attention_scores"].message
+    assert "opened [], seen (True, True)" in message
+    assert "'/proc" not in message
+
+
+def test_what_workers_share_is_read_only_where_the_kernel_allows_no_namespaces(monkeypatch):
+    commands = []
+
+    def forbidding(course, command=sandbox._bubblewrap):
+        commands.append([*command(course), "--unshare-user", "--disable-userns"])
+        return commands[-1]
+
+    sandbox._end_kept()
+    monkeypatch.setattr(sandbox, "APART", True)
+    monkeypatch.setattr(sandbox, "_bubblewrap", forbidding)
+    message = judged(MARKS)["attention_scores"].message
+    assert "opened [], seen (True, True)" in message
+    assert "'/proc" not in message
+    assert len(commands) == 2
+    assert not sandbox._kept
+
+
 TRIES = """
 import ctypes, os, signal
 def is_open(number):
