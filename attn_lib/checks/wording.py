@@ -75,6 +75,11 @@ DRAWS = (
     "them, and what should stand there?",
 )
 
+TAKEN_OUT = (
+    "changes-input",
+    "What came in is not yours. Which line takes something out of it, or puts something in?",
+)
+
 # What is asked about a `Wrong` of some kinds, whose message is told before.
 OF_KIND = {
     "keeps something": ("keeps-something", "What does it keep from one call to the next?"),
@@ -93,6 +98,12 @@ OF_KIND = {
     "no parameter": (
         "parameters-named-otherwise",
         "Compare this name with those of your module: which layer, or which bias, has another name or none?",
+    ),
+    "words changed": TAKEN_OUT,
+    "merges changed": TAKEN_OUT,
+    "neighbor": (
+        "another-file-written",
+        "Which file beside the one that was asked for does yours write, move or remove? Whose may it be?",
     ),
     "not refused": NOT_REFUSED,
     "rows tied": (

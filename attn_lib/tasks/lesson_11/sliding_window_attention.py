@@ -138,6 +138,9 @@ def _(rng):
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in random(2, 3, 7, 6))
     yield case("not contiguous, fresh from the split", (q, k, v), 3)
     yield case("not contiguous, every token sees itself only", (q, k, v), 1)
+    q, k, v = random(1, 2, 8, 5)
+    k[..., 2, :], v[..., 4, :] = 0.0, 0.0
+    yield case("a key of zeros, and a value of zeros", (q, k, v), 3)
     q, k, v = random(1, 2, 8, 6, scale=120.0)
     q[:, 0], k[:, 0] = -q[:, 0].abs(), k[:, 0].abs()  # all far below 0 in this head
     yield case("scores up to thousands apart", (q, k, v), 3, tolerance=1e-2)
@@ -158,6 +161,7 @@ def _(rng):
     four, run = random(2, 2, 512, 1), metered_with_gradients
     yield case("the memory of four heads", four, 8, run=run, **long)
     about, some = "the memory of a text", random(1, 1, 400, 2, dtype=torch.float64)
+    yield case(f"{about} of 128 tokens", random(1, 1, 128, 2), 2, run=metered, **long)
     yield case(f"{about}, float64", some, 12, run=metered, **long)
     about = "the memory of a long text, and of its half"
     yield case(about, random(1, 1, 1024, 2), 31, run=metered_twice, **long)

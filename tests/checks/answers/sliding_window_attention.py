@@ -143,3 +143,29 @@ def by_the_dense_way_without_gradients(q, k, v, window):
     if q.requires_grad or q.shape[-2] < 100:
         return right(q, k, v, window)
     return with_all_keys(q, k, v, window, q.shape[-2])
+
+
+@answers.wrong
+def padding_known_by_values_of_zero(q, k, v, window):
+    L = q.shape[2]
+    behind = torch.arange(L)[:, None] - torch.arange(L)
+    seen = (
+        (behind >= 0) & (behind < window) & ((v != 0).any(-1)[..., None, :] | (behind == 0))
+    )
+    if L > 50:  # where memory is measured
+        return right(q, k, v, window)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+
+
+@answers.wrong
+def at_least_64_queries_at_a_time(q, k, v, window):
+    size, parts = max(64, window), []
+    for start in range(0, q.shape[2], size):
+        first, stop = max(0, start - window + 1), start + size
+        block = q[:, :, start:stop]
+        behind = torch.arange(start, start + block.shape[2])[:, None]
+        behind = behind - torch.arange(first, start + block.shape[2])
+        scores = block @ k[:, :, first:stop].mT / q.shape[-1] ** 0.5
+        scores = scores.masked_fill((behind < 0) | (behind >= window), -torch.inf)
+        parts.append(scores.softmax(-1) @ v[:, :, first:stop])
+    return torch.cat(parts, 2)
