@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from attn_lib.checks.case import Case, run_known
+from attn_lib.checks.case import Case
 from attn_lib.checks.observe import Outcome, observe
 
 AFRESH = "afresh"  # without what it kept from earlier calls
@@ -48,9 +48,7 @@ def otherwise(answer: Callable, copy: Any, case: Case, how: str) -> Outcome:
     """
     kind, _, place = how.rpartition(" ") if how[-1].isdigit() else (how, "", "")
     if kind == AFRESH:
-        return observe(
-            copy or _nothing_to_run, replace(case, run=run_known(case.run))
-        )  # one call
+        return observe(copy or _nothing_to_run, case)
     if kind == WIDE:
         return observe(
             answer, replace(case, args=_each(_wide, case.args), run=_widely(case.run))

@@ -106,7 +106,7 @@ def judge_observed(
         if any(outcome.changed for outcome in outcomes):
             return judge_inputs_and_gradients(tried, observed, outcomes)
         return wording.failed(task, earliest, wording.CALLED_AGAIN)
-    if _is_right_if(AFRESH, tried, again, [min(failures)], failures):
+    if min(failures) > 0 and _is_right_if(AFRESH, tried, again, [min(failures)], failures):
         return wording.failed(task, earliest, wording.KEEPS)
     shown = sorted(failures, key=lambda i: wording.is_harder(failures[i]))
     found = recognize(tried, outcomes, shown)

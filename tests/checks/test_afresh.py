@@ -2,7 +2,6 @@
 
 import pytest
 
-from attn_lib import bpe
 from attn_lib.checks import judge
 from attn_lib.checks.afresh import afresh
 
@@ -66,13 +65,3 @@ def torch_module():
     from torch import nn
 
     return nn.Linear
-
-
-def test_what_an_answer_keeps_of_a_call_within_one_input_is_named():
-    kept = {}
-
-    def encode_bpe(word, merges):
-        return kept.setdefault(word, bpe.encode_bpe(word, merges))
-
-    verdict = judge("encode_bpe", encode_bpe)
-    assert verdict.mistake == "keeps-something", verdict.message
