@@ -2,9 +2,10 @@
 
 import contextlib
 import logging
-import re
 import traceback
 from pathlib import Path
+
+from attn_lib.grading.names import clean
 
 c = get_config()  # noqa: F821 - nbgrader defines it
 
@@ -47,10 +48,6 @@ def harmless(*given, made=logging.LogRecord, **options):
     if record.exc_info:
         record.exc_text = clean("".join(traceback.format_exception(*record.exc_info)))
     return record
-
-
-def clean(text):
-    return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
 
 
 logging.setLogRecordFactory(harmless)
