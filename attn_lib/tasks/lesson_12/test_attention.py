@@ -335,7 +335,7 @@ Attention often runs in half precision. Does any of your inputs?
 What would your test say of an implementation whose output has the right numbers, and from which no gradient
 comes back?
     no-gradients  trained = []
-In which dtypes do you ask for gradients? What if none comes back in float16, or a nan in float32?
+In which dtypes do you ask for gradients? What if half of one comes back in float16, or a nan in float32?
     gradients-in-one-dtype  trained = [double] || [(q, k, v)] || [(q, k, v), double]
 Which difference do you allow, and how large are the numbers? Some mistakes are small.
     too-loose  tight = 1.0 ; loose = 1.0 ; least = 1.0
