@@ -142,7 +142,7 @@ def judge_observed(
     if mistake is None and first.difference.is_nan:
         mistake = wording.NAN
     may_raise = any(tried.expected(i).error for i in by_case)
-    if mistake is None and wording.refuses(first.outcome, may_raise=may_raise):
+    if mistake is None and may_raise and wording.refuses(first.outcome):
         mistake = wording.REFUSED
     return wording.failed(task, first, mistake)
 

@@ -205,14 +205,3 @@ def test_an_error_of_other_words_gets_no_question(error):
 )
 def test_a_layer_that_is_misspelled_is_no_layer_not_called(self, x):
     return self.qproj(x)
-
-
-def test_an_input_that_is_refused_by_a_line_of_its_own_is_asked_about():
-    def make_windows(series, context_len, horizon):
-        if len(series) <= context_len + horizon:
-            raise ValueError("too short")
-        return attn_lib.make_windows(series, context_len, horizon)
-
-    verdict = judge("make_windows", make_windows)
-    assert verdict.mistake == "refuses-too-much", verdict.message
-    assert verdict.where.startswith("A single window")
