@@ -182,7 +182,9 @@ def _by_experiment(
     ways = [] if all(t.is_contiguous() for t in given) else [ONE_PIECE]
     ways += [f"{how} {place}" for how in (LARGER, SMALLER) for place in range(NUMBERS)]
     of_another_dtype = " dtype " in failures[shown[0]].difference.text
-    for how in (*ways, *([] if of_another_dtype else [WIDE])):
+    if not of_another_dtype and not any(t.isnan().any() for t in given):
+        ways.append(WIDE)  # beside a nan, more digits say nothing
+    for how in ways:
         if _is_right_if(how, tried, again, among, failures):
             return wording.LACKS[how.rstrip(" 0123456789")]
     return None

@@ -98,3 +98,14 @@ def test_nothing_is_said_of_what_no_experiment_mends():
         return up_to_a_bound(num_heads, q_len, kv_len).flip(-1) / 300
 
     assert judge("alibi_bias", upside_down).mistake not in LACKING
+
+
+def test_a_nan_that_spreads_is_no_matter_of_digits():
+    def by_convolution(series, context_len, horizon):
+        size = context_len + horizon
+        kernels = torch.eye(size, dtype=series.dtype).unsqueeze(1)
+        windows = F.conv1d(series.reshape(1, 1, -1), kernels)[0].T
+        return windows[:, :context_len], windows[:, context_len:]
+
+    verdict = judge("make_windows", by_convolution)
+    assert verdict.mistake not in {None, *LACKING}, verdict.message
