@@ -1,4 +1,4 @@
-"""Cases that a task has beside its own: called again, gradients for one input alone, a module in training mode."""
+"""Cases that a task has beside its own: called again, gradients for one input alone, a module in training mode or with words of zeros."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -80,6 +80,12 @@ def more_cases(task: Task, cases: list[Case], seed: int) -> Iterator[Case]:
         yield replace(
             case, about=about, run=run_module_in_training, grad=False, is_slow=True
         )
+    unmasked = (case for case in cases if _reads_words(case))
+    for case in islice(unmasked, 1):
+        init, parameters, *inputs = case.args
+        inputs = [x.index_fill(1, torch.tensor([1]), 0.0) for x in inputs]
+        about, args = f"{case.about}; word 1 is zeros", (init, parameters, *inputs)
+        yield replace(case, about=about, args=args, grad=False, is_slow=True)
     if isinstance(task.reference, type):
         return
     names = list(signature(task.reference).parameters)
@@ -143,6 +149,19 @@ def _is_plain(case: Case) -> bool:
 
 def _size(case: Case) -> int:
     return sum(x.numel() for x in case.args if isinstance(x, Tensor))
+
+
+def _reads_words(case: Case) -> bool:
+    """Say whether a module gets rows of vectors (B, L, E), float32, and no mask."""
+    inputs = case.args[2:]
+    return case.run in MODULE_RUNS and all(
+        isinstance(x, Tensor)
+        and x.dtype == torch.float32
+        and x.ndim == 3
+        and x.shape[1] > 1
+        and x.numel() >= FEWEST
+        for x in inputs
+    )
 
 
 def _masks(case: Case) -> int:

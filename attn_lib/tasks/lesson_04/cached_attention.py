@@ -144,6 +144,7 @@ def _(rng):
         about = f"{dtype}, the first token's score near {-most * most:.2g}, chunks of 2 + 1"
         about = about.removeprefix("torch.")
         yield Case(about, (*low, (2, 1)), one_session, **several)
+    yield session((1, 2, 40), 1, 2, 43, 3, about="a short chunk, then a long one, chunks")
 
 
 cached_attention.rows("""

@@ -280,6 +280,8 @@ Whose words does each of the two masks describe? Which attention reads those wor
     masks-in-the-wrong-place  self_attn = attn_lib.tasks.lesson_03.multi_head_attention.MultiHeadAttention(d_model, num_heads) ; cross_attn = attn_lib.tasks.lesson_05.cross_attention.CrossAttention(d_model, d_model, num_heads) ; seen = self.self_attn(normed1, mask=context_mask) ; read = self.cross_attn(normed2, context, context_mask=mask)
 Where may pads stand: only at the end? Does your line look at each word, or count how many are real?
     pads-assumed-at-the-end  read = self.cross_attn(normed2, context, context_mask=None if context_mask is None else torch.arange(context.shape[1]) < context_mask.sum(1, keepdim=True))
+Who says which words of the context are pads? May a word be a vector of zeros?
+    zeros-taken-for-pads  read = self.cross_attn(normed2, context, context_mask=(context != 0).any(-1) if context_mask is None else context_mask)
 A vector of zeros still gets a key and a value from the biases. Which score does it get?
     context-zeroed-instead  read = self.cross_attn(normed2, context if context_mask is None else context * context_mask[..., None])
 Your attention takes True for 'may look', as this task does. Who turns a mask round in between?

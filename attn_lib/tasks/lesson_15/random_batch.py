@@ -204,10 +204,10 @@ def _(rng):
         ids = torch.randperm(3 * N * step, generator=rng)[: N * step]
         return (ids + least).to(dtype)[::step]
 
-    def with_equals(N, length):
+    def with_equals(N, length, of):
         """Draw tokens of which some are there again, but no window."""
         while True:
-            ids = 7 * torch.randint(N // 2, (N,), generator=rng)
+            ids = 7 * torch.randint(of, (N,), generator=rng)
             windows = ids.unfold(0, length, 1)
             if len(windows.unique(dim=0)) == len(windows) and len(ids.unique()) < N:
                 return ids
@@ -227,7 +227,7 @@ def _(rng):
     yield case("one row", 6, 1, 2, 80)
     yield case("windows of one token", 5, 2, 1, 40)
     yield case("more rows than places", 8, 12, 5, 8)
-    ids = with_equals(9, 3)
+    ids = with_equals(9, 3, of=4)
     yield case("B = L, and tokens that come again", 9, 3, 3, 60, ids=ids)
     yield case("all sizes different", 17, 4, 7, 60)
     yield case("many batches of a long text", 500, 4, 3, 1500, is_slow=True)
@@ -242,6 +242,8 @@ def _(rng):
     yield case("uint8", 7, 3, 3, 20, dtype=torch.uint8)
     yield case("four rows of two places", 4, 4, 2, 400)
     yield case("three places, many batches", 5, 3, 2, 300)
+    ids = with_equals(300, 3, of=36).to(torch.uint8)
+    yield case("a text of 300 tokens, uint8", 300, 3, 3, 20, ids=ids)
 
 
 random_batch.rows("""

@@ -105,6 +105,20 @@ def encoded_long(answer: Any, word: Repeated, merges: list[Pair]) -> Any:
     return encoded_once(answer, word.piece * word.times, merges)
 
 
+@dataclass(frozen=True)
+class AllDifferent:
+    """A word of so many characters, no two of them the same."""
+
+    length: int
+
+
+def encoded_grown(answer: Any, word: AllDifferent) -> Any:
+    """Return the tokens of a word whose characters are merged one after the other."""
+    text = "".join(chr(0x4E00 + i) for i in range(word.length))
+    merges = [(text[:i], text[i]) for i in range(1, word.length)]
+    return encoded_once(answer, text, merges)
+
+
 def encoded_late(answer: Any, word: str, others: int, last: list[Pair]) -> Any:
     """Return the tokens of a word; the last merges come after so many others, of other letters."""
     letters = [chr(0x4E00 + i) for i in range(math.isqrt(others) + 1)]

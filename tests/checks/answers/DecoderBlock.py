@@ -86,3 +86,10 @@ class LongerContextsAreCut(Right):
         L = x.shape[1]
         masks = mask, None if context_mask is None else context_mask[:, :L]
         return super().forward(x, context[:, :L], *masks)
+
+
+@answers.wrong
+class WordsOfZerosAreTakenForPads(Right):
+    def forward(self, x, context, mask=None, context_mask=None):
+        context_mask = (context != 0).any(-1) if context_mask is None else context_mask
+        return super().forward(x, context, mask, context_mask)

@@ -55,3 +55,18 @@ def one_for_each_shape(q, k, v, cache, kept={}):  # noqa: B006
 def a_buffer_of_32(q, k, v, cache):
     output, kept = right(q, k, v, cache)
     return output, tuple(x[:, :, -32:] for x in kept)
+
+
+@answers.wrong
+def room_doubled_once(q, k, v, cache):
+    L = q.shape[2]
+    begin = *(x.new_zeros(*x.shape[:2], max(L, 4), x.shape[3]) for x in (k, v)), 0
+    *rooms, past = begin if cache is None else cache
+    if past + L > rooms[0].shape[2]:
+        rooms = [torch.cat([room, room], 2) for room in rooms]
+    kept = [
+        room.slice_scatter(new, 2, past, past + L)
+        for room, new in zip(rooms, (k, v), strict=True)
+    ]
+    output, _ = right(q, k, v, tuple(x[:, :, :past] for x in kept))
+    return output, (*kept, past + L)

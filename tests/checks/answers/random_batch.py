@@ -93,3 +93,11 @@ def wipes_what_was_drawn(ids, batch_size, length, generator):
     inputs, targets = inputs.clone(), targets.clone()
     ids[0] = ids[1]
     return inputs, targets
+
+
+@answers.wrong
+def drawn_in_the_dtype_of_ids(ids, batch_size, length, generator):
+    places = (len(ids) - length, (batch_size, 1))
+    starts = torch.randint(*places, generator=generator, dtype=ids.dtype)
+    read = starts + torch.arange(length)
+    return ids[read], ids[read + 1]
