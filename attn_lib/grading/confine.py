@@ -49,6 +49,10 @@ DENIED = {
     "seccomp": (317, 277),  # more filters: their programs are counted for the whole machine
     "setsockopt": (54, 208),  # larger buffers, of memory that no limit counts
     "flock": (73, 32),  # on a file of the teacher's
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),  # lists of rights, which no limit counts
+    # A byte in a pipe or socket holds its whole page, which no limit counts once it is unmapped or cut off.
+    "splice": (275, 76), "tee": (276, 77), "vmsplice": (278, 75), "sendfile": (40, 71),
+    "syslog": (103, 116), "sync": (162, 81), "syncfs": (306, 267),  # the machine's log, and all of its disks
     "fork": FORK, "vfork": VFORK,
 }  # fmt: skip
 NEWER = 443  # this and what follows came with Linux 5.14 and later, the same on both: nothing needs it
@@ -80,7 +84,7 @@ def confine() -> None:
         (resource.RLIMIT_AS, MEMORY),
         (resource.RLIMIT_FSIZE, FILE),
         (resource.RLIMIT_CPU, CPU),
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CORE, 1),  # not 0: a kernel that pipes dumps to a program would
         (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_NPROC, THREADS),
         (getattr(resource, "RLIMIT_SIGPENDING", -1), SIGNALS),

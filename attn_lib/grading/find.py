@@ -357,16 +357,26 @@ def _tell_apart(found: list[File]) -> list[File]:
         tops[file.learner].add(top)
         folders |= {top} if inside or file.path.suffix.lower() != ".ipynb" else set()
 
+    names = {*tops}
+    whole_names: dict[str, str] = {}
+
+    def by_whole_name(file: File, name: str, more: str) -> File:
+        """Call a file by what stands first in its path, by which nobody else may be called."""
+        top = file.path.parts[0]
+        if top not in whole_names:
+            while name in names:
+                name += f" ({more})"
+            names.add(name)
+            whole_names[top] = name
+        return replace(file, learner=whole_names[top], short=file.learner)
+
     def apart(file: File) -> File:
         top, same = file.path.parts[0], tops[file.learner]
         if not file.id and file.learner in numbered:
-            name = as_written(top)
-            while name in tops:
-                name += " (not numbered)"
-            return replace(file, learner=name, short=file.learner)
+            return by_whole_name(file, as_written(top), "not numbered")
         if file.id or len(same) == 1 or top == file.learner or not same & folders:
             return file
-        return replace(file, learner=as_written(top), short=file.learner)
+        return by_whole_name(file, as_written(top), "another")
 
     found = [apart(file) for file in found]
     loose = [file for file in found if len(file.path.parts) == 1 and not file.id]
@@ -374,14 +384,15 @@ def _tell_apart(found: list[File]) -> list[File]:
     twins = {file.path for file in loose if many[file.learner, file.lesson] > 1}
     looks = Counter(one_spelling(path.stem) for path in twins)
     others = {file.learner for file in found if file.path not in twins}
+    names |= {*looks}
 
     def whole(file: File) -> File:
         name = one_spelling(file.path.stem)
         if file.path not in twins:
             return file
-        is_own = looks[name] == 1 and name not in others
-        whole = name if is_own else as_written(file.path.name)
-        return replace(file, learner=whole, short=file.learner)
+        if looks[name] == 1 and name not in others:
+            return replace(file, learner=name, short=file.learner)
+        return by_whole_name(file, as_written(file.path.name), "another")
 
     return sorted(map(whole, found), key=by_name)
 

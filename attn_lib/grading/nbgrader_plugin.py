@@ -117,6 +117,7 @@ def restore_check_cells(
     with Gradebook(db_url) as gradebook:
         source = gradebook.find_notebook(notebook, assignment)
         by_hand = {cell.name for cell in source.solution_cells}
+        known = {cell.name for cell in source.source_cells}
         points = {
             cell.name: cell.max_score
             for cell in source.grade_cells
@@ -132,6 +133,8 @@ def restore_check_cells(
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
         name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if name not in known:  # nbgrader would look for its points
+            cell.metadata.pop("nbgrader", None)
         if name not in fresh:
             cells.append(cell)
         elif name in missing:

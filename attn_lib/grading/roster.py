@@ -73,7 +73,9 @@ class Roster:
             for level, texts in zip(levels, _spellings(person), strict=True):
                 for words in filter(None, map(_words, texts)):
                     level.setdefault(words, set()).add(person.name)
+        files = list(files)
         names = {person.name for person in self.people}
+        free = _free({file.learner for file in files}, names)
         ids = {person.name: person.id for person in self.people}
         called = defaultdict[str, list[File]](
             list
@@ -102,10 +104,11 @@ class Roster:
                 else "Not in the roster."
             )
             # Under the name of somebody in the roster it would be theirs.
-            learner = _free(file.learner, names)
             note = f"{said} {file.note}".strip()
             maybe = tuple(sorted(found))
-            claimed.append(replace(file, learner=learner, note=note, may_be=maybe))
+            claimed.append(
+                replace(file, learner=free[file.learner], note=note, may_be=maybe)
+            )
         for name, own in called.items():
             others = {file.learner for file in own}
             if len(others) < 2:
@@ -119,10 +122,9 @@ class Roster:
                 came = next((one for one in own if one.path == file.path), None)
                 if came and came.learner in doubtful:
                     said = f"It may be of {name}, as {listed(sorted(others - {came.learner}))} may be: give its folder the id as its name."
-                    learner = _free(came.learner, names)
                     claimed[place] = replace(
                         came,
-                        learner=learner,
+                        learner=free[came.learner],
                         note=f"{said} {came.note}".strip(),
                         may_be=(name,),
                     )
@@ -230,11 +232,17 @@ def _spellings(person: Person) -> tuple[list[str], list[str]]:
     return [person.id], names
 
 
-def _free(learner: str, names: set[str]) -> str:
-    """Return what to call a learner whom nobody claims: nobody's name, or it would be theirs."""
-    while learner in names:
-        learner += " (unclaimed)"
-    return learner
+def _free(learners: set[str], names: set[str]) -> dict[str, str]:
+    """Return what to call learners whom nobody claims: by nobody's name, or it would be theirs."""
+    free: dict[str, str] = {}
+    taken = learners | names
+    for learner in sorted(learners):
+        name = learner
+        while name in names or (name != learner and name in taken):
+            name += " (unclaimed)"
+        taken.add(name)
+        free[learner] = name
+    return free
 
 
 def _words(text: str) -> tuple[str, ...]:

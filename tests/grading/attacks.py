@@ -187,6 +187,27 @@ STORMS = {
             "import socket\na, b = socket.socketpair()\na.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)"
         ),
     ),
+    "long lists of rights": Attack(
+        "Errno 1]",
+        gets(
+            "three = ''.join(f'{who:02x}000700ffffffff' for who in (1, 4, 32))\n"
+            "os.setxattr('/tmp', 'system.posix_acl_default', bytes.fromhex('02000000' + three))"
+        ),
+    ),
+    "pages that a pipe holds": Attack(
+        "Errno 1]",
+        gets(
+            "pathlib.Path('/tmp/f').write_text('x')\nfile = os.open('/tmp/f', os.O_RDONLY)\n"
+            "os.splice(file, os.pipe()[1], 1)"
+        ),
+    ),
+    "pages that a file sends": Attack(
+        "Errno 1]",
+        gets(
+            "pathlib.Path('/tmp/f').write_text('x')\nfile = os.open('/tmp/f', os.O_RDONLY)\n"
+            "os.sendfile(os.pipe()[1], file, 0, 1)"
+        ),
+    ),
     "open files on their way": Attack(
         "Errno 1]",
         gets("import socket\na, b = socket.socketpair()\nsocket.send_fds(a, [b'x'], [0])"),

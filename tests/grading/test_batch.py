@@ -274,6 +274,9 @@ def test_two_loose_files_take_nobodys_name_when_they_are_told_apart(tmp_path, he
             "ada_77/x.ipynb",
             "ada_77 (not numbered)/x.ipynb",
         ),
+        ("Zoe\u0308/x.ipynb", "Zo\u00eb/x.ipynb", "Zoe\\u0308/x.ipynb"),
+        ("Zo\u00eb/x.ipynb", "Zoe\u0308/x.ipynb", "Zo\\xeb/x.ipynb"),
+        ("ada_1.ipynb", "ada_1.IPYNB", "ada_1.ipynb.ipynb"),
     ],
 )
 def test_names_that_look_the_same_have_a_row_each(tmp_path, names):

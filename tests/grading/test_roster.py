@@ -458,6 +458,16 @@ def test_a_name_that_looks_like_one_nobody_claims_is_not_given_anothers(tmp_path
     assert "Ada Lovelace (unclaimed)" not in found.values()
 
 
+def test_a_name_that_looks_like_one_nobody_claims_has_a_row_of_its_own(tmp_path):
+    names = (
+        "Ada Lovelace/a.ipynb",
+        "Lovelace, Ada/a.ipynb",
+        "Ada Lovelace (unclaimed)/a.ipynb",
+    )
+    found = claimed(tmp_path, "id,name\n1,Ada Lovelace\n", *names)
+    assert len({*found.values()}) == len(names), found
+
+
 @pytest.mark.parametrize(
     "names",
     [
