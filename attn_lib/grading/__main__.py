@@ -2,7 +2,6 @@
 
 import argparse
 import io
-import secrets
 import shutil
 import sys
 import textwrap
@@ -13,7 +12,7 @@ from importlib.util import find_spec
 
 from attn_lib.files import write_whole
 from attn_lib.grading.alike import alike
-from attn_lib.grading.arguments import parser, remembered_seed
+from attn_lib.grading.arguments import first_seed, parser, remembered_seed
 from attn_lib.grading.autograder import autograder
 from attn_lib.grading.batch import alone, grade_class
 from attn_lib.grading.class_page import attempts, class_page
@@ -178,7 +177,7 @@ def _release(options: argparse.Namespace) -> int:
 
 def _autograder(options: argparse.Namespace) -> int:
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    seed = secrets.randbits(128) if options.seed is None else options.seed
+    seed = first_seed() if options.seed is None else options.seed
     names = autograder(options.out, options.lesson, seed)
     size = options.out.stat().st_size / 1e6
     print(

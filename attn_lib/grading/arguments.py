@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import os
 import secrets
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +18,8 @@ from attn_lib.grading.release import IN_IT
 
 SEED = "ATTN_GRADING_SEED"
 EPILOG = """\
-exit status: 0 done, whatever points there were; 1 it could not be done; 2 wrong arguments;
+exit status: 0 done, whatever points there were; 1 it could not be done, or not all that you
+wrote by hand fits somebody; 2 wrong arguments;
 3 done, but something failed here that is not a learner's fault (run again); 130 interrupted"""
 
 
@@ -54,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
         "--seed",
         type=_seed,
         metavar="S",
-        help="of the inputs: a private number (else one is drawn)",
+        help=f"of the inputs: a private number (else ${SEED}, else one is drawn)",
     )
 
     about = (
@@ -96,7 +98,9 @@ def _add_grade(
     add("--late-penalty", type=_whole(0, 100), default=0, metavar="PERCENT", help=cost)
     strict = "no points for a right answer that calls a wrong one"
     add("--strict", action="store_true", help=strict)
-    drawn = f"a private number (else ${SEED}, else one that is drawn and kept in DIR)"
+    drawn = (
+        f"a private number (else the one kept in DIR, else ${SEED}, else one that is drawn)"
+    )
     add("--seed", type=_seed, metavar="S", help=f"of the inputs: {drawn}")
     jobs = "at a time (else one for each core)"
     add("--jobs", type=_whole(1, 1000), default=0, metavar="N", help=jobs)
@@ -106,25 +110,36 @@ def _add_grade(
 
 
 def remembered_seed(given: int | None, out: Path) -> int:
-    """Return the seed that is given, or was used here before, or a new one; keep it for later.
+    """Return the seed that is given, or was used here before, or `first_seed`; keep it for later.
 
     Raises:
         Refused: the environment has one that is none.
     """
     file = out / "seed.txt"
-    seed = given
-    if seed is None and os.environ.get(SEED):
-        try:
-            seed = _seed(os.environ[SEED])
-        except argparse.ArgumentTypeError as error:
-            raise Refused(f"{SEED}={os.environ[SEED]!r}: {error}.") from None
+    seed, other = given, first_seed()
     if seed is None:
         with contextlib.suppress(OSError, UnicodeError, argparse.ArgumentTypeError):
             seed = _seed(file.read_bytes().decode())
+            if os.environ.get(SEED) and seed != other:
+                said = f"{file} counts, not {SEED}: for another seed, add --seed."
+                print(said, file=sys.stderr)
     if seed is None:
-        seed = secrets.randbits(128)
+        seed = other
     write_whole(file, f"{seed}\n")
     return seed
+
+
+def first_seed() -> int:
+    """Return the seed that the environment has, else a new one.
+
+    Raises:
+        Refused: the environment has one that is none.
+    """
+    text = os.environ.get(SEED)
+    try:
+        return _seed(text) if text else secrets.randbits(128)
+    except argparse.ArgumentTypeError as error:
+        raise Refused(f"{SEED}={text!r}: {error}.") from None
 
 
 def _whole(least: int, most: int) -> Callable[[str], int]:

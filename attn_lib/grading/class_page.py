@@ -149,6 +149,8 @@ def attempts(folder: Path, rows: list[Row]) -> dict[str, float]:
         rows: of those whose files count, one of each.
     """
     found: dict[str, list[int]] = defaultdict(list)
+    lessons = {row.lesson for row in rows}
+    asked = {task.name for task in tasks() if task.lesson in lessons}
     theirs = {_owner(file.path) for row in rows for file in row.files}
     left = dict.fromkeys(theirs, _LOOKED_AT)
     tops = [top for top in sorted(folder.iterdir()) if not top.is_symlink()]
@@ -158,8 +160,8 @@ def attempts(folder: Path, rows: list[Row]) -> dict[str, float]:
             continue
         tries = _tries(path)
         left[owner] = 0 if tries else left[owner] - 1
-        for name, number in tries.items():
-            found[name].append(number)
+        for name in (name for name in tries if name in asked):
+            found[name].append(tries[name])
     return {name: statistics.median(numbers) for name, numbers in found.items()}
 
 

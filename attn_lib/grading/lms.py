@@ -72,10 +72,15 @@ def moodle_csv(roster: Roster, rows: list[Row]) -> str:
     points = {row.id: row for row in rows}
     lines = [roster.columns]
     for person in roster.people:
-        most = _number(person.line.get("Maximum Grade", ""))
+        most = _number(next((person.line[c] for c in roster.columns if _is_maximum(c)), ""))
         cells = person.line | {"Grade": _plain(_scaled(points[person.id], most))}
         lines.append(_cells(cells, roster.columns))
     return csv_text(lines)
+
+
+def _is_maximum(column: str) -> bool:
+    """Say whether a column has the scale: it is "Maximum Grade" or "Maximum grade", as Moodle's version has it."""
+    return column.casefold() == "maximum grade"
 
 
 def moodle_feedback(roster: Roster, pages: dict[str, Path]) -> bytes:

@@ -111,10 +111,15 @@ def write_zip(
 _SOLUTIONS = " The answers are in `solutions/`.\n   Try for a while before you look."
 _TESTS = re.compile(r"```sh\nmake test\n```\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
 _TEACH = re.compile(r"^## How to teach with it\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
+_NOT_FROM_A_ZIP = re.compile(
+    r"^### (Without cloning it|Without installing it|Update without losing your work)\n.*?(?=^##)"
+    r"|^\| (`Your local changes|Something else, after `uvx`)[^\n]*\n",
+    re.DOTALL | re.MULTILINE,
+)
 _HAND_IN = """## What to hand in
 
-Of each exercise its notebook, such as `exercises/01_single_head/01_single_head.ipynb`, saved, and under this name. Nothing else: no zip, no
-script. Your answers must keep the names of the tasks.
+Of each exercise its notebook, such as `exercises/01_single_head/01_single_head.ipynb`, saved, and under this name. Nothing else (no zip, no
+script), but your `progress.json` if your teacher asks for it. Your answers must keep the names of the tasks.
 
 """
 _TARGETS = (
@@ -128,7 +133,8 @@ def _for_learners(name: str, data: bytes) -> bytes:
     """Return a file without what it says about solutions, tests and grading; the README tells what to hand in."""
     if name == "README.md":
         text = data.decode().replace(_SOLUTIONS, "")
-        return _TEACH.sub(_HAND_IN, _TESTS.sub("", text)).encode()
+        text = _NOT_FROM_A_ZIP.sub("", _TESTS.sub("", text))
+        return _TEACH.sub(_HAND_IN, text).encode()
     if name == "Makefile":
         blocks = data.decode().split("\n\n")
         target = re.compile(r"(?:.*\n)*?([a-z-]+):(?!=)")

@@ -94,7 +94,7 @@ def problems(rows: list[Row]) -> Iterator[str]:
             if text:
                 lesson = f", lesson {row.lesson}" if row.lesson is not None else ""
                 yield f"{row.learner}{lesson}: {' '.join(text.split())}"
-    for number, names in sorted(missing.items(), key=str):
+    for number, names in sorted(missing.items(), key=lambda one: one[0] or 0):
         yield f"Lesson {number}: {len(names)} handed in nothing ({', '.join(names)})."
 
 

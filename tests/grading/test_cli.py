@@ -152,8 +152,11 @@ def test_the_seed_is_drawn_once_and_kept(grade, tmp_path, capsys, monkeypatch):
     assert seed() == first
     assert f"seed {first}" in capsys.readouterr().out
     monkeypatch.setenv(SEED, "12")
-    assert seed() == 12
+    assert seed() == first
+    assert f"seed.txt counts, not {SEED}" in capsys.readouterr().err
     assert seed("--seed", "11") == 11
+    (tmp_path / "out/seed.txt").unlink()
+    assert seed() == 12
     assert (tmp_path / "out").stat().st_mode & 0o077 == 0
 
 
@@ -314,7 +317,7 @@ def test_a_release_holds_what_a_learner_needs_and_no_answers(tmp_path, capsys):
     assert "(https://" in readme
     assert "Masks" in readme
     assert "## What to hand in" in readme
-    for missing in ("make test", "attn_lib.grading", "solutions/"):
+    for missing in ("make test", "attn_lib.grading", "solutions/", "uvx", "git pull"):
         assert missing not in readme
     made = subprocess.run(["make", "-C", there], capture_output=True, text=True)
     targets = re.findall(r"^make (\w+)", made.stdout, re.MULTILINE)

@@ -145,13 +145,17 @@ def test_canvas_gets_its_own_header_ids_and_scale(roster, graded):
 
 
 @pytest.mark.parametrize(
-    ("most", "grade"),
-    [("100.00", "100.00"), ('"20,5"', "20.50")],  # a comma may be decimal
+    ("most", "grade", "title"),
+    [
+        ("100.00", "100.00", "Maximum Grade"),
+        ('"20,5"', "20.50", "Maximum Grade"),  # a comma may be decimal
+        ("100.00", "100.00", "Maximum grade"),
+    ],
 )
 def test_moodle_gets_its_worksheet_back_with_grades_on_its_scale(
-    roster, graded, most, grade
+    roster, graded, most, grade, title
 ):
-    text = MOODLE.replace("100.00", most)
+    text = MOODLE.replace("100.00", most).replace("Maximum Grade", title)
     roster = roster(text)
     rows = graded(roster, "Grace B Hopper_7_assignsubmission_file/a.ipynb")
     lines = list(csv.DictReader(io.StringIO(moodle_csv(roster, rows))))
