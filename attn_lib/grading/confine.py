@@ -62,12 +62,14 @@ FCNTL = (72, 25)
 FCNTL_DENIED = 6, 7, 37, 38, 1024, 1026, 1031
 PRCTL = (157, 167)
 CLONE_THREAD = 0x10000
+MMAP = (9, 222)
+MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
 SOCKET = (41, 198)
 FAMILIES = 1, 2, 10  # of sockets: AF_UNIX, AF_INET, AF_INET6
 LOAD, EQUAL, AT_LEAST, HAS_BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 # Offsets in struct seccomp_data.
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT, FOURTH_ARGUMENT = 0, 4, 16, 24, 40
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, FILTER = 22, 38, 2
 CAPABILITIES_3 = 0x20080522
 
@@ -147,6 +149,13 @@ def system_call_filter() -> bytes | None:
         *_if_argument(
             SOCKET[column], FIRST_ARGUMENT, FAMILIES, ALLOW, ERROR | errno.EAFNOSUPPORT
         ),
+        # Of memory that can be shared all is kept while one page of it is mapped, and no limit counts the others.
+        (EQUAL, 0, 5, MMAP[column]),
+        (LOAD, 0, 0, FOURTH_ARGUMENT),
+        (HAS_BITS, 0, 2, MAP_ANONYMOUS),
+        (HAS_BITS, 0, 1, MAP_SHARED),
+        (RETURN, 0, 0, ERROR | errno.EPERM),
+        (RETURN, 0, 0, ALLOW),
         (EQUAL, 0, 3, CLONE[column]),
         (LOAD, 0, 0, FIRST_ARGUMENT),
         (HAS_BITS, 1, 0, CLONE_THREAD),

@@ -100,7 +100,9 @@ def _bubblewrap(course: Path) -> list[str]:
     """Return the command line up to the program to run inside, for which `course` is /course."""
     command = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent"]
     command += ["--new-session", "--cap-drop", "ALL", "--clearenv"]
-    command += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    command += ["--proc", "/proc", "--dev", "/dev"]
+    command += ["--ro-bind", "/dev/null", "/dev/zero"]  # it would give memory to share
+    command += ["--remount-ro", "/dev"]
     if not APART:  # nothing is put over it inside, and root could write to /proc/sys
         command += ["--remount-ro", "/proc"]
     for folder in WRITABLE:

@@ -194,6 +194,13 @@ STORMS = {
             "os.setxattr('/tmp', 'system.posix_acl_default', bytes.fromhex('02000000' + three))"
         ),
     ),
+    "pages that could be shared": Attack(
+        "Errno 1]", gets("import mmap\nmmap.mmap(-1, 4096)")
+    ),
+    "pages of zeros that could be shared": Attack(
+        "Errno 13]",
+        gets("import mmap\nmmap.mmap(os.open('/dev/zero', os.O_RDWR), 4096)"),
+    ),
     "pages that a pipe holds": Attack(
         "Errno 1]",
         gets(

@@ -70,6 +70,16 @@ def test_threads_are_allowed_and_processes_are_not(machine):
     assert outcome(program, architecture, CLONE3) == "ENOSYS"  # glibc takes clone then
 
 
+def test_memory_that_could_be_shared_is_refused(machine):
+    name, architecture, program = machine
+    mmap = {"x86_64": 9, "aarch64": 222}[name]
+    said = {
+        flags: outcome(program, architecture, mmap, 0, 4096, 3, flags)
+        for flags in (0x01, 0x02, 0x22, 0x21, 0x23, 0x8021)
+    }
+    assert [*said.values()] == [*3 * [ALLOWED], *3 * ["EPERM"]]
+
+
 def test_files_can_be_neither_locked_nor_leased(machine):
     name, architecture, program = machine
     number = {"x86_64": 72, "aarch64": 25}[name]
