@@ -116,6 +116,15 @@ def test_only_so_many_notebooks_of_one_learner_are_looked_at(tmp_path):
     )
 
 
+def test_only_so_many_loose_notebooks_of_one_number_are_looked_at(tmp_path):
+    names = [f"ada_103_{9000 + number}_x.ipynb" for number in range(MOST + 2)]
+    class_of(tmp_path, dict.fromkeys([*names, "bob_104_9900_x.ipynb"], notebook(SOFTMAX)))
+    *ada, bob = find(tmp_path)
+    said = "It was not looked at: at most 60 of one learner are, and 200 MB."
+    assert sorted(file.problem for file in ada) == [""] * MOST + [said] * 2
+    assert (bob.learner, bob.problem) == ("bob_104", "")
+
+
 def test_only_so_many_entries_of_one_learner_are_looked_at(tmp_path, monkeypatch):
     for name, size in {"ENTRIES": 20, "BYTES": 1000}.items():
         monkeypatch.setattr(f"attn_lib.grading.find.{name}", size)
@@ -135,7 +144,7 @@ def test_only_so_many_entries_of_one_learner_are_looked_at(tmp_path, monkeypatch
     assert [TOO_MANY in files[who].note for who in "abcd"] == [True, True, False, False]
     assert (
         files["c"].note
-        == "1 more notebooks were not looked at: at most 60 of one learner are, and 0 MB."
+        == "1 more notebooks were not looked at: at most 60 of one learner are, and 200 MB."
     )
     assert files["d"].note == ""
 
