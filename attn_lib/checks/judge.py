@@ -119,7 +119,10 @@ def judge_observed(
             found = replace(found, second=_beside(tried, observed, found, changed))
         return wording.recognized(task, failures[found.case], found)
     first = failures[shown[0]]
+    beside = (name for i in by_case if i not in failures for name in by_case[i].changed)
     mistake = lacking
+    if mistake is None and (name := next(beside, None)):
+        mistake = wording.changes_input(task, name)
     if mistake is None and (error := first.outcome.error):
         mistake = question_about(error) or wording.OF_KIND.get(error.kind)
     if mistake is None and tried.expected(shown[0]).error:

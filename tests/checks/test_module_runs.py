@@ -236,3 +236,17 @@ def test_weights_that_get_no_gradient_unless_the_input_asks_for_one_are_not_trai
 
     verdict = judge("SelfAttention", AsksTheInput)
     assert (verdict.status, verdict.mistake) == ("wrong", "weights-not-trained")
+
+
+def test_a_module_that_writes_into_its_input_is_asked_about_that(without_search):
+    class InPlace(nn.Module):
+        def __init__(self, d_model, eps):
+            super().__init__()
+            self.weight, self.eps = nn.Parameter(torch.ones(d_model)), eps
+
+        def forward(self, x):
+            h = x.to(torch.promote_types(x.dtype, torch.float32))
+            h *= torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + self.eps)
+            return self.weight * h.to(x.dtype)
+
+    assert judge("RMSNorm", InPlace).mistake == "changes-input"

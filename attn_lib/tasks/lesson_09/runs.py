@@ -14,7 +14,15 @@ from attn_lib.checks.authoring import Wrong
 def new_norms(answer: Callable, init: tuple, parameters: dict) -> Tensor:
     """Return the weights and biases of a new block's norms, in the order of their names."""
     module = answer(*init)
-    own = dict(module.named_parameters()) if isinstance(module, nn.Module) else {}
+    is_module = isinstance(module, nn.Module)
+    own = dict(module.named_parameters(remove_duplicate=False)) if is_module else {}
+    names = {id(parameter): name for name, parameter in reversed(own.items())}
+    for name, parameter in own.items():
+        if name.startswith("norm") and (first := names[id(parameter)]) != name:
+            raise Wrong(
+                "shared parameter",
+                f"Each norm has parameters of its own, but `{name}` is `{first}`.",
+            )
     found = [own[name].detach() for name in sorted(own) if name.startswith("norm")]
     if not found:
         raise Wrong("no parameter", "The module has no parameters of a `norm1`.")
