@@ -5,6 +5,7 @@ import hashlib
 import random
 import re
 import sys
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -23,9 +24,22 @@ from attn_lib.checks.verdict import Verdict, inline, show
 
 EASY = 3  # drills of one line to mend in a task before the first of two lines
 STUCK = 3  # wrong repairs of a drill before its line is named
-# What is found without reading: a line of more characters, or so many more than the right one, and what nobody writes.
+# What is found without reading: a line of more characters, or so many more than the right one, what nobody writes, and
+# what is returned in another form.
 WIDEST, LONGER = 100, 30
-ODD = (":=", "~~", "[:]", "eval(", "setattr(", "__import__(")
+ODD = (
+    ":=",
+    "~~",
+    "[:]",
+    "[:1]",
+    "eval(",
+    "setattr(",
+    "__import__(",
+    "D / 2",
+    ".int()",
+    "torch.int16",
+)
+LAST = "return "
 WRITTEN_OUT = ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare
 # The same for every drill: an import may not tell which line is wrong.
 CELL = """\
@@ -137,7 +151,10 @@ def drills(name: str) -> list[Drill]:
             wrong = [line for line in code.splitlines() if line not in right.splitlines()]
             before = [line for line in right.splitlines() if line not in code.splitlines()]
             longest = min(WIDEST, LONGER + max(map(len, before), default=0))
-            is_odd = any(len(w) > longest or any(o in w for o in ODD) for w in wrong)
+            is_odd = any(
+                len(w) > longest or w.lstrip().startswith(LAST) or any(o in w for o in ODD)
+                for w in wrong
+            )
             is_odd |= not (
                 _unused(code) <= _unused(right) and _twice(code) <= _twice(right)
             )
@@ -272,10 +289,13 @@ def _judge_mended(task: Task, answer: Any, key: str) -> Verdict:
         found = _find(task, key)
         if verdict.status != "passed":
             note = _help(found)
-        elif _is_made_of(answer, found):
+        elif _is_mended(answer, found):
             note = _keep(task, found)
         else:
-            note = "Not counted: this is another answer. Mend what is wrong in that of the drill."
+            note = (
+                "Not counted: this is another answer. Mend the line that is wrong in that of the drill, "
+                "and leave the others as they are."
+            )
     except (ValueError, CannotKeep) as error:  # the verdict is shown all the same
         note = f"Not counted: {error}"
     if verdict.status == "passed":
@@ -285,18 +305,20 @@ def _judge_mended(task: Task, answer: Any, key: str) -> Verdict:
     return verdict
 
 
-def _is_made_of(answer: Any, found: Drill) -> bool:
-    """Say whether at least half of a drill's right lines are still there."""
+def _is_mended(answer: Any, found: Drill) -> bool:
+    """Say whether a drill's wrong lines are gone, and all else is there, but for a line or two around them."""
     try:
         text = definition_of(answer)
     except CannotKeep:
         return True
-    lines, kept = (
-        {line.strip() for line in ast.unparse(ast.parse(code)).splitlines()[1:]}
+    lines, now = (
+        [line.strip() for line in ast.unparse(ast.parse(code)).splitlines()[1:]]
         for code in (found.code, text)
     )
-    right = {line for line in lines if f"`{line}`" not in found.wrong}
-    return 2 * len(right & kept) >= len(right)
+    wrong = {line for line in lines if f"`{line}`" in found.wrong}
+    lost, more = (Counter(a) - Counter(b) for a, b in ((lines, now), (now, lines)))
+    around = sum(lost.values()) - sum(lost[line] for line in wrong)
+    return wrong <= {*lost} and around <= 1 and sum(more.values()) <= found.lines + 2
 
 
 def _help(found: Drill) -> str:

@@ -1,11 +1,14 @@
 """Drills: offered for passed tasks, wrong as they are, kept when mended, a learner's own answer untouched."""
 
+import linecache
+import math
 import re
 import sys
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+import torch
 
 from attn_lib.checks import check, drill, judge, mine, progress, store, tasks
 from attn_lib.checks.drill import (
@@ -112,6 +115,36 @@ def test_another_right_answer_is_not_a_mended_drill():
     assert verdict.status == "passed"
     assert "Not counted: this is another answer." in verdict.note
     assert "mended" not in store.load()[0]["mixture"]
+
+
+RIGHT = "scores = products / math.sqrt(D)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_mended"),
+    [
+        ("scores = products / D", RIGHT, True),
+        ("scores = products / D", f"root = math.sqrt(D)\n    {RIGHT}", True),
+        ("scores = products / D\n    return scores", f"return {RIGHT[9:]}", True),
+        ("D = q.shape[-1]", "D = math.sqrt(q.shape[-1])", False),
+        ("    D = q", "    return q @ k.mT / math.sqrt(q.shape[-1])\n    D = q", False),
+        ("return scores", f"{RIGHT}\n    return scores", False),
+    ],
+)
+def test_a_drill_is_mended_where_its_wrong_line_is_gone_and_the_others_are_there(
+    old, new, is_mended
+):
+    passed("attention_scores")
+    wrong = "`scores = products / D`"
+    [one] = (d for d in drills("attention_scores") if d.wrong == wrong)
+    code = one.code.replace(old, new, 1)
+    place = f"<{code}>"
+    linecache.cache[place] = len(code), None, code.splitlines(True), place
+    names = {"math": math, "torch": torch}
+    exec(compile(code, place, "exec"), names)
+    verdict = drill("attention_scores", names["drilled"], key=one.key)
+    assert verdict.status == "passed"
+    assert verdict.note.startswith("Mended" if is_mended else "Not counted"), verdict.note
 
 
 def test_a_wrong_repair_is_judged_like_any_answer_and_the_third_one_gets_help(printed):
