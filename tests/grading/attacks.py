@@ -143,7 +143,7 @@ STORMS = {
             import ctypes, mmap, time
             libc = ctypes.CDLL(None)
             pause = ctypes.cast(libc.pause, ctypes.c_void_p)
-            area = mmap.mmap(-1, 1500 * 4096)
+            area = mmap.mmap(-1, 1500 * 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             end = ctypes.addressof(ctypes.c_char.from_buffer(area)) + 4032
             flags = ctypes.c_int(0x50F00)
             made = [libc.clone(pause, ctypes.c_void_p(end + n * 4096), flags, None) for n in range(1500)]
