@@ -116,15 +116,14 @@ def remembered_seed(given: int | None, out: Path) -> int:
         Refused: the environment has one that is none.
     """
     file = out / "seed.txt"
-    seed, other = given, first_seed()
+    seed = given
     if seed is None:
+        seed = first = first_seed()
         with contextlib.suppress(OSError, UnicodeError, argparse.ArgumentTypeError):
             seed = _seed(file.read_bytes().decode())
-            if os.environ.get(SEED) and seed != other:
-                said = f"{file} counts, not {SEED}: for another seed, add --seed."
-                print(said, file=sys.stderr)
-    if seed is None:
-        seed = other
+        if os.environ.get(SEED) and seed != first:
+            said = f"{file} counts, not {SEED}: for another seed, add --seed."
+            print(said, file=sys.stderr)
     write_whole(file, f"{seed}\n")
     return seed
 

@@ -47,7 +47,6 @@ OLDER = ", which is older than the notebook"
 MOST = 60  # notebooks of one learner
 BYTES = 200 << 20  # of them
 ENTRIES = 10_000  # files and folders of one learner
-AT_MOST = f"at most {MOST} of one learner are, and {BYTES >> 20} MB"
 TOO_MANY = f"There are more than {ENTRIES:,} files and folders: others were not looked at."
 DEEPEST = 40  # folders in each other
 SLACK = timedelta(minutes=5)  # of clocks
@@ -121,7 +120,7 @@ def find(folder: Path, *, lessons: Sequence[int] = ()) -> list[File]:
                 count[owner.id] += 1
                 size[owner.id] += _size(top)
             if count[owner.id] > MOST or size[owner.id] > BYTES:
-                owner = owner._replace(problem=f"It was not looked at: {AT_MOST}.")
+                owner = owner._replace(problem=f"It was not looked at: {_at_most()}.")
             found.append(_look(top, folder, owner))
     # A learner, too, can call a file as Canvas does: it counts where all are called so.
     if any(file.on_time is None and not file.problem for file in found):
@@ -149,10 +148,14 @@ def of_one(top: Path) -> list[File]:
     if others:
         said.append(f"Passed over, being no notebook: {listed(others)}.")
     if more := len(notebooks) - len(files):
-        said.append(f"{more} more notebooks were not looked at: {AT_MOST}.")
+        said.append(f"{more} more notebooks were not looked at: {_at_most()}.")
     if not is_all:
         said.append(TOO_MANY)
     return [replace(files[0], note=" ".join(filter(None, said))), *files[1:]]
+
+
+def _at_most() -> str:
+    return f"at most {MOST} of one learner are, and {BYTES >> 20} MB"
 
 
 def _size(path: Path) -> int:

@@ -144,7 +144,7 @@ def test_only_so_many_entries_of_one_learner_are_looked_at(tmp_path, monkeypatch
     assert [TOO_MANY in files[who].note for who in "abcd"] == [True, True, False, False]
     assert (
         files["c"].note
-        == "1 more notebooks were not looked at: at most 60 of one learner are, and 200 MB."
+        == "1 more notebooks were not looked at: at most 60 of one learner are, and 0 MB."
     )
     assert files["d"].note == ""
 

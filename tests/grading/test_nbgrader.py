@@ -197,9 +197,8 @@ def vandalized() -> dict:
     notebook["metadata"]["widgets"] = {"application/vnd.jupyter.widget-state+json": 5}
     ours["stable_softmax"]["schema_version"] = 1  # alone, this ends nbgrader's whole run
     notebook["cells"] = [c for c in notebook["cells"] if name_of(c) != "check-attention"]
-    task = exercise()["cells"][1]["metadata"].get("nbgrader", {}) | {"task": True}
-    task |= {"grade_id": "of_mine", "schema_version": 3, "points": 5, "locked": False}
-    task |= {"grade": False, "solution": False, "cell_type": "markdown"}
+    task = {"grade_id": "of_mine", "schema_version": 3, "points": 5, "task": True}
+    task |= dict.fromkeys(("grade", "solution", "locked"), False)
     notebook["cells"].append(v4.new_markdown_cell("", metadata={"nbgrader": task}))
     return notebook
 
