@@ -197,17 +197,17 @@ def vandalized() -> dict:
     notebook["metadata"]["widgets"] = {"application/vnd.jupyter.widget-state+json": 5}
     ours["stable_softmax"]["schema_version"] = 1  # alone, this ends nbgrader's whole run
     notebook["cells"] = [c for c in notebook["cells"] if name_of(c) != "check-attention"]
-    task = {"grade_id": "of_mine", "schema_version": 3, "points": 5, "task": True}
-    task |= dict.fromkeys(("grade", "solution", "locked"), False)
-    notebook["cells"].append(v4.new_markdown_cell("", metadata={"nbgrader": task}))
     return notebook
 
 
 def without_checks() -> dict:
-    """Return right answers without a single check cell."""
+    """Return right answers without a single check cell, and a cell of a kind that the gradebook does not know."""
     notebook = answered()
     cells = notebook["cells"]
     notebook["cells"] = [c for c in cells if not (name_of(c) or "").startswith("check-")]
+    task = {"grade_id": "of_mine", "schema_version": 3, "points": 5, "task": True}
+    task |= dict.fromkeys(("grade", "solution", "locked"), False)
+    notebook["cells"].append(v4.new_markdown_cell("", metadata={"nbgrader": task}))
     return notebook
 
 
