@@ -61,6 +61,11 @@ class MemoryMeter(TorchDispatchMode):
             self._see(tensor, func)
         return result
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled under the meter: PyTorch need not load its compiler, which takes over a second."""
+        return False
+
     def _size(self, tensor: Tensor) -> int:
         return tensor.untyped_storage().nbytes()
 

@@ -15,7 +15,8 @@ from attn_lib.checks import store
 from attn_lib.checks.judge import judge
 from attn_lib.checks.kinds import KINDS, kind_of
 from attn_lib.checks.language import translated
-from attn_lib.checks.mistakes import known
+from attn_lib.checks.mistakes import Known, known
+from attn_lib.checks.rows import Row
 from attn_lib.checks.seen import seen
 from attn_lib.checks.source import definition_of
 from attn_lib.checks.store import CannotKeep
@@ -24,23 +25,6 @@ from attn_lib.checks.verdict import Verdict, inline, show
 
 EASY = 3  # drills of one line to mend in a task before the first of two lines
 STUCK = 3  # wrong repairs of a drill before its line is named
-# What is found without reading: a line of more characters, or so many more than the right one, what nobody writes, and
-# what is returned in another form.
-WIDEST, LONGER = 100, 30
-ODD = (
-    ":=",
-    "~~",
-    "[:]",
-    "[:1]",
-    "eval(",
-    "setattr(",
-    "__import__(",
-    "D / 2",
-    ".int()",
-    "torch.int16",
-)
-LAST = "return "
-WRITTEN_OUT = ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare
 # The same for every drill: an import may not tell which line is wrong.
 CELL = """\
 # {asked} in this answer to {task}. Find what is wrong, mend it, and run the cell.
@@ -135,33 +119,29 @@ def drill(
 
 @cache
 def drills(name: str) -> list[Drill]:
-    """Return the drills of a task, always in the same order: one wrong line first, then two."""
+    """Return the drills of a task, always in the same order: one wrong line first, the easiest, then two."""
     mine = known(name)
-    rows = [n for n, mistake in enumerate(mine.mistakes) if mistake.lines]
-    rng = random.Random(name)
-    one = [(n,) for n in rows if len(mine.mistakes[n].lines) == 1]
-    two = [(n,) for n in rows if len(mine.mistakes[n].lines) == 2]
-    pairs = [pair for (a,), (b,) in combinations(one, 2) if mine.compose(*(pair := (a, b)))]
-    two_or_pairs = [*two, *rng.sample(pairs, min(len(pairs), len(one)))]
-    found: dict[str, Drill] = {}
-    for lines, group in ((1, one), (2, two_or_pairs)):
-        for mistakes in rng.sample(group, len(group)):
-            code, right = map(_renamed, mine.sources(*mistakes))
-            key = hashlib.sha256(code.encode()).hexdigest()[:6]
-            wrong = [line for line in code.splitlines() if line not in right.splitlines()]
-            before = [line for line in right.splitlines() if line not in code.splitlines()]
-            longest = min(WIDEST, LONGER + max(map(len, before), default=0))
-            is_odd = any(
-                len(w) > longest or w.lstrip().startswith(LAST) or any(o in w for o in ODD)
-                for w in wrong
-            )
-            is_odd |= not (
-                _unused(code) <= _unused(right) and _twice(code) <= _twice(right)
-            )
-            if not is_odd:
-                text = " and ".join(f"`{line.strip()}`" for line in wrong)
-                found.setdefault(key, Drill(key, mistakes, lines, code, text))
-    return list(found.values())
+    chosen = [_made(mine, mine.number(*row)) for row in _chosen(find_task(name))]
+    one = [d for d in chosen if d.lines == 1]
+    both = [(*a.mistakes, *b.mistakes) for a, b in combinations(one, 2)]
+    pairs = [d for d in (_made(mine, *p) for p in both if mine.compose(*p)) if d.lines == 2]
+    pairs = random.Random(name).sample(pairs, min(len(pairs), len(one)))
+    return sorted({d.key: d for d in (*chosen, *pairs)}.values(), key=lambda d: d.lines)
+
+
+def _made(mine: Known, *mistakes: int) -> Drill:
+    """Return the drill with these mistakes."""
+    code, right = map(_renamed, mine.sources(*mistakes))
+    wrong = [line for line in code.splitlines() if line not in right.splitlines()]
+    text = " and ".join(f"`{line.strip()}`" for line in wrong)
+    key = hashlib.sha256(code.encode()).hexdigest()[:6]
+    return Drill(key, mistakes, len(wrong), code, text)
+
+
+def _chosen(task: Task) -> list[tuple[str, Row]]:
+    """Return the mistakes that are drilled in a task: those of the task that it repairs, if it does."""
+    names = [name.strip() for name in task.drilled.split(",")]
+    return [(name.split()[0], known(task.repairs or task.name).row(name)) for name in names]
 
 
 def cell_of(task: Task, drill: Drill) -> str:
@@ -180,29 +160,10 @@ def _renamed(code: str) -> str:
     return re.sub(r"^(def|class) \w+", r"\1 drilled", code).replace("1000000000.0", "1e9")
 
 
-def _unused(code: str) -> set[str]:
-    """Return the names that code assigns and never reads."""
-    names = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)]
-    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    return stored - {node.id for node in names if isinstance(node.ctx, ast.Load)}
-
-
 def _is_of(found: Drill, name: str, kind: str) -> bool:
     """Say whether a drill of a task has a mistake of a kind, if one is asked for."""
     mistakes = known(name).mistakes
     return not kind or kind in {kind_of(mistakes[n].id) for n in found.mistakes}
-
-
-@cache
-def _twice(code: str) -> set[str]:
-    """Return the calls and operations that stand in a line twice, written out."""
-    found = set()
-    for line in ast.walk(ast.parse(code)):
-        if isinstance(line, ast.Assign | ast.Return):
-            parts = [n for n in ast.walk(line) if isinstance(n, WRITTEN_OUT)]
-            texts = [ast.unparse(part) for part in parts]
-            found |= {text for text in texts if texts.count(text) > 1 and len(text) > 7}
-    return found
 
 
 def _choose(lesson: int | None, kind: str) -> Task:
@@ -216,8 +177,7 @@ def _choose(lesson: int | None, kind: str) -> Task:
         names = ", ".join(f"`{t.name}`" for t in among[:8])
         raise ValueError(f"Drills come after the tasks: pass one first, such as {names}.")
     if kind:
-        ids = {t.name: [m.id for m in known(t.name).mistakes if m.lines] for t in passed}
-        passed = [t for t in passed if kind in map(kind_of, ids[t.name])]
+        passed = [t for t in passed if any(_is_of(d, t.name, kind) for d in drills(t.name))]
         if not passed:
             raise ValueError(f"What you have passed has no drills of the kind {kind}.")
     return min(

@@ -50,6 +50,10 @@ class Known:
         rows = [mistake.lines for mistake in self.mistakes if mistake.id == id]
         return rows[int(number or 0)]
 
+    def number(self, id: str, row: Row) -> int:
+        """Return the number of the mistake that is this row."""
+        return next(n for n, m in enumerate(self.mistakes) if (m.id, m.lines) == (id, row))
+
     def answer(self, *numbers: int) -> Callable:
         """Return the wrong answer with this mistake, or with these that compose."""
         build = self._build[numbers[0]]

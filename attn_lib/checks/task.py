@@ -44,6 +44,7 @@ class Task:
         score: for a task that is scored in steps: makes a verdict of what the answer did on all cases.
         repairs: the name of the task whose answer is to be repaired here; its cases and mistakes are the same.
         also: functions of the library that do nearly the same, by name.
+        drilled: the mistakes that learners find in drills; those that people make, in a line that looks right.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Task:
     repairs: str = ""
     insight: str = ""
     also: tuple[str, ...] = ()
+    drilled: str = ""
 
     @property
     def signature(self) -> str:
@@ -92,6 +94,10 @@ class Task:
     def rows(self, text: str) -> None:
         """Add the mistakes of a table: questions, and under each the lines that are written otherwise."""
         self.mistakes += [Mistake(*row) for row in table(text)]
+
+    def drills(self, names: str) -> None:
+        """Choose the mistakes of drills, easy ones first: "id" or "id number", as `Known.row` has it, between commas."""
+        self.drilled = names
 
     def mistake(self, id: str, question: str) -> Callable:
         """Decorate a whole wrong answer, or take several, with their id and leading question."""

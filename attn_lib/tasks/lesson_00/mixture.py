@@ -67,3 +67,8 @@ Each row of the weights adds up to 1 already. What do you do to the weights befo
 Each row of the weights adds up to 1: its sum of values is a mean already. By what do you divide it?
     divided-by-the-count  mixed = torch.einsum(letters, weights, values) / weights.shape[1]
 """)
+
+mixture.drills(
+    "nothing-summed, summed-over-everything, result-transposed, softmax-once-more, divided-by-the-count, "
+    "factors-swapped 2, another-axis-summed 1, weights-transposed, axis-not-shared"
+)

@@ -196,3 +196,9 @@ What is shared out by the weights: the values as they are, or shares of the valu
 Two things are asked for. What do the weights do to the values?
     weights-only  return = weights
 """)
+
+attention.drills(
+    "results-swapped, log-of-the-weights, dropout-left-in 2, factors-swapped, scale-twice, scores-returned, "
+    "softmax-over-queries, no-softmax, other-weights-returned 4, transposed-scores, values-not-paired, "
+    "scale-by-value-dim, scale-after-softmax, scale-on-output"
+)

@@ -124,3 +124,9 @@ Of what is the root taken in your code: of D alone? And what is the root of a ne
 How many samples go in, and how many come out?
     one-sample  scores = _[:1]
 """)
+
+attention_scores.drills(
+    "scale-multiplied, softmax-too-early, scale-twice, wrong-axes-transposed, multiplied-elementwise 1, "
+    "samples-added-up, transposed-scores, tokens-summed-away, keys-reshaped 1, scale-by-the-wrong-size, "
+    "features-not-paired, scale-int-sqrt"
+)

@@ -194,3 +194,9 @@ Of what are the shares made: of the queries and the keys, or of how well they fi
 What should add up to 1: the weights of a word, or the features of its output?
     softmax-of-the-output  output = _.softmax(-1)
 """)
+
+self_attention.drills(
+    "weights-returned-too, residual-added, scale-multiplied, layer-sizes, keys-not-transposed, keys-as-values, "
+    "no-softmax 1, softmax-over-queries, layer-sizes 6, transposed-scores, scale-by-d-model, "
+    "keys-and-values-swapped, scale-after-softmax"
+)

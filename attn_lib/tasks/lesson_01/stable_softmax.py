@@ -188,3 +188,8 @@ A loop over x takes its first axis apart, whatever `dim` is. What is a `row` of 
 what if it has three?
     loop-over-the-first-axis  shares = torch.stack([(e := (row - row.max()).exp()) / e.sum() for row in x])
 """)
+
+stable_softmax.drills(
+    "maximum-added, math-exp, divided-by-the-mean, log-returned, divided-by-maximum, mean-subtracted, "
+    "maximum-with-its-index, shifted-only-once 1, one-maximum-for-all, dim-ignored 3, largest-without-its-sign"
+)

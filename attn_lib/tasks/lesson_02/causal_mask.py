@@ -150,3 +150,10 @@ def _(q_len, kv_len):
         for j in range(i + 1):
             mask[i, j] = True
     return mask
+
+
+causal_mask.drills(
+    "inverted, additive, extra-axes, sees-the-future, whole-tensor-as-truth-value, queries-not-a-column, top-left, "
+    "own-key-hidden, one-key-ahead, offset-backwards, offset-clipped, empty-rows-opened 2, always-square, "
+    "shape-transposed"
+)

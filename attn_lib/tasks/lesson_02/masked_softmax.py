@@ -164,3 +164,9 @@ Which infinity is your fill? What is exp(inf), and what is exp(-inf)?
     fill-plus-inf  hidden = -torch.inf => torch.inf
     fill-plus-inf  hidden = -torch.inf => torch.inf ; kept = weights.nan_to_num(0.0)
 """)
+
+masked_softmax.drills(
+    "fill-plus-inf, inverted 1, mask-added 1, softmax-over-queries, forbidden-scores-set-to-zero 1, "
+    "not-renormalized, forbidden-shares-not-zero, rows-with-any-forbidden-key-zeroed, axis-lost 2, full-row-nan 1, "
+    "fill-too-large-for-float16, written-in-place, full-row-uniform, full-row-opened"
+)

@@ -137,3 +137,9 @@ Is any entry of yours True? Which line should fill your tensor of zeros?
     nothing-allowed  is_real = torch.zeros(len(lengths), max_len, dtype=torch.bool)
 """)
 padding_mask.rows(ENTRIES)
+
+padding_mask.drills(
+    "inverted 1, additive, lengths-not-a-column 2, max-len-ignored, whole-tensor-as-truth-value 1, axes-missing 1, "
+    "padded-in-front, last-word-hidden, axes-in-the-wrong-place, one-pad-visible, queries-masked, "
+    "sentences-and-positions-swapped"
+)

@@ -171,3 +171,10 @@ def _(q_len, kv_len, window):
         last = i + kv_len - q_len
         mask[i, max(0, last - window) : last] = True
     return mask
+
+
+sliding_window_mask.drills(
+    "or-instead-of-and, whole-tensor-as-truth-value, looks-ahead, far-instead-of-near, queries-not-a-column, "
+    "both-sides, top-left, one-window-for-all, own-key-excluded 1, window-too-large, blocks, top-left 1, centered, "
+    "always-square"
+)

@@ -212,3 +212,9 @@ def _(mha):
     right = attn_lib.MultiHeadAttention.from_torch(mha)
     module.load_state_dict(right.state_dict())
     return module
+
+
+from_torch.drills(
+    "names-of-mine 2, num-heads-wrong, weights-transposed 2, weights-scaled-again 1, chunked-along-inputs, "
+    "name-that-is-not-in-use, mha-changed 1, fused-rows-interleaved 1"
+)

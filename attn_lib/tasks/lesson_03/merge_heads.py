@@ -123,3 +123,9 @@ that it puts side by side those of one token?
     reshaped-before-transpose  merged = x.reshape(x.shape[0], -1, L).mT
     reshaped-before-transpose  turned = x.reshape(x.shape[0], L, x.shape[1], -1).transpose(1, 2)
 """)
+
+merge_heads.drills(
+    "merge-view-no-transpose, samples-forgotten 1, as-wide-as-one-head, wrong-axes-transposed, axes-misnamed, "
+    "view-after-transpose, merge-interleaved-channels, reshaped-before-transpose 1, merge-view-no-transpose 1, "
+    "view-after-transpose 1"
+)

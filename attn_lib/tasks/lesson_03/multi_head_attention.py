@@ -266,3 +266,10 @@ counted from the right?
 Which two axes of k do you exchange, counted from 0? Heads and words stay apart: D of q must meet D of k.
     wrong-axes-of-k  products = q @ k.transpose(1, 2)
 """)
+
+multi_head_attention.drills(
+    "bias-left-out 2, none-not-asked 1, none-becomes-causal 1, wrong-projection, wrong-axes-of-k, "
+    "softmax-over-the-wrong-axis, forbidden-scores-set-to-zero 1, merged-without-transpose, none-not-handled 5, "
+    "wrong-sequence 3, scale-by-d-model, interleaved-channels 2, scale-after-softmax, "
+    "context-cut-by-the-length-of-x, full-row-uniform"
+)

@@ -147,3 +147,9 @@ cut keep the numbers of one token together?
 With which channel does head 1 begin? How many channels has the head before it?
     heads-begin-elsewhere  heads = torch.stack([x[..., h * num_heads : h * num_heads + D] for h in range(num_heads)], 1)
 """)
+
+split_heads.drills(
+    "transpose-forgotten, batch-folded-in, head-dim-is-a-float 1, every-head-gets-everything 1, "
+    "num-heads-as-head-dim, wrong-axes-transposed 1, width-from-another-axis, split-interleaved-channels, "
+    "axes-misnamed"
+)

@@ -265,3 +265,10 @@ def _(q, k, v, cache, kept={}):  # noqa: B006
         kept.clear()
     output, kept["cache"] = cached_attention.reference(q, k, v, kept.get("cache"))
     return output, "in a global"
+
+
+cached_attention.drills(
+    "cache-is-none, only-the-last-token, mask-multiplied, mask-looks-forward, weights-times-k, mask-top-left, "
+    "cache-of-another-length, softmax-over-queries, mask-one-off, chunk-looks-ahead 1, mask-moved-too-far, "
+    "scale-by-the-wrong-size 2, mask-after-the-softmax, joined-along-another-axis 1, tokens-in-another-order"
+)

@@ -209,3 +209,9 @@ you divide?
     scale-of-the-whole-group  D = _ * H // Hkv || _ * Hkv
 """)
 grouped_query_attention.rows(QUERIES)
+
+grouped_query_attention.drills(
+    "keys-not-transposed, mask-as-truth-value 1, none-not-handled 5, softmax-over-queries, scale-twice, inverted 1, "
+    "divided-by-num-kv-heads, heads-tiled, none-becomes-causal 1, forbidden-scores-set-to-zero 1, "
+    "fill-too-large-for-float16, scale-after-softmax, keys-and-values-swapped, full-row-uniform"
+)

@@ -229,3 +229,9 @@ How many heads are merged before `o_proj`: num_heads, or num_kv_heads?
     o-proj-of-kv-width  o_proj = nn.Linear(kv_width, d_model, bias=False)
 """)
 grouped_query_module.rows(QUERIES)
+
+grouped_query_module.drills(
+    "mask-as-truth-value 1, kv-width, another-layer-called, softmax-over-queries, inverted 1, o-proj-of-kv-width, "
+    "split-into-other-heads 2, merged-without-transpose, head-dim-from-kv-heads, divided-by-num-kv-heads, "
+    "scale-by-d-model 1, heads-tiled, keys-and-values-swapped, heads-cut-from-words 1"
+)

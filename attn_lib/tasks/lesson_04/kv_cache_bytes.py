@@ -147,3 +147,8 @@ How many digits has the size in the name of `torch.int8`, and what stands last i
 Does a dtype know its size as a number, too?
     size-from-the-name  size = int(str(dtype)[-2:]) // 8
 """)
+
+kv_cache_bytes.drills(
+    "layers-forgotten, keys-only, method-of-a-tensor, in-mebibytes, queries-counted, length-squared, "
+    "bits-not-bytes, head-dim-divided, two-or-four-bytes, finfo-of-an-integer"
+)

@@ -138,3 +138,9 @@ How many rows come out of your function, and how many should?
 Over which axis do you average? What does `mean` do with the axes if it is not told?
     mean-of-everything  output = weight.mean()
 """)
+
+mean_pool_kv.drills(
+    "ratio-is-a-float, rows-not-merged 2, first-head-of-each-group, head-dim-from-kv-heads, "
+    "head-dim-from-the-columns, channels-pooled-away, groups-of-num-kv-heads, rows-out-of-order, "
+    "every-nth-head-pooled, neighboring-rows-pooled, whole-group-to-one-row, all-heads-pooled 1, columns-pooled"
+)

@@ -127,3 +127,9 @@ right behind the heads? Try x = torch.arange(8).view(1, 2, 2, 2).
 after the other?
     repeat-with-one-number  output = x.repeat(group)
 """)
+
+repeat_kv.drills(
+    "ratio-is-a-float, ratio-upside-down, dim-missing, several-heads-expanded 2, tokens-repeated, "
+    "copy-axis-not-merged, ratio-from-another-axis, one-copy-off, heads-tiled, view-needs-one-piece, "
+    "copies-among-the-tokens"
+)

@@ -258,3 +258,10 @@ class KeepsTheFirstContext(CrossAttention):
     def forward(self, x, context, context_mask=None):
         self.kept = getattr(self, "kept", context.detach())
         return super().forward(x, self.kept, context_mask)
+
+
+cross_attention.drills(
+    "boolean-subtracted, keys-not-transposed 1, from-the-wrong-sequence, residual-added, softmax-over-queries, "
+    "weights-times-k, scale-by-d-model, mask-axes-missing, hides-queries-instead-of-keys, merged-without-transpose, "
+    "zero-times-inf, context-width-forgotten, length-of-the-other, fill-1e9"
+)

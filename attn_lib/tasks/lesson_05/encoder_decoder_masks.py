@@ -166,3 +166,10 @@ Rows are queries, columns are keys. In cross-attention, whose words ask, and who
 A pad may stand in front. What does your mask say of the real tokens behind it?
     ends-at-the-first-pad  src_real, tgt_real = (_).cumprod(1).bool()
 """)
+
+encoder_decoder_masks.drills(
+    "whole-tensor-as-truth-value, padding-inverted, causal-upside-down, or-instead-of-and, "
+    "decoder-mask-as-long-as-the-input, pad-id-is-always-0 1, does-not-see-itself, cross-hides-pads-of-the-output, "
+    "cross-causal 1, not-boolean 3, head-axis-missing 2, hides-pad-queries-too, hides-queries-instead-of-keys, "
+    "compares-by-size, assumes-pads-at-the-end"
+)

@@ -197,3 +197,9 @@ What you append is a column, (B, 1), and who has ended is (B,). Which shape come
 What does `step` return, one tensor or several things? What do you take from it with `[0]`?
     step-taken-apart  logits = step(shown)[0]
 """)
+
+greedy_decode.drills(
+    "logit-instead-of-its-place, stops-when-any-row-ends, another-column-appended, another-position 1, "
+    "start-of-another-kind 2, one-token-off 1, only-the-last-token-shown, all-have-ended 1, filled-with-zeros, "
+    "forgets-who-ended, ended-one-step-late, eos-counted-again, column-meets-row"
+)

@@ -202,3 +202,9 @@ An index in `[:, :, targets]` takes all targets at each place. Which function ta
 Where may pads stand: only at the end? Does your line look at each token, or count how many are real?
     pads-assumed-at-the-end  real = torch.arange(targets.shape[1]) < (targets != pad_id).sum(1, keepdim=True)
 """)
+
+next_token_loss.drills(
+    "sign-turned, logarithm-missing, inverted, cut-on-one-side-only 1, softmax-over-the-wrong-axis, pad-id-fixed, "
+    "pad-of-the-input, nan-for-nothing, count-off-by-one, first-token-counted, softmax-overflows 1, "
+    "constant-for-nothing, shifted-the-wrong-way, shifted-by-a-roll, across-sentences"
+)

@@ -153,3 +153,9 @@ An entropy has one term for each key: its -w log w. What is your second one, wit
 You look at the largest weight only. Which part do the other weights have in an entropy?
     not-an-entropy  per_query = -given.amax(-1).where(given.any(-1), 1.0).log()
 """)
+
+attention_entropy.drills(
+    "sign-missing, over-the-queries, mean-over-keys, in-bits, nan-for-a-weight-of-zero, summed-instead-of-averaged, "
+    "softmax-once-more, entropy-of-the-mean 1, samples-for-heads, a-row-of-zeros-is-nan, epsilon-lost-in-float16, "
+    "surprise-not-weighted 1, rows-with-a-zero-lost"
+)

@@ -177,3 +177,10 @@ and in this formula?
 Which comes first in Python: `+`, or `/` and `@`? Where does your line need parentheses?
     parentheses-missing  product = together + identity / 2 @ reached[-1]
 """)
+
+attention_rollout.drills(
+    "identity-of-the-heads, wrong-axis-averaged, heads-added-up, wrong-start, elementwise-product, "
+    "ones-instead-of-the-identity, not-halved, layer-left-out, dtype-of-the-identity, "
+    "columns-made-to-add-up-to-one, factor-transposed, order-reversed 1, halved-once, heads-multiplied-one-by-one, "
+    "heads-averaged-at-the-end"
+)

@@ -116,3 +116,9 @@ Two dtypes meet in your einsum: print both. Which dtype has what `arange` counts
 it have here?
     distances-of-another-dtype  per_head = torch.einsum("bhij,ij->h", given, distance)
 """)
+
+mean_attention_distance.drills(
+    "axis-after-a-mean, positions-on-one-axis, positions-of-the-wrong-axis, matrix-product, signed, mean-over-keys, "
+    "the-wrong-axis-kept, off-by-one, only-what-comes-before, divided-by-the-length, a-row-of-zeros-is-nan, "
+    "dtype-changed 2, sign-dropped-too-late, squared 1"
+)

@@ -179,3 +179,9 @@ In (B, H, L, L), which two axes hold queries and keys? Axes are counted from 0: 
 two?
     axes-of-the-diagonal  per_query = given.diagonal(steps, dim1=1, dim2=2)
 """)
+
+offset_score.drills(
+    "diagonal-of-one-matrix, axes-of-the-diagonal, one-key-for-all, sign-exchanged, whole-triangle 1, always-ahead, "
+    "divided-by-the-length, block-for-pairs, samples-for-heads, divided-by-the-wrong-number 3, hits-counted 1, "
+    "a-row-of-zeros-is-nan, fits-one-sign-only 3"
+)

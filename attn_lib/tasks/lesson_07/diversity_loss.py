@@ -156,3 +156,9 @@ Two heads that share no key have a similarity of 0. Does that pair count in your
 How many pairs (g, h) does your loop visit for H = 3? Is one of them a head with itself?
     loop-meets-itself  mean = similarity.triu().sum() / (pairs.numel() / 2)
 """)
+
+diversity_loss.drills(
+    "not-one-number, batch-forgotten, sign-turned 1, sentences-compared 1, not-the-whole-map 5, not-normalized 3, "
+    "squared, nan-for-a-map-of-zeros, divided-by-another-number, diagonal-included 2, sentences-mixed 2, "
+    "ones-subtracted, sentences-of-zeros-left-out"
+)

@@ -142,3 +142,9 @@ Which line of yours uses w_gate? What changes if it is all zero?
 {controlled.INPUT}
     input-gated  queries, keys, values = (x) => (x * torch.sigmoid(x @ w_gate.T).repeat_interleave(x.shape[-1] // H, -1)) ; scaled = heads
 {controlled.MORE_ROWS}""")
+
+gated_heads.drills(
+    "the-same-layer-twice, weights-not-transposed, gate-on-the-wrong-axis, scale-of-the-whole-width, "
+    "softmax-of-gates, another-function-than-sigmoid 2, one-gate-for-the-sentence, gate-from-something-else 2, "
+    "logits-divided 1, merged-without-transpose, w-gate-reshaped, o-proj-bias-not-once, scale-after-softmax"
+)

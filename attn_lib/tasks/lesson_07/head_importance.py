@@ -154,3 +154,9 @@ What does the task ask for: the loss, or how it changes with each head?
 sign can an importance have?
     tuple-returned  importance = gradients
 """)
+
+head_importance.drills(
+    "loss-made-a-number, tuple-not-opened, sign-matters, whole-numbers, gradient-elsewhere, "
+    "order-of-heads-returned, mask-of-another-shape 2, factors-of-another-dtype, absolute-loss, "
+    "no-gradient-asked-for 2"
+)

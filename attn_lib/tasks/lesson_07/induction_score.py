@@ -133,3 +133,9 @@ What falls out at the bottom comes in again at the top when you `roll`. What doe
 first rows? Which queries have such a key?
     rolled-around  per_query = given[:, :, (i := torch.arange(weights.shape[-1])), i + offset] ; per_head = per_query.sum((0, 2)) / (len(weights) * (weights.shape[-1] - period + 1))
 """)
+
+induction_score.drills(
+    "one-number-for-all-heads, summed-instead-of-averaged, means-missing 1, the-wrong-axis-kept, keys-ahead, "
+    "axis-after-a-mean, axes-of-the-diagonal, divided-by-the-length, the-same-token, samples-for-heads, "
+    "divided-by-the-wrong-number"
+)

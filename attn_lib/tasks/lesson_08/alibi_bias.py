@@ -157,3 +157,9 @@ Near 2050, which whole numbers does float16 hold, and which bfloat16?
 Is it asked to apply the bias? It is to be added to scores that somebody else has.
     softmax-applied  bias = (-penalty).softmax(-1) || (-penalty).exp()
 """)
+
+alibi_bias.drills(
+    "positive-bias, another-base, heads-from-zero, slopes-without-the-number-of-heads, queries-not-a-column, "
+    "slopes-on-the-wrong-axis 1, top-left, signed-distance, exponents-floored 1, offset-backwards, offset-clipped, "
+    "always-square"
+)

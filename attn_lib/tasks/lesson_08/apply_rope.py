@@ -227,3 +227,9 @@ cosine, and which the sine?
     members-exchanged  partner = torch.cat([-second, second], -1) ; source = torch.cat([first, first], -1)
     members-exchanged  partner = torch.cat([-first, first], -1) ; source = torch.cat([second, second], -1)
 """)
+
+apply_rope.drills(
+    "positions-not-a-column, sine-and-cosine-swapped, no-minus, base-ignored, positions-ignored, dtype-changed 1, "
+    "exponent-halved, last-exponent-one 1, over-another-axis, turned-the-wrong-way 1, half-precision-angles, "
+    "mixed-conventions, interleaved-pairs"
+)

@@ -216,3 +216,9 @@ The angle of the slowest pair at the last token: with which base do you get it, 
 An allowed score can be exactly 0, too. How do you tell it from a forbidden one? Ask the places, not the score.
     zero-scores-hidden  masked = scores.masked_fill(later | (scores == 0), -torch.inf)
 """)
+
+rope_attention.drills(
+    "weights-times-k, only-one-side-turned, values-turned, softmax-over-queries, mask-multiplied, "
+    "transposed-scores, a-query-sees-nothing, merged-without-transpose, scale-by-the-wrong-size, "
+    "positions-of-q-and-k-differ 4, positions-rounded, keys-and-values-swapped, masked-after-the-softmax"
+)

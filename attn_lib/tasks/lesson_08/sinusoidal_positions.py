@@ -178,3 +178,9 @@ Your table has columns of zeros. Which columns does each of your two assignments
 The cosine of 0 is 1. By how much must you shift a sine to get that, and to which side?
     sine-shifted-back  cosines = (angles - math.pi / 2).sin()
 """)
+
+sinusoidal_positions.drills(
+    "one-function-only, sine-and-cosine-swapped, positions-not-a-column, from-one, turns-or-degrees, "
+    "positions-divided-by-the-length, exponent-halved, concatenated, dtype-changed, another-logarithm, "
+    "last-exponent-one 1, sizes-swapped"
+)

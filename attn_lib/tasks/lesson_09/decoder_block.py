@@ -317,3 +317,9 @@ is another in yours?
     the-block-to-be-diagnosed  middle = normed1 + seen ; read = self.cross_attn(normed2, self.norm3(context), context_mask=context_mask)
     the-block-to-be-diagnosed  middle = normed1 + seen ; normed3 = self.norm2(later)
 """)
+
+decoder_block.drills(
+    "residual-missing 1, another-activation, mask-not-passed-on, queries-from-the-context, causal-always, "
+    "norm-at-the-end 1, context-normalized, residual-from-normed 2, one-norm-for-all 4, sum-not-carried-on, "
+    "earlier-parts-lost, mask-as-context, parts-in-another-order, norm-after-the-part 3, masks-in-the-wrong-place 8"
+)

@@ -197,3 +197,9 @@ One tensor is asked for. What do you return beside it?
 A word that may see nothing gets zeros from each head. What does `o_proj` make of zeros? Who puts zeros in the place of that?
     bias-of-o-proj-lost  seen = self.attn(normed1, mask=mask) if mask is None else self.attn(normed1, mask=mask).masked_fill(~mask.expand(len(x), self.attn.num_heads, x.shape[1], x.shape[1]).any(-1).any(1)[..., None], 0.0)
 """)
+
+pre_norm_block.drills(
+    "residual-missing 2, norm-missing 1, no-activation 1, mask-not-passed-on, causal-always, norm-at-the-end 1, "
+    "residual-from-normed 1, one-norm-for-all, attention-lost, parts-side-by-side, keys-not-normalized, "
+    "mask-as-context, ff-first 1, post-norm 1, norms-swapped"
+)

@@ -189,3 +189,9 @@ Which dtype goes in, and which comes out? Does the way through a list, or throug
 all?
     rolled-backwards  pasts = [torch.stack([series.roll(j)[i - context_len] for j in range(context_len)]) for i in begins] ; futures = [torch.stack([series.roll(j)[i - context_len] for j in range(context_len, context_len + horizon)]) for i in begins]
 """)
+
+make_windows.drills(
+    "changed-places, first-window-missing, windows-skipped, targets-overlap 1, targets-not-all, "
+    "as-long-as-the-context, squeezed, future-in-the-context 2, one-window-too-many 1, targets-overlap, "
+    "lengths-exchanged"
+)

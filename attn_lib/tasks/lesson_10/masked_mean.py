@@ -173,3 +173,9 @@ Which weight has a pad in your softmax, and which one should it have? What is ex
 What does a pad add to your sum? Which number may be added without changing it?
     pads-filled-with-ones  cleared = h.masked_fill(~real, 1.0)
 """)
+
+masked_mean.drills(
+    "inverted, wrong-axis 1, nan-for-nothing, one-count-for-all, pads-far-below-zero, count-off-by-one, "
+    "count-along-the-channels, mask-without-an-axis 1, axis-left-over, pads-assumed-at-the-end 1, dtype-changed, "
+    "tiny-in-float16, zeros-taken-for-pads"
+)

@@ -158,3 +158,9 @@ first: is that the place inside the patch?
     cut-the-other-way-round  grid = images.reshape(B, C, patch, rows, columns, patch).transpose(2, 3)
     cut-the-other-way-round  grid = images.reshape(B, C, rows, patch, patch, columns).transpose(4, 5)
 """)
+
+patchify.drills(
+    "reshape-alone, axes-not-joined 1, taken-for-a-square 1, channels-as-patches 1, view-after-permute, "
+    "channels-before-the-grid, column-by-column, pictures-mixed, every-other-pixel 1, height-and-width-exchanged, "
+    "side-taken-for-number"
+)

@@ -164,7 +164,7 @@ def _(rng):
 
 @chunked_attention.measured
 def _(rng):
-    qkv = (torch.randn(1, 1, 10_240, 2, generator=rng) for _ in range(3))
+    qkv = (torch.randn(1, 1, 7_680, 2, generator=rng) for _ in range(3))
     about = "the memory of a very long text"
     return Case(about, (*qkv, 128, False), outputs, finish=compared)
 
@@ -359,3 +359,10 @@ def _(q, k, v, chunk_size, is_causal=False):
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     output = weights @ v / weights.sum(-1, keepdims=True)
     return torch.from_numpy(output.astype(q.dtype))
+
+
+chunked_attention.drills(
+    "causal-always, output-not-rescaled, softmax-of-the-block, key-index-restarts, mask-multiplied, full-matrix, "
+    "nothing-left-to-see, keys-twice-or-never 1, last-chunk-left-out, maximum-of-the-block-only, maximum-too-high, "
+    "new-block-rescaled-too, normalized-in-every-step 2"
+)

@@ -184,7 +184,7 @@ def _long(rng, L, D, B=1, H=1):
 
 @chunked_attention_backward.measured
 def _(rng):
-    about, args = "the memory of a very long text", (*_long(rng, 10_240, 2), 128)
+    about, args = "the memory of a very long text", (*_long(rng, 7_680, 2), 128)
     return Case(about, args, gradients, finish=compared)
 
 
@@ -327,3 +327,10 @@ def _(q, k, v, out, lse, grad_out, chunk_size):
         inputs = [t.detach().requires_grad_() for t in (q, k, v)]
         again = F.scaled_dot_product_attention(*inputs)
         return torch.autograd.grad(again, inputs, grad_out)
+
+
+chunked_attention_backward.drills(
+    "old-chunks-forgotten, gradient-not-scaled, block-not-transposed, lse-divided, mean-over-the-channels, "
+    "lse-of-the-keys, gradient-at-weights-otherwise, q-and-k-swapped, gradient-of-v-otherwise, sign-flipped, "
+    "weights-not-multiplied 1, exp-before-subtracting, parts-joined-otherwise"
+)

@@ -169,7 +169,7 @@ def _(rng):
 
 @sliding_window_attention.measured
 def _(rng):
-    qkv = (torch.randn(1, 1, 10_240, 2, generator=rng) for _ in range(3))
+    qkv = (torch.randn(1, 1, 7_680, 2, generator=rng) for _ in range(3))
     return Case("the memory of a very long text", (*qkv, 16))
 
 
@@ -303,3 +303,10 @@ def _(q, k, v, window):
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     output = weights @ v / weights.sum(-1, keepdims=True)
     return torch.from_numpy(output.astype(q.dtype))
+
+
+sliding_window_attention.drills(
+    "scale-multiplied, softmax-over-the-wrong-axis, scale-by-the-wrong-size 1, added-keys-seen 1, axis-left-over 1, "
+    "window-one-off, added-keys-one-off 2, values-in-another-order 5, fill-not-low-enough, "
+    "fill-too-large-for-float16, scale-after-softmax, future-seen 3"
+)

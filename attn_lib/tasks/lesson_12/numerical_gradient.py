@@ -329,3 +329,9 @@ def _(fn, x, eps):
         step.reshape(-1)[i] = eps
         gradient.reshape(-1)[i] = (fn(x + step) - fn(x - step)) / (2 * eps)
     return gradient
+
+
+numerical_gradient.drills(
+    "flat-result, eps-not-used 2, sign-turned, one-sided-over-two-steps, divided-by-something-else, "
+    "all-moved-together 1, step-halved, single-precision 1, one-sided, relative-step 4"
+)

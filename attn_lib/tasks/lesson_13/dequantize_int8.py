@@ -128,3 +128,8 @@ One matrix is asked for. What do you return beside it?
 How often does the scale stand in your product?
     scaled-twice  weight = steps * scale * scale || steps * scale**2
 """)
+
+dequantize_int8.drills(
+    "matrix-product, scale-divided, divided-by-127, shifted, one-scale-for-all, read-without-a-sign, "
+    "steps-of-other-rows, another-dtype"
+)

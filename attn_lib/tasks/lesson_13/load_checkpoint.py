@@ -441,3 +441,9 @@ load_checkpoint.mistake(
 load_checkpoint.mistake(
     "another-error", "Which kind of error was asked for, and which do you raise?"
 )(*map(_raised_as, (RuntimeError, KeyError, OSError, AssertionError, Exception)))
+
+load_checkpoint.drills(
+    "returned-otherwise, upside-down, config-as-text, config-evaluated, arguments-of-fingerprint 1, "
+    "part-of-the-hash, another-hash 3, missing-entry 1, another-text, missing-entry 4, more-metadata-refused, "
+    "another-error, missing-config-accepted"
+)

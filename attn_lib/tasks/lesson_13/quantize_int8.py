@@ -201,3 +201,9 @@ Each row has a scale of its own. Along which axis do you take the largest number
 column?
     one-scale-for-each-column  steps = numbers / (numbers.abs().amax(0, keepdim=True) / 127)
 """)
+
+quantize_int8.drills(
+    "another-dtype 1, negative-numbers-lost, multiplied-by-the-scale, one-scale-for-all, scale-of-each-column, "
+    "scale-without-an-axis 2, sign-not-dropped, steps-miscounted, rounded-one-way, a-row-of-zeros, low-precision, "
+    "epsilon-too-large 1, scale-without-127 2, range-for-the-largest, scale-upside-down 1"
+)

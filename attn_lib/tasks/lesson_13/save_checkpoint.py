@@ -221,3 +221,8 @@ Does saving change what is saved? Look at the module, and at the config, after t
     input-changed  return = [_, module.load_state_dict(tensors, assign=True)]
     input-changed  return = [_, module.zero_grad()] || [_, config.update(metadata)]
 """)
+
+save_checkpoint.drills(
+    "arguments-of-save-file, config-forgotten, metadata-not-text, config-as-python, another-path, dtype-changed 1, "
+    "another-config 2, not-the-state, input-changed, another-hash 2, memory-shared, not-contiguous"
+)

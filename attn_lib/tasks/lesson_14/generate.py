@@ -384,3 +384,9 @@ generate.mistake(
     *(_ended_by(is_end, is_kept=kept) for kept in (True, False) for is_end in ENDS),
     *(_filled_up(end, filling) for end, filling in ((2, 2), (0, 0), (2, 0))),
 )
+
+generate.drills(
+    "other-columns-returned, argmax-over-another-axis, one-token-off 1, rows-miscounted 1, other-caches-given, "
+    "room-too-small 1, written-in-another-order 1, more-than-the-new-token-fed, another-column-appended 1, "
+    "prompt-in-parts, chosen-token-not-fed 1, another-place 4"
+)

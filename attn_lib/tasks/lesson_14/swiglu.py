@@ -197,3 +197,10 @@ class _OfThreeAxes(SwiGLU):
     def forward(self, x):
         _B, _L, _E = x.shape
         return super().forward(x)
+
+
+swiglu.drills(
+    "no-activation, matrix-product 1, added-instead-of-multiplied, widths-exchanged, one-after-the-other 1, "
+    "residual-added, silu-on-both, bias-left-in 4, another-activation, a-layer-not-used 5, silu-elsewhere 5, "
+    "silu-on-up 1"
+)

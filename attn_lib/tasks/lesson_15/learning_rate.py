@@ -169,3 +169,9 @@ The way up ends, and the way down begins. Does yours take the smaller of both, t
 On the way up, which of line and cosine counts? Is it always the smaller one?
     smaller-of-both  rate = min(peak * step / warmup, floor + (peak - floor) * (1 + math.cos(math.pi * min(passed / length, 1.0))) / 2) if warmup else down
 """)
+
+learning_rate.drills(
+    "ways-swapped, degrees, upside-down, rises-again, floor-added-on-top, cosine-not-halved 1, "
+    "warmup-from-the-floor, cosine-over-the-total 2, warmup-of-zero, peak-one-step-early, floor-is-a-barrier, "
+    "warmup-of-zero-begins-at-zero, warmup-as-a-share, other-part-of-the-wave 3"
+)

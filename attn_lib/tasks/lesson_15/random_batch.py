@@ -379,3 +379,10 @@ Two tensors are asked for, (B, L) each: the inputs, then the targets. What do yo
     returned-otherwise  inputs = torch.cat(rows) ; targets = torch.cat(nexts)
     returned-otherwise  inputs = ids[read].flatten() ; targets = ids[following].flatten()
 """)
+
+random_batch.drills(
+    "inputs-further-than-targets, targets-are-the-inputs, generator-not-used, one-place-for-all-rows, "
+    "starts-meet-steps, first-place-never-drawn 1, length-miscounted 1, rows-and-columns-swapped 5, beyond-the-end, "
+    "too-far-and-clamped 1, drawn-without-putting-back, last-place-never-drawn, places-instead-of-tokens, "
+    "dtype-changed 8, targets-too-far 5"
+)

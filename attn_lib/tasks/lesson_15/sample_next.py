@@ -432,3 +432,9 @@ An embedding reads whole numbers. Which dtype have your ids, and are they in a t
 What do you return: ids, their chances, or their logits?
     chances-instead-of-ids  return = chances || stay || (ids, chances) || F.one_hot(ids, logits.shape[-1])
 """)
+
+sample_next.drills(
+    "generator-not-used, temperature-multiplied, upside-down, least-likely-first, softmax-over-rows, "
+    "place-instead-of-token, axis-left-over 2, mask-in-another-order 1, temperature-of-zero 1, set-drawn-evenly 2, "
+    "always-greedy 2, one-token-too-many 1, temperature-ignored, cut-without-temperature"
+)

@@ -367,3 +367,9 @@ train_bpe.mistake(
     "words-changed",
     "The dict that came in is not yours. Which line writes into `words`, or takes something out of it?",
 )(_with_keys_removed, _with_keys_replaced)
+
+train_bpe.drills(
+    "end-of-word-added, tokens-for-pairs, count-of-the-word-ignored, rarest-pair, pairs-at-the-edge, "
+    "right-token-stays, never-merged, order-in-the-pair 1, stops-too-early, rounds-miscounted 2, "
+    "first-seen-of-equals, larger-of-equals"
+)
