@@ -140,8 +140,8 @@ scores, and to whom does that row attend now?
 In a row that may see nothing, you open all keys, so that the softmax has something to share out.
 What closes them again?
     full-row-opened  hidden = scores.masked_fill(forbidden & allowed.any(-1, keepdim=True), -torch.inf) ; kept = weights
-What if the allowed scores are as low as your fill? And what becomes of a row in which everything is
-filled?
+What score has a forbidden key in yours, and what if the allowed ones are lower? And what becomes of a
+row in which everything is forbidden?
     fill-not-low-enough  hidden = -torch.inf => -10000.0 ; kept = weights
     fill-not-low-enough  hidden = -torch.inf => -10000.0 ; kept = weights * allowed.any(-1, keepdim=True)
     fill-not-low-enough  hidden = scores.masked_fill(forbidden, -10000.0)

@@ -37,7 +37,8 @@ KINDS = {
     "rows that see nothing": (
         ("full-row-nan", "full-row-uniform", "nan-painted-over 1", "full-row-of-one-head-uniform"),
         "What should a query get that may attend to nothing, and which gradient flows from there? Does "
-        "one of your masks have such a row: in all heads, and in one of them only?",
+        "one of your masks have such a row: in all heads, and in one of them only? And does your "
+        "comparison notice a nan?",
     ),
     "batch and heads": (
         ("softmax-over-the-wrong-axis 1", "heads-mixed 2", "mask-repeated-in-the-wrong-order"),

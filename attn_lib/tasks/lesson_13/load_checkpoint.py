@@ -282,7 +282,8 @@ Do you compare all 64 digits?
 The hash is that of the text in the file, to the letter. Which text do you give to `fingerprint`?
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text)))
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text), sort_keys=True))
-Is what you give to `fingerprint` what was written: the tensors as they are, and the text?
+Which line refuses a file that is whole? Are tensors of every dtype read as they are? And is what you give to
+`fingerprint` what was written: the tensors, and the text?
     another-hash  actual = fingerprint(tensors, "")
     another-hash  actual = fingerprint({}, text)
     another-hash  actual = fingerprint(tensors, str(json.loads(text)))

@@ -144,7 +144,9 @@ A token is one of V, for each row. Along which axis of the logits does your argm
     argmax-over-another-axis  column = last.argmax().reshape(1, 1) || last.argmax().reshape(1, 1).expand(B, 1)
 Which of the V tokens does greedy mean? Call it twice: which ones do you get?
     not-the-likeliest  chosen = last.softmax(-1).multinomial(1)[:, 0] || last.argmin(-1)
-    not-the-likeliest  chosen = last.abs().argmax(-1) || last.half().argmax(-1)
+    not-the-likeliest  chosen = last.abs().argmax(-1)
+In which dtype do you compare the logits? What do -1e9 and -2e9 become there?
+    logits-in-half-precision  chosen = last.half().argmax(-1)
 What is the exp of 200, and of -200, in float32? Which of several such numbers is the largest? Does argmax need an exp?
     exp-too-large  chosen = last.exp().argmax(-1)
     exp-too-large  chosen = (last.exp() / last.exp().sum(-1, keepdim=True)).argmax(-1)
