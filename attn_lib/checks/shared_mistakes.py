@@ -83,7 +83,7 @@ Python's `if`, `not`, `and` and `or` ask whether the whole mask is true. What as
 mask, and what turns every entry around?
     mask-as-truth-value  forbidden = _ if mask is None else not allowed
     mask-as-truth-value  allowed = mask if mask else everything
-The message names the way out: which operator turns True into False in a boolean tensor?
+A boolean tensor cannot be subtracted from 1. Which operator turns True into False there?
     boolean-subtracted  forbidden = _ if mask is None else 1 - allowed
 Nobody asked for a causal mask: only the mask that is given counts. Who else hides keys in your code?
     causal-always  forbidden = _ | ~attn_lib.causal_mask(q.shape[-2], k.shape[-2])

@@ -125,12 +125,12 @@ RIGHT = "scores = products / math.sqrt(D)"
         ("scores = products / D", RIGHT, True),
         ("scores = products / D", f"root = math.sqrt(D)\n    {RIGHT}", True),
         ("scores = products / D\n    return scores", f"return {RIGHT[9:]}", True),
-        ("D = q.shape[-1]", "D = math.sqrt(q.shape[-1])", False),
+        ("D = q.shape[-1]", "D = math.sqrt(q.shape[-1])", True),
         ("    D = q", "    return q @ k.mT / math.sqrt(q.shape[-1])\n    D = q", False),
         ("return scores", f"{RIGHT}\n    return scores", False),
     ],
 )
-def test_a_drill_is_mended_where_its_wrong_line_is_gone_and_the_others_are_there(
+def test_a_drill_is_mended_where_a_line_is_written_otherwise_and_the_others_are_there(
     old, new, is_mended
 ):
     passed("attention_scores")

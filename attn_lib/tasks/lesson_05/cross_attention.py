@@ -237,7 +237,7 @@ The task asks for biases. Which argument of `nn.Linear` switches them off?
 What is 0 * -inf? Print what you add, for an allowed key.
     zero-times-inf  hidden = scores + forbidden.to(scores) * -torch.inf
     zero-times-inf  hidden = scores if context_mask is None else scores + forbidden.to(scores) * -torch.inf
-The message names the way out: which operator turns True into False in a boolean tensor?
+A boolean tensor cannot be subtracted from 1. Which operator turns True into False there?
     boolean-subtracted  forbidden = 1 - allowed
     boolean-subtracted  forbidden = _ if context_mask is None else 1 - allowed
 What are the shapes of q and k? Which two axes of k must change places, so that D meets D?
