@@ -23,7 +23,7 @@ a mistake. These pages are made from the rows that the checks use. So they canno
 run: it gives wrong numbers, or an error, on inputs that the checks try.
 
 Look here when something is wrong and you do not see what. Each mistake has a name, and the question that a
-check asks about it. Below stand, after a minus, what people write, and after a plus, the right line. That gives
+check asks about it. Below stands, after a minus, one way to write it, and after a plus, the right line. That gives
 answers away, so do the [exercises](index.md) first.
 
 {links}
@@ -108,8 +108,8 @@ def of_task(task: Task) -> Iterator[str]:
 
 def _entry(id: str, question: str, blocks: Iterable[str]) -> Iterator[str]:
     yield f"**{id}.** {question}\n"
-    if text := "\n\n".join(dict.fromkeys(filter(None, blocks))):
-        yield f"```diff\n{text}\n```\n"
+    if first := next(filter(None, blocks), ""):
+        yield f"```diff\n{first}\n```\n"
 
 
 def _lines(task: Task) -> dict[str, str]:
