@@ -101,6 +101,8 @@ def drill(
         task = find_task(name) if name else _choose(lesson, kind)
         kept = store.load()[0]
         entry = kept.get(task.name, {})
+        if not task.drilled:
+            raise ValueError(f"`{task.name}` has no drills.")
         if not entry.get("passed"):
             raise ValueError(f"Drills come after the task: pass `{task.name}` first.")
         mended = entry.get("mended", [])
@@ -140,7 +142,7 @@ def _made(mine: Known, *mistakes: int) -> Drill:
 
 def _chosen(task: Task) -> list[tuple[str, Row]]:
     """Return the mistakes that are drilled in a task: those of the task that it repairs, if it does."""
-    names = [name.strip() for name in task.drilled.split(",")]
+    names = [name.strip() for name in task.drilled.split(",") if name]
     return [(name.split()[0], known(task.repairs or task.name).row(name)) for name in names]
 
 
@@ -169,7 +171,7 @@ def _is_of(found: Drill, name: str, kind: str) -> bool:
 def _choose(lesson: int | None, kind: str) -> Task:
     """Return the passed task, of a lesson, of which the fewest drills are mended or were shown."""
     kept = store.load()[0]
-    among = [t for t in tasks() if t.points and lesson in (None, t.lesson)]
+    among = [t for t in tasks() if t.points and t.drilled and lesson in (None, t.lesson)]
     if not among:
         raise ValueError(f"Lesson {lesson} has no tasks to drill.")
     passed = [t for t in among if kept.get(t.name, {}).get("passed")]
@@ -297,6 +299,8 @@ def _keep(task: Task, found: Drill) -> str:
     message = store.update(task.name, change)
     mine = known(task.name)
     made = [mine.mistakes[n] for n in sorted(found.mistakes, key=mine.first_line)]
-    told = dict.fromkeys(f"{mistake.question} {seen(mistake.id)}".strip() for mistake in made)
+    told = dict.fromkeys(
+        f"{mistake.question} {seen(mistake.id)}".strip() for mistake in made
+    )
     text = f"Mended: {found.wrong}. {' '.join(told)} That makes {len(mended)} of this task."
     return f'{text} For another one: `drill("{task.name}")` {message}'.strip()

@@ -14,6 +14,7 @@ from attn_lib.checks.case import Result, Wrong, quicker
 from attn_lib.checks.say import describe
 
 KEEPS = "Called twice with the same arguments, and with other ones and other weights between, the module gives two results."
+WITH_GRADIENTS = "Called twice with the same arguments, in `torch.no_grad()` and outside of it, the module gives two results."
 NOT_TRAINED = (
     "Where the weights ask for gradients and the input does not, as in the first layer of a model, nothing leads from the "
     "result back to the weights: `loss.backward()` would train nothing."
@@ -103,8 +104,10 @@ def run_module(
     seed(0)
     value = module(*inputs, **options)
     as_before = all(map(_is_alike, before, inputs))
-    if as_before and not (_is_alike(first, last) and _is_alike(first, value)):
+    if as_before and not _is_alike(first, last):
         raise Wrong("keeps something", KEEPS)
+    if as_before and not _is_alike(last, value):
+        raise Wrong("another with gradients", WITH_GRADIENTS)
     if parameters and inputs[0].requires_grad and _has_a_way_back(value):
         seed(0)
         alone = module(*(x.detach() for x in inputs), **options)

@@ -44,7 +44,8 @@ class Task:
         score: for a task that is scored in steps: makes a verdict of what the answer did on all cases.
         repairs: the name of the task whose answer is to be repaired here; its cases and mistakes are the same.
         also: functions of the library that do nearly the same, by name.
-        drilled: the mistakes that learners find in drills; those that people make, in a line that looks right.
+        drilled: the mistakes that learners find in drills, between commas: those that people make, in a line that looks
+            right. "" has no drills: there no single line is wrong.
     """
 
     name: str

@@ -46,7 +46,7 @@ LACKS = {
     LARGER: (
         "bound-too-small",
         "With a larger number in the place of one that stands in your code, yours is right here. Which of your numbers is a "
-        "bound, and what of this input goes past it?",
+        "bound, or the size of a block, and what of this input goes past it? What happens to that?",
     ),
     SMALLER: (
         "tiny-number-too-large",
@@ -82,6 +82,10 @@ TAKEN_OUT = (
 # What is asked about a `Wrong` of some kinds, whose message is told before.
 OF_KIND = {
     "keeps something": ("keeps-something", "What does it keep from one call to the next?"),
+    "another with gradients": (
+        "gradients-change-the-result",
+        "Which line of yours asks whether gradients are recorded, or lets that decide what it does?",
+    ),
     "wrong in training": (
         "wrong-in-training",
         "Which line of yours asks for `self.training`, or which layer does so by itself?",

@@ -198,7 +198,6 @@ Two things are asked for. What do the weights do to the values?
 """)
 
 attention.drills(
-    "results-swapped, log-of-the-weights, dropout-left-in 2, factors-swapped, scale-twice, scores-returned, "
-    "softmax-over-queries, no-softmax, other-weights-returned 4, transposed-scores, values-not-paired, "
-    "scale-by-value-dim, scale-after-softmax, scale-on-output"
+    "results-swapped, dropout-left-in 2, factors-swapped, scale-twice, scores-returned, softmax-over-queries, "
+    "no-softmax, transposed-scores, values-not-paired, scale-by-value-dim, scale-after-softmax"
 )

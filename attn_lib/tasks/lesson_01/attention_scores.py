@@ -127,6 +127,5 @@ How many samples go in, and how many come out?
 
 attention_scores.drills(
     "scale-multiplied, softmax-too-early, scale-twice, wrong-axes-transposed, multiplied-elementwise 1, "
-    "samples-added-up, transposed-scores, tokens-summed-away, keys-reshaped 1, scale-by-the-wrong-size, "
-    "features-not-paired, scale-int-sqrt"
+    "samples-added-up, transposed-scores, tokens-summed-away, keys-reshaped 1, scale-by-the-wrong-size"
 )

@@ -196,7 +196,6 @@ What should add up to 1: the weights of a word, or the features of its output?
 """)
 
 self_attention.drills(
-    "weights-returned-too, residual-added, scale-multiplied, layer-sizes, keys-not-transposed, keys-as-values, "
-    "no-softmax 1, softmax-over-queries, layer-sizes 6, transposed-scores, scale-by-d-model, "
-    "keys-and-values-swapped, scale-after-softmax"
+    "weights-returned-too, residual-added, scale-multiplied, keys-not-transposed, softmax-over-queries, "
+    "transposed-scores, scale-by-d-model, scale-after-softmax"
 )

@@ -166,7 +166,6 @@ Which infinity is your fill? What is exp(inf), and what is exp(-inf)?
 """)
 
 masked_softmax.drills(
-    "fill-plus-inf, inverted 1, mask-added 1, softmax-over-queries, forbidden-scores-set-to-zero 1, "
-    "not-renormalized, forbidden-shares-not-zero, rows-with-any-forbidden-key-zeroed, axis-lost 2, full-row-nan 1, "
-    "fill-too-large-for-float16, written-in-place, full-row-uniform, full-row-opened"
+    "fill-plus-inf, mask-added 1, softmax-over-queries, forbidden-scores-set-to-zero 1, not-renormalized, "
+    "rows-with-any-forbidden-key-zeroed, axis-lost 2, full-row-nan 1, fill-too-large-for-float16, full-row-uniform"
 )

@@ -215,6 +215,5 @@ def _(mha):
 
 
 from_torch.drills(
-    "names-of-mine 2, num-heads-wrong, weights-transposed 2, weights-scaled-again 1, chunked-along-inputs, "
-    "name-that-is-not-in-use, mha-changed 1, fused-rows-interleaved 1"
+    "names-of-mine 2, num-heads-wrong, weights-transposed 2, chunked-along-inputs"
 )

@@ -126,6 +126,5 @@ that it puts side by side those of one token?
 
 merge_heads.drills(
     "merge-view-no-transpose, samples-forgotten 1, as-wide-as-one-head, wrong-axes-transposed, axes-misnamed, "
-    "view-after-transpose, merge-interleaved-channels, reshaped-before-transpose 1, merge-view-no-transpose 1, "
-    "view-after-transpose 1"
+    "view-after-transpose, merge-interleaved-channels"
 )

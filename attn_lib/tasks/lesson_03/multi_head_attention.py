@@ -268,8 +268,7 @@ Which two axes of k do you exchange, counted from 0? Heads and words stay apart:
 """)
 
 multi_head_attention.drills(
-    "bias-left-out 2, none-not-asked 1, none-becomes-causal 1, wrong-projection, wrong-axes-of-k, "
-    "softmax-over-the-wrong-axis, forbidden-scores-set-to-zero 1, merged-without-transpose, none-not-handled 5, "
-    "wrong-sequence 3, scale-by-d-model, interleaved-channels 2, scale-after-softmax, "
+    "none-not-asked 1, wrong-axes-of-k, softmax-over-the-wrong-axis, forbidden-scores-set-to-zero 1, "
+    "merged-without-transpose, wrong-sequence 3, scale-by-d-model, scale-after-softmax, "
     "context-cut-by-the-length-of-x, full-row-uniform"
 )

@@ -150,6 +150,5 @@ With which channel does head 1 begin? How many channels has the head before it?
 
 split_heads.drills(
     "transpose-forgotten, batch-folded-in, head-dim-is-a-float 1, every-head-gets-everything 1, "
-    "num-heads-as-head-dim, wrong-axes-transposed 1, width-from-another-axis, split-interleaved-channels, "
-    "axes-misnamed"
+    "num-heads-as-head-dim, wrong-axes-transposed 1, axes-misnamed"
 )

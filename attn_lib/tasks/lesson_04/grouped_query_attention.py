@@ -211,7 +211,7 @@ you divide?
 grouped_query_attention.rows(QUERIES)
 
 grouped_query_attention.drills(
-    "keys-not-transposed, mask-as-truth-value 1, none-not-handled 5, softmax-over-queries, scale-twice, inverted 1, "
-    "divided-by-num-kv-heads, heads-tiled, none-becomes-causal 1, forbidden-scores-set-to-zero 1, "
-    "fill-too-large-for-float16, scale-after-softmax, keys-and-values-swapped, full-row-uniform"
+    "keys-not-transposed, softmax-over-queries, scale-twice, divided-by-num-kv-heads, heads-tiled, "
+    "none-becomes-causal 1, forbidden-scores-set-to-zero 1, fill-too-large-for-float16, scale-after-softmax, "
+    "full-row-uniform"
 )

@@ -231,7 +231,6 @@ How many heads are merged before `o_proj`: num_heads, or num_kv_heads?
 grouped_query_module.rows(QUERIES)
 
 grouped_query_module.drills(
-    "mask-as-truth-value 1, kv-width, another-layer-called, softmax-over-queries, inverted 1, o-proj-of-kv-width, "
-    "split-into-other-heads 2, merged-without-transpose, head-dim-from-kv-heads, divided-by-num-kv-heads, "
-    "scale-by-d-model 1, heads-tiled, keys-and-values-swapped, heads-cut-from-words 1"
+    "kv-width, softmax-over-queries, o-proj-of-kv-width, merged-without-transpose, divided-by-num-kv-heads, "
+    "scale-by-d-model 1, heads-tiled, heads-cut-from-words 1"
 )

@@ -149,6 +149,6 @@ Does a dtype know its size as a number, too?
 """)
 
 kv_cache_bytes.drills(
-    "layers-forgotten, keys-only, method-of-a-tensor, in-mebibytes, queries-counted, length-squared, "
-    "bits-not-bytes, head-dim-divided, two-or-four-bytes, finfo-of-an-integer"
+    "layers-forgotten, keys-only, method-of-a-tensor, in-mebibytes, queries-counted, two-or-four-bytes, "
+    "finfo-of-an-integer"
 )

@@ -140,7 +140,6 @@ Over which axis do you average? What does `mean` do with the axes if it is not t
 """)
 
 mean_pool_kv.drills(
-    "ratio-is-a-float, rows-not-merged 2, first-head-of-each-group, head-dim-from-kv-heads, "
-    "head-dim-from-the-columns, channels-pooled-away, groups-of-num-kv-heads, rows-out-of-order, "
-    "every-nth-head-pooled, neighboring-rows-pooled, whole-group-to-one-row, all-heads-pooled 1, columns-pooled"
+    "ratio-is-a-float, rows-not-merged 2, head-dim-from-kv-heads, head-dim-from-the-columns, channels-pooled-away, "
+    "groups-of-num-kv-heads, columns-pooled"
 )

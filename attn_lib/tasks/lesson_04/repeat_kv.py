@@ -130,6 +130,5 @@ after the other?
 
 repeat_kv.drills(
     "ratio-is-a-float, ratio-upside-down, dim-missing, several-heads-expanded 2, tokens-repeated, "
-    "copy-axis-not-merged, ratio-from-another-axis, one-copy-off, heads-tiled, view-needs-one-piece, "
-    "copies-among-the-tokens"
+    "ratio-from-another-axis, heads-tiled, view-needs-one-piece"
 )

@@ -261,7 +261,7 @@ class KeepsTheFirstContext(CrossAttention):
 
 
 cross_attention.drills(
-    "boolean-subtracted, keys-not-transposed 1, from-the-wrong-sequence, residual-added, softmax-over-queries, "
-    "weights-times-k, scale-by-d-model, mask-axes-missing, hides-queries-instead-of-keys, merged-without-transpose, "
-    "zero-times-inf, context-width-forgotten, length-of-the-other, fill-1e9"
+    "keys-not-transposed 1, from-the-wrong-sequence, residual-added, softmax-over-queries, scale-by-d-model, "
+    "mask-axes-missing, hides-queries-instead-of-keys, merged-without-transpose, zero-times-inf, "
+    "context-width-forgotten, fill-1e9"
 )

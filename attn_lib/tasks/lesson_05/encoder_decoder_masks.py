@@ -168,8 +168,7 @@ A pad may stand in front. What does your mask say of the real tokens behind it?
 """)
 
 encoder_decoder_masks.drills(
-    "whole-tensor-as-truth-value, padding-inverted, causal-upside-down, or-instead-of-and, "
-    "decoder-mask-as-long-as-the-input, pad-id-is-always-0 1, does-not-see-itself, cross-hides-pads-of-the-output, "
-    "cross-causal 1, not-boolean 3, head-axis-missing 2, hides-pad-queries-too, hides-queries-instead-of-keys, "
-    "compares-by-size, assumes-pads-at-the-end"
+    "whole-tensor-as-truth-value, causal-upside-down, or-instead-of-and, decoder-mask-as-long-as-the-input, "
+    "does-not-see-itself, cross-hides-pads-of-the-output, cross-causal 1, hides-pad-queries-too, "
+    "hides-queries-instead-of-keys, compares-by-size"
 )

@@ -156,6 +156,6 @@ You look at the largest weight only. Which part do the other weights have in an 
 
 attention_entropy.drills(
     "sign-missing, over-the-queries, mean-over-keys, in-bits, nan-for-a-weight-of-zero, summed-instead-of-averaged, "
-    "softmax-once-more, entropy-of-the-mean 1, samples-for-heads, a-row-of-zeros-is-nan, epsilon-lost-in-float16, "
-    "surprise-not-weighted 1, rows-with-a-zero-lost"
+    "softmax-once-more, entropy-of-the-mean 1, a-row-of-zeros-is-nan, epsilon-lost-in-float16, "
+    "rows-with-a-zero-lost"
 )

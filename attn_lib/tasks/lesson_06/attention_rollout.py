@@ -179,8 +179,6 @@ Which comes first in Python: `+`, or `/` and `@`? Where does your line need pare
 """)
 
 attention_rollout.drills(
-    "identity-of-the-heads, wrong-axis-averaged, heads-added-up, wrong-start, elementwise-product, "
-    "ones-instead-of-the-identity, not-halved, layer-left-out, dtype-of-the-identity, "
-    "columns-made-to-add-up-to-one, factor-transposed, order-reversed 1, halved-once, heads-multiplied-one-by-one, "
-    "heads-averaged-at-the-end"
+    "identity-of-the-heads, wrong-axis-averaged, heads-added-up, elementwise-product, not-halved, layer-left-out, "
+    "dtype-of-the-identity, columns-made-to-add-up-to-one, order-reversed 1, heads-averaged-at-the-end"
 )

@@ -181,7 +181,6 @@ two?
 """)
 
 offset_score.drills(
-    "diagonal-of-one-matrix, axes-of-the-diagonal, one-key-for-all, sign-exchanged, whole-triangle 1, always-ahead, "
-    "divided-by-the-length, block-for-pairs, samples-for-heads, divided-by-the-wrong-number 3, hits-counted 1, "
-    "a-row-of-zeros-is-nan, fits-one-sign-only 3"
+    "diagonal-of-one-matrix, axes-of-the-diagonal, one-key-for-all, sign-exchanged, divided-by-the-length, "
+    "block-for-pairs, fits-one-sign-only 3"
 )

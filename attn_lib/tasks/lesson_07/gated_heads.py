@@ -144,7 +144,7 @@ Which line of yours uses w_gate? What changes if it is all zero?
 {controlled.MORE_ROWS}""")
 
 gated_heads.drills(
-    "the-same-layer-twice, weights-not-transposed, gate-on-the-wrong-axis, scale-of-the-whole-width, "
-    "softmax-of-gates, another-function-than-sigmoid 2, one-gate-for-the-sentence, gate-from-something-else 2, "
-    "logits-divided 1, merged-without-transpose, w-gate-reshaped, o-proj-bias-not-once, scale-after-softmax"
+    "gate-on-the-wrong-axis, scale-of-the-whole-width, softmax-of-gates, another-function-than-sigmoid 2, "
+    "one-gate-for-the-sentence, gate-from-something-else 2, merged-without-transpose, w-gate-reshaped, "
+    "scale-after-softmax"
 )

@@ -136,6 +136,5 @@ first rows? Which queries have such a key?
 
 induction_score.drills(
     "one-number-for-all-heads, summed-instead-of-averaged, means-missing 1, the-wrong-axis-kept, keys-ahead, "
-    "axis-after-a-mean, axes-of-the-diagonal, divided-by-the-length, the-same-token, samples-for-heads, "
-    "divided-by-the-wrong-number"
+    "axis-after-a-mean, axes-of-the-diagonal, divided-by-the-length, the-same-token"
 )

@@ -142,7 +142,6 @@ writes(lambda attn, m: setattr(attn.o_proj, "weight", nn.Parameter(attn.o_proj.w
 writes(lambda attn, m: [p.data.T.mul_(m) for p in attn.v_proj.parameters()])
 
 masked_heads.drills(
-    "the-same-layer-twice, upside-down, scale-twice, softmax-over-queries, not-any-number, transposed-scores, "
-    "factor-on-the-wrong-axis 1, merged-without-transpose, o-proj-bias-not-once, scale-of-the-whole-width, "
-    "weights-not-transposed, scale-after-softmax"
+    "upside-down, scale-twice, softmax-over-queries, transposed-scores, factor-on-the-wrong-axis 1, "
+    "merged-without-transpose, scale-of-the-whole-width, scale-after-softmax"
 )

@@ -160,6 +160,5 @@ Is it asked to apply the bias? It is to be added to scores that somebody else ha
 
 alibi_bias.drills(
     "positive-bias, another-base, heads-from-zero, slopes-without-the-number-of-heads, queries-not-a-column, "
-    "slopes-on-the-wrong-axis 1, top-left, signed-distance, exponents-floored 1, offset-backwards, offset-clipped, "
-    "always-square"
+    "slopes-on-the-wrong-axis 1, top-left, signed-distance, exponents-floored 1, offset-backwards, offset-clipped"
 )

@@ -231,5 +231,5 @@ cosine, and which the sine?
 apply_rope.drills(
     "positions-not-a-column, sine-and-cosine-swapped, no-minus, base-ignored, positions-ignored, dtype-changed 1, "
     "exponent-halved, last-exponent-one 1, over-another-axis, turned-the-wrong-way 1, half-precision-angles, "
-    "mixed-conventions, interleaved-pairs"
+    "mixed-conventions"
 )

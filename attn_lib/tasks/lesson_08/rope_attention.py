@@ -218,7 +218,7 @@ An allowed score can be exactly 0, too. How do you tell it from a forbidden one?
 """)
 
 rope_attention.drills(
-    "weights-times-k, only-one-side-turned, values-turned, softmax-over-queries, mask-multiplied, "
-    "transposed-scores, a-query-sees-nothing, merged-without-transpose, scale-by-the-wrong-size, "
-    "positions-of-q-and-k-differ 4, positions-rounded, keys-and-values-swapped, masked-after-the-softmax"
+    "only-one-side-turned, values-turned, softmax-over-queries, mask-multiplied, transposed-scores, "
+    "a-query-sees-nothing, merged-without-transpose, scale-by-the-wrong-size, positions-of-q-and-k-differ 4, "
+    "positions-rounded, masked-after-the-softmax"
 )

@@ -180,7 +180,6 @@ The cosine of 0 is 1. By how much must you shift a sine to get that, and to whic
 """)
 
 sinusoidal_positions.drills(
-    "one-function-only, sine-and-cosine-swapped, positions-not-a-column, from-one, turns-or-degrees, "
-    "positions-divided-by-the-length, exponent-halved, concatenated, dtype-changed, another-logarithm, "
-    "last-exponent-one 1, sizes-swapped"
+    "sine-and-cosine-swapped, positions-not-a-column, from-one, turns-or-degrees, positions-divided-by-the-length, "
+    "exponent-halved, dtype-changed, last-exponent-one 1"
 )

@@ -197,7 +197,6 @@ A bucket is a number of a row in a table. Can a row have the number 2.0?
 """)
 
 t5_bucket.drills(
-    "near-and-far-swapped, sides-swapped, ratio-rounded, far-buckets-from-another-number, another-logarithm, "
-    "too-many-near-ones, no-absolute-value 2, as-many-far-buckets-as-a-side-has, rounded-up, "
-    "zero-on-the-wrong-side, share-not-divided 1, capped-too-late, capped-after-the-side, distance-capped"
+    "sides-swapped, ratio-rounded, far-buckets-from-another-number, too-many-near-ones, no-absolute-value 2, "
+    "as-many-far-buckets-as-a-side-has, rounded-up, zero-on-the-wrong-side, share-not-divided 1, capped-too-late"
 )

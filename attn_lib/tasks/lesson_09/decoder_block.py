@@ -320,6 +320,5 @@ is another in yours?
 
 decoder_block.drills(
     "residual-missing 1, another-activation, mask-not-passed-on, queries-from-the-context, causal-always, "
-    "norm-at-the-end 1, context-normalized, residual-from-normed 2, one-norm-for-all 4, sum-not-carried-on, "
-    "earlier-parts-lost, mask-as-context, parts-in-another-order, norm-after-the-part 3, masks-in-the-wrong-place 8"
+    "residual-from-normed 2, sum-not-carried-on, earlier-parts-lost, mask-as-context"
 )

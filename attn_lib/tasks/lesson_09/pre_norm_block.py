@@ -199,7 +199,6 @@ A word that may see nothing gets zeros from each head. What does `o_proj` make o
 """)
 
 pre_norm_block.drills(
-    "residual-missing 2, norm-missing 1, no-activation 1, mask-not-passed-on, causal-always, norm-at-the-end 1, "
-    "residual-from-normed 1, one-norm-for-all, attention-lost, parts-side-by-side, keys-not-normalized, "
-    "mask-as-context, ff-first 1, post-norm 1, norms-swapped"
+    "residual-missing 2, no-activation 1, mask-not-passed-on, residual-from-normed 1, attention-lost, "
+    "parts-side-by-side, keys-not-normalized, mask-as-context, post-norm 1"
 )

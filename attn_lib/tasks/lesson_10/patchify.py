@@ -160,7 +160,6 @@ first: is that the place inside the patch?
 """)
 
 patchify.drills(
-    "reshape-alone, axes-not-joined 1, taken-for-a-square 1, channels-as-patches 1, view-after-permute, "
-    "channels-before-the-grid, column-by-column, pictures-mixed, every-other-pixel 1, height-and-width-exchanged, "
-    "side-taken-for-number"
+    "reshape-alone, axes-not-joined 1, channels-as-patches 1, view-after-permute, channels-before-the-grid, "
+    "column-by-column, every-other-pixel 1, height-and-width-exchanged"
 )

@@ -362,7 +362,7 @@ def _(q, k, v, chunk_size, is_causal=False):
 
 
 chunked_attention.drills(
-    "causal-always, output-not-rescaled, softmax-of-the-block, key-index-restarts, mask-multiplied, full-matrix, "
+    "causal-always, output-not-rescaled, softmax-of-the-block, key-index-restarts, mask-multiplied, "
     "nothing-left-to-see, keys-twice-or-never 1, last-chunk-left-out, maximum-of-the-block-only, maximum-too-high, "
     "new-block-rescaled-too, normalized-in-every-step 2"
 )

@@ -331,6 +331,6 @@ def _(q, k, v, out, lse, grad_out, chunk_size):
 
 chunked_attention_backward.drills(
     "old-chunks-forgotten, gradient-not-scaled, block-not-transposed, lse-divided, mean-over-the-channels, "
-    "lse-of-the-keys, gradient-at-weights-otherwise, q-and-k-swapped, gradient-of-v-otherwise, sign-flipped, "
+    "lse-of-the-keys, gradient-at-weights-otherwise, gradient-of-v-otherwise, sign-flipped, "
     "weights-not-multiplied 1, exp-before-subtracting, parts-joined-otherwise"
 )

@@ -380,9 +380,3 @@ def _(implementation):
         test_attention.reference(implementation)
     except Exception:
         print("wrong")
-
-
-test_attention.drills(
-    "accuses-right-ones 2, only-float32 3, only-different-sizes, only-small-scores, gradients-in-one-dtype 2, "
-    "accuses-right-ones 6, equal-sizes 2, no-dead-row"
-)

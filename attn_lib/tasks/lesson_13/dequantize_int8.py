@@ -130,6 +130,5 @@ How often does the scale stand in your product?
 """)
 
 dequantize_int8.drills(
-    "matrix-product, scale-divided, divided-by-127, shifted, one-scale-for-all, read-without-a-sign, "
-    "steps-of-other-rows, another-dtype"
+    "matrix-product, scale-divided, divided-by-127, shifted, steps-of-other-rows"
 )

@@ -444,7 +444,6 @@ load_checkpoint.mistake(
 )(*map(_raised_as, (RuntimeError, KeyError, OSError, AssertionError, Exception)))
 
 load_checkpoint.drills(
-    "returned-otherwise, upside-down, config-as-text, config-evaluated, arguments-of-fingerprint 1, "
-    "part-of-the-hash, another-hash 3, missing-entry 1, another-text, missing-entry 4, more-metadata-refused, "
-    "another-error, missing-config-accepted"
+    "returned-otherwise, config-as-text, config-evaluated, arguments-of-fingerprint 1, another-hash 3, "
+    "missing-entry 4, more-metadata-refused, another-error, missing-config-accepted"
 )

@@ -203,7 +203,7 @@ column?
 """)
 
 quantize_int8.drills(
-    "another-dtype 1, negative-numbers-lost, multiplied-by-the-scale, one-scale-for-all, scale-of-each-column, "
-    "scale-without-an-axis 2, sign-not-dropped, steps-miscounted, rounded-one-way, a-row-of-zeros, low-precision, "
-    "epsilon-too-large 1, scale-without-127 2, range-for-the-largest, scale-upside-down 1"
+    "another-dtype 1, multiplied-by-the-scale, one-scale-for-all, scale-of-each-column, scale-without-an-axis 2, "
+    "sign-not-dropped, steps-miscounted, rounded-one-way, a-row-of-zeros, low-precision, epsilon-too-large 1, "
+    "scale-without-127 2, range-for-the-largest, scale-upside-down 1"
 )

@@ -388,7 +388,7 @@ generate.mistake(
 )
 
 generate.drills(
-    "other-columns-returned, argmax-over-another-axis, one-token-off 1, rows-miscounted 1, other-caches-given, "
-    "room-too-small 1, written-in-another-order 1, more-than-the-new-token-fed, another-column-appended 1, "
-    "prompt-in-parts, chosen-token-not-fed 1, another-place 4"
+    "other-columns-returned, argmax-over-another-axis, one-token-off 1, rows-miscounted 1, room-too-small 1, "
+    "written-in-another-order 1, more-than-the-new-token-fed, another-column-appended 1, prompt-in-parts, "
+    "chosen-token-not-fed 1, another-place 4"
 )

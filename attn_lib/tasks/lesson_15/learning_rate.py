@@ -171,7 +171,7 @@ On the way up, which of line and cosine counts? Is it always the smaller one?
 """)
 
 learning_rate.drills(
-    "ways-swapped, degrees, upside-down, rises-again, floor-added-on-top, cosine-not-halved 1, "
-    "warmup-from-the-floor, cosine-over-the-total 2, warmup-of-zero, peak-one-step-early, floor-is-a-barrier, "
-    "warmup-of-zero-begins-at-zero, warmup-as-a-share, other-part-of-the-wave 3"
+    "upside-down, rises-again, floor-added-on-top, cosine-not-halved 1, warmup-from-the-floor, "
+    "cosine-over-the-total 2, warmup-of-zero, peak-one-step-early, floor-is-a-barrier, "
+    "warmup-of-zero-begins-at-zero, other-part-of-the-wave 3"
 )

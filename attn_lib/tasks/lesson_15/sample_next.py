@@ -436,5 +436,5 @@ What do you return: ids, their chances, or their logits?
 sample_next.drills(
     "generator-not-used, temperature-multiplied, upside-down, least-likely-first, softmax-over-rows, "
     "place-instead-of-token, axis-left-over 2, mask-in-another-order 1, temperature-of-zero 1, set-drawn-evenly 2, "
-    "always-greedy 2, one-token-too-many 1, temperature-ignored, cut-without-temperature"
+    "always-greedy 2, one-token-too-many 1, temperature-ignored"
 )

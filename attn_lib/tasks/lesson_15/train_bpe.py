@@ -369,7 +369,6 @@ train_bpe.mistake(
 )(_with_keys_removed, _with_keys_replaced)
 
 train_bpe.drills(
-    "end-of-word-added, tokens-for-pairs, count-of-the-word-ignored, rarest-pair, pairs-at-the-edge, "
-    "right-token-stays, never-merged, order-in-the-pair 1, stops-too-early, rounds-miscounted 2, "
-    "first-seen-of-equals, larger-of-equals"
+    "end-of-word-added, count-of-the-word-ignored, rarest-pair, right-token-stays, stops-too-early, "
+    "first-seen-of-equals"
 )
