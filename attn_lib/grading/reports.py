@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from attn_lib.checks.verdict import inline
 from attn_lib.files import write_whole
 from attn_lib.grading.find import OLDER
 from attn_lib.grading.grade import CARRIED, worth_points
@@ -264,7 +265,7 @@ def _section(row: Row) -> str:
         title += f": {row.points:g} of {row.report.max_points:g} points"
     said = filter(None, (row.problem, *_notes(row)))
     parts = [f"<h2>{title}</h2>\n"]
-    parts += [f'<p class="problem">{html.escape(text)}</p>\n' for text in said]
+    parts += [f'<p class="problem">{inline(text)}</p>\n' for text in said]
     tasks = row.report.tasks if row.report else ()
     if any(task.html for task in tasks):
         lines = [
