@@ -64,12 +64,16 @@ PRCTL = (157, 167)
 CLONE_THREAD = 0x10000
 MMAP = (9, 222)
 MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
-SOCKET = (41, 198)
+IOCTL = (16, 29)
+TIOCSETD = 0x5423  # a terminal's discipline: the kernel loads a module for it, which stays
+SOCKETS = (41, 198), (53, 199)  # one, and a pair
 FAMILIES = 1, 2, 10  # of sockets: AF_UNIX, AF_INET, AF_INET6
+PROTOCOLS = 0, 6, 17  # what the kernel has: the usual one, TCP, UDP
 LOAD, EQUAL, AT_LEAST, HAS_BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 # Offsets in struct seccomp_data.
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT, FOURTH_ARGUMENT = 0, 4, 16, 24, 40
+NUMBER, ARCHITECTURE = 0, 4
+FIRST_ARGUMENT, SECOND_ARGUMENT, THIRD_ARGUMENT, FOURTH_ARGUMENT = 16, 24, 32, 40
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, FILTER = 22, 38, 2
 CAPABILITIES_3 = 0x20080522
 
@@ -146,9 +150,9 @@ def system_call_filter() -> bytes | None:
         *_if_argument(
             PRCTL[column], FIRST_ARGUMENT, (PR_SET_SECCOMP,), ERROR | errno.EPERM
         ),
-        *_if_argument(
-            SOCKET[column], FIRST_ARGUMENT, FAMILIES, ALLOW, ERROR | errno.EAFNOSUPPORT
-        ),
+        *_if_argument(IOCTL[column], SECOND_ARGUMENT, (TIOCSETD,), ERROR | errno.EPERM),
+        *_sockets(SOCKETS[0][column]),
+        *_sockets(SOCKETS[1][column]),
         # Of memory that can be shared all is kept while one page of it is mapped, and no limit counts the others.
         (EQUAL, 0, 5, MMAP[column]),
         (LOAD, 0, 0, FOURTH_ARGUMENT),
@@ -165,14 +169,25 @@ def system_call_filter() -> bytes | None:
     return b"".join(struct.pack("=HBBI", *line) for line in program)
 
 
-def _if_argument(
-    call: int, argument: int, values: tuple[int, ...], then: int, other: int = ALLOW
+def _sockets(call: int) -> list[tuple[int, int, int, int]]:
+    """Return the lines that allow sockets of some families and protocols."""
+    families = _one_of(FIRST_ARGUMENT, FAMILIES, ERROR | errno.EAFNOSUPPORT)
+    protocols = _one_of(THIRD_ARGUMENT, PROTOCOLS, ERROR | errno.EPROTONOSUPPORT)
+    lines = [*families, *protocols, (RETURN, 0, 0, ALLOW)]
+    return [(EQUAL, 0, len(lines), call), *lines]
+
+
+def _one_of(
+    argument: int, values: tuple[int, ...], other: int
 ) -> list[tuple[int, int, int, int]]:
-    """Return the lines that answer a system call by one of its arguments."""
-    return [
-        (EQUAL, 0, len(values) + 3, call),
-        (LOAD, 0, 0, argument),
-        *((EQUAL, len(values) - n, 0, value) for n, value in enumerate(values)),
-        (RETURN, 0, 0, other),
-        (RETURN, 0, 0, then),
-    ]
+    """Return the lines that go on if an argument is one of these values, and answer if it is another."""
+    jumps = [(EQUAL, len(values) - n, 0, value) for n, value in enumerate(values)]
+    return [(LOAD, 0, 0, argument), *jumps, (RETURN, 0, 0, other)]
+
+
+def _if_argument(
+    call: int, argument: int, values: tuple[int, ...], then: int
+) -> list[tuple[int, int, int, int]]:
+    """Return the lines that answer a system call by one of its arguments, and allow it with another."""
+    lines = [*_one_of(argument, values, ALLOW), (RETURN, 0, 0, then)]
+    return [(EQUAL, 0, len(lines), call), *lines]

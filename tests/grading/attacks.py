@@ -333,6 +333,15 @@ FILES = {
     "a socket to the host of a virtual machine": Attack(
         "Errno 97]", gets("socket.socket(40, socket.SOCK_STREAM)")
     ),
+    "a protocol that the kernel loads": Attack(
+        "Errno 93]", gets("socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)")
+    ),
+    "a line discipline that the kernel loads": Attack(
+        "Errno 1]",
+        gets(
+            "import fcntl, os, struct\nown, line = os.openpty()\nfcntl.ioctl(line, 0x5423, struct.pack('i', 21))"
+        ),
+    ),
 }
 
 CHEATS = {

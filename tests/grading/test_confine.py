@@ -24,6 +24,7 @@ REFUSED = {
 }  # fmt: skip
 CLONE, CLONE3 = {"x86_64": 56, "aarch64": 220}, 435
 SOCKET = {"x86_64": 41, "aarch64": 198}
+SOCKETPAIR = {"x86_64": 53, "aarch64": 199}
 
 
 def outcome(program, machine, number, *arguments):
@@ -54,7 +55,7 @@ def machine(request, monkeypatch):
 
 def test_just_these_system_calls_are_refused(machine):
     name, architecture, program = machine
-    handled = {CLONE[name], CLONE3, SOCKET[name]}
+    handled = {CLONE[name], CLONE3, SOCKET[name], SOCKETPAIR[name]}
     answers = {n: outcome(program, architecture, n) for n in range(600) if n not in handled}
     refused = {n for n, answer in answers.items() if answer != ALLOWED}
     assert refused == REFUSED[name] | UNKNOWN
@@ -112,6 +113,26 @@ def test_sockets_are_of_the_families_that_a_namespace_holds(machine):
     made = {f: outcome(program, architecture, SOCKET[name], f) for f in range(50)}
     assert {family for family, said in made.items() if said == ALLOWED} == {1, 2, 10}
     assert set(made.values()) == {ALLOWED, "EAFNOSUPPORT"}
+
+
+@pytest.mark.parametrize("pair", [False, True])
+def test_sockets_load_no_protocol_into_the_kernel(machine, pair):
+    name, architecture, program = machine
+    number = (SOCKETPAIR if pair else SOCKET)[name]
+    made = {p: outcome(program, architecture, number, 2, 1, p) for p in range(300)}
+    assert {protocol for protocol, said in made.items() if said == ALLOWED} == {0, 6, 17}
+    assert set(made.values()) == {ALLOWED, "EPROTONOSUPPORT"}
+
+
+def test_a_terminal_keeps_its_discipline(machine):
+    """A kernel loads a module for another one."""
+    name, architecture, program = machine
+    number = {"x86_64": 16, "aarch64": 29}[name]
+    said = {
+        what: outcome(program, architecture, number, 3, what)
+        for what in range(0x5400, 0x5460)
+    }
+    assert {what for what, answer in said.items() if answer != ALLOWED} == {0x5423}
 
 
 def test_other_ways_to_call_and_other_processors(machine, monkeypatch):
