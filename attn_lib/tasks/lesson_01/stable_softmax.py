@@ -190,6 +190,6 @@ what if it has three?
 """)
 
 stable_softmax.drills(
-    "maximum-added, math-exp, divided-by-the-mean, divided-by-maximum, maximum-with-its-index, shifted-only-once 1, "
-    "one-maximum-for-all, dim-ignored 3, largest-without-its-sign"
+    "maximum-added, math-exp, divided-by-maximum, maximum-with-its-index, shifted-only-once 1, one-maximum-for-all, "
+    "dim-ignored 3, largest-without-its-sign"
 )

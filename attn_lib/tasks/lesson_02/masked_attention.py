@@ -237,6 +237,6 @@ Which infinity is your fill? What is exp(inf), and what is exp(-inf)?
 """)
 
 masked_attention.drills(
-    "mask-added 1, output-in-another-layout 1, wrong-axes-transposed, not-renormalized, "
-    "softmax-over-the-wrong-axis, scale-by-the-wrong-size 1, full-row-nan, fill-1e9"
+    "mask-added 1, output-in-another-layout 1, wrong-axes-transposed, softmax-over-the-wrong-axis, "
+    "scale-by-the-wrong-size 1, full-row-nan, fill-1e9"
 )

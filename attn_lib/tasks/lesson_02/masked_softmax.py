@@ -166,6 +166,6 @@ Which infinity is your fill? What is exp(inf), and what is exp(-inf)?
 """)
 
 masked_softmax.drills(
-    "fill-plus-inf, mask-added 1, softmax-over-queries, forbidden-scores-set-to-zero 1, not-renormalized, "
+    "fill-plus-inf, mask-added 1, softmax-over-queries, forbidden-scores-set-to-zero 1, "
     "rows-with-any-forbidden-key-zeroed, axis-lost 2, full-row-nan 1, fill-too-large-for-float16, full-row-uniform"
 )

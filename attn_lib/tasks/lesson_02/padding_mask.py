@@ -139,6 +139,6 @@ Is any entry of yours True? Which line should fill your tensor of zeros?
 padding_mask.rows(ENTRIES)
 
 padding_mask.drills(
-    "inverted 1, additive, lengths-not-a-column 2, max-len-ignored, axes-missing 1, padded-in-front, "
-    "last-word-hidden, axes-in-the-wrong-place, one-pad-visible, queries-masked, sentences-and-positions-swapped"
+    "additive, lengths-not-a-column 2, max-len-ignored, axes-missing 1, padded-in-front, last-word-hidden, "
+    "axes-in-the-wrong-place, one-pad-visible, queries-masked, sentences-and-positions-swapped"
 )

@@ -174,6 +174,6 @@ def _(q_len, kv_len, window):
 
 
 sliding_window_mask.drills(
-    "or-instead-of-and, looks-ahead, far-instead-of-near, queries-not-a-column, both-sides, top-left, "
-    "one-window-for-all, own-key-excluded 1, window-too-large, top-left 1"
+    "or-instead-of-and, looks-ahead, far-instead-of-near, queries-not-a-column, top-left, one-window-for-all, "
+    "own-key-excluded 1, window-too-large, top-left 1"
 )

@@ -268,7 +268,7 @@ def _(q, k, v, cache, kept={}):  # noqa: B006
 
 
 cached_attention.drills(
-    "cache-is-none, only-the-last-token, mask-multiplied, mask-looks-forward, mask-top-left, softmax-over-queries, "
-    "mask-one-off, chunk-looks-ahead 1, mask-moved-too-far, mask-after-the-softmax, joined-along-another-axis 1, "
+    "only-the-last-token, mask-multiplied, mask-looks-forward, mask-top-left, softmax-over-queries, mask-one-off, "
+    "chunk-looks-ahead 1, mask-moved-too-far, mask-after-the-softmax, joined-along-another-axis 1, "
     "tokens-in-another-order"
 )

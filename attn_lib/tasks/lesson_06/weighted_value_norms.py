@@ -198,5 +198,5 @@ do the weights lack, which do the values lack, and where does a size of 1 stand 
 
 weighted_value_norms.drills(
     "one-length-for-all 2, lengths-not-lined-up 1, pairs-not-lined-up 4, squared 2, norm-over-the-keys, "
-    "mean-over-channels, lengths-at-the-queries, order-for-the-axis 3, length-of-the-output 2"
+    "lengths-at-the-queries, order-for-the-axis 3, length-of-the-output 2"
 )

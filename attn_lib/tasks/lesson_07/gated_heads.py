@@ -144,7 +144,6 @@ Which line of yours uses w_gate? What changes if it is all zero?
 {controlled.MORE_ROWS}""")
 
 gated_heads.drills(
-    "gate-on-the-wrong-axis, scale-of-the-whole-width, softmax-of-gates, another-function-than-sigmoid 2, "
-    "one-gate-for-the-sentence, gate-from-something-else 2, merged-without-transpose, w-gate-reshaped, "
-    "scale-after-softmax"
+    "gate-on-the-wrong-axis, softmax-of-gates, another-function-than-sigmoid 2, one-gate-for-the-sentence, "
+    "gate-from-something-else 2, merged-without-transpose, w-gate-reshaped, scale-after-softmax"
 )

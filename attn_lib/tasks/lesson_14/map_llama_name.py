@@ -451,6 +451,5 @@ map_llama_name.mistake(
 )
 
 map_llama_name.drills(
-    "ending-changed 1, blocks-named-otherwise 1, names-of-another-library 3, head-added, not-all-words-read 11, "
-    "unknown-passed-on 3"
+    "blocks-named-otherwise 1, names-of-another-library 3, head-added, not-all-words-read 11, unknown-passed-on 3"
 )
