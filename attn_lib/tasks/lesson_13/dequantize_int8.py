@@ -129,4 +129,7 @@ How often does the scale stand in your product?
     scaled-twice  weight = steps * scale * scale || steps * scale**2
 """)
 
-dequantize_int8.drills("matrix-product, scale-divided, divided-by-127, steps-of-other-rows")
+dequantize_int8.drills(
+    "matrix-product, scale-divided, divided-by-127, steps-of-other-rows, one-scale-for-all, "
+    "read-without-a-sign"
+)
