@@ -179,7 +179,7 @@ def _choose(lesson: int | None, kind: str) -> Task:
         names = ", ".join(f"`{t.name}`" for t in among[:8])
         raise ValueError(f"Drills come after the tasks: pass one first, such as {names}.")
     if kind:
-        passed = [t for t in passed if any(_is_of(d, t.name, kind) for d in drills(t.name))]
+        passed = [t for t in passed if kind in {kind_of(id) for id, _ in _chosen(t)}]
         if not passed:
             raise ValueError(f"What you have passed has no drills of the kind {kind}.")
     return min(

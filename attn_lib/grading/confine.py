@@ -68,7 +68,10 @@ IOCTL = (16, 29)
 TIOCSETD = 0x5423  # a terminal's discipline: the kernel loads a module for it, which stays
 SOCKETS = (41, 198), (53, 199)  # one, and a pair
 FAMILIES = 1, 2, 10  # of sockets: AF_UNIX, AF_INET, AF_INET6
-PROTOCOLS = 0, 6, 17  # what the kernel has: the usual one, TCP, UDP
+# SOCK_STREAM and SOCK_DGRAM, closed on exec and without waiting or not; then the usual protocol, TCP and UDP. For what
+# is none of these, the kernel loads a module, which stays.
+TYPES = tuple(kind | flags for kind in (1, 2) for flags in (0, 0x800, 0x80000, 0x80800))
+PROTOCOLS = 0, 6, 17
 LOAD, EQUAL, AT_LEAST, HAS_BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 # Offsets in struct seccomp_data.
@@ -170,10 +173,13 @@ def system_call_filter() -> bytes | None:
 
 
 def _sockets(call: int) -> list[tuple[int, int, int, int]]:
-    """Return the lines that allow sockets of some families and protocols."""
-    families = _one_of(FIRST_ARGUMENT, FAMILIES, ERROR | errno.EAFNOSUPPORT)
-    protocols = _one_of(THIRD_ARGUMENT, PROTOCOLS, ERROR | errno.EPROTONOSUPPORT)
-    lines = [*families, *protocols, (RETURN, 0, 0, ALLOW)]
+    """Return the lines that allow sockets of some families, types and protocols."""
+    lines = [
+        *_one_of(FIRST_ARGUMENT, FAMILIES, ERROR | errno.EAFNOSUPPORT),
+        *_one_of(SECOND_ARGUMENT, TYPES, ERROR | errno.ESOCKTNOSUPPORT),
+        *_one_of(THIRD_ARGUMENT, PROTOCOLS, ERROR | errno.EPROTONOSUPPORT),
+        (RETURN, 0, 0, ALLOW),
+    ]
     return [(EQUAL, 0, len(lines), call), *lines]
 
 

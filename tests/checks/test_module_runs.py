@@ -8,6 +8,7 @@ from torch import nn
 import attn_lib
 from attn_lib.checks import judge
 from attn_lib.checks.module_runs import run_known_module, run_module, sharpened_parameters
+from attn_lib.checks.task import find_task
 from tests.checks.told import told
 
 
@@ -250,3 +251,12 @@ def test_a_module_that_writes_into_its_input_is_asked_about_that(without_search)
             return self.weight * h.to(x.dtype)
 
     assert judge("RMSNorm", InPlace).mistake == "changes-input"
+
+
+def test_a_module_that_asks_whether_gradients_are_recorded_is_asked_about_that():
+    class Dropping(find_task("PreNormBlock").reference):
+        def forward(self, x, mask=None):
+            return F.dropout(super().forward(x, mask), 0.1, torch.is_grad_enabled())
+
+    verdict = judge("PreNormBlock", Dropping)
+    assert (verdict.status, verdict.mistake) == ("wrong", "gradients-change-the-result")

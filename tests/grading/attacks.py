@@ -334,7 +334,8 @@ FILES = {
         "Errno 97]", gets("socket.socket(40, socket.SOCK_STREAM)")
     ),
     "a protocol that the kernel loads": Attack(
-        "Errno 93]", gets("socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)")
+        "Errno 93]",
+        gets("socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_UDPLITE)"),
     ),
     "a line discipline that the kernel loads": Attack(
         "Errno 1]",

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import torch
 
@@ -79,3 +82,13 @@ def test_adds_up_what_was_made_where_it_does_not_see():
         torch.from_numpy(np.ones(16, "float32")) + torch.from_numpy(np.arange(16))
         (made_before + 1) * made_before
     assert meter.unseen == {torch.float32: 4 * (16 + 4), torch.int64: 8 * 16}
+
+
+def test_loads_no_compiler():
+    """That would take a learner's first check more than a second."""
+    code = (
+        "import sys, torch; from attn_lib import MemoryMeter\n"
+        "with MemoryMeter(): torch.ones(3) + 1\n"
+        "assert 'torch._dynamo' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -89,6 +89,12 @@ def _(rng):
     about = "logits in the hundred thousands"
     yield case(about, 6, 5, "xxxxx", "xxx..", change=lambda t: t * 1e5)
     yield case("two sentences of 300 tokens", 4, 3, "x" * 300, "x" * 300)
+    # More than int16 counts to: the last words of the vocabulary come.
+    ids, logits = (
+        torch.arange(33_000 - 4, 33_000)[None],
+        torch.randn(1, 4, 33_000, generator=rng),
+    )
+    yield Case("a vocabulary of 33,000", (logits, ids, 0), grad=False, is_slow=True)
 
 
 next_token_loss.rows("""

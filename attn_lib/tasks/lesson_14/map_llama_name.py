@@ -162,8 +162,9 @@ def _(rng):
     yield case("a number as Python writes it", "blk.1_0.attn_q.weight")
     yield case("a blank before the number", "blk. 1.attn_q.weight")
     yield case("another sign for the first point", "blk_0.attn_q.weight")
-    yield case("another sign for the second point", "blk.0_attn_q.weight")
-    yield case("another sign for the last point", "blk.0.attn_q_weight")
+    for part, about in PARTS.items():
+        yield case(f"{about}, another sign for the second point", f"blk.0_{part}.weight")
+        yield case(f"{about}, another sign for the last point", f"blk.0.{part}_weight")
     yield case("another sign for the embedding's point", "token_embd_weight")
     yield case("a space before it", " output_norm.weight")
     yield case("a line break after it", "blk.0.attn_q.weight\n")

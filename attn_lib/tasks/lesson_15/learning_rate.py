@@ -59,7 +59,7 @@ def _(rng):
     warmup, rest = (int(torch.randint(3, 12, (), generator=rng)) for _ in range(2))
     peak, low = torch.rand(2, generator=rng).tolist()
     yield case(warmup, warmup + rest, peak + 0.1, low * peak)
-    far = [51000, 0, 1, 10**7, 1999, 2000, 2001, 99999, 100000, 100001]
+    far = [51000, 0, 1, 10**7, 1999, 2000, 2001, 51234, 76543, 99999, 100000, 100001]
     about, args = "a long run, its steps in any order", (far, 2000, 100000, 6e-4, 6e-5)
     yield Case(about, args, rates, grad=False, tolerance=1e-5)
 

@@ -112,3 +112,9 @@ class CausalWithoutAMask(Right):
 class OnlyTwoAxesOfTheMask(Right):
     def forward(self, x, mask=None):
         return super().forward(x, mask if mask is None else mask[(0,) * (mask.ndim - 2)])
+
+
+@answers.wrong
+class DropsOutWhereGradientsAreRecorded(Right):
+    def forward(self, x, mask=None):
+        return F.dropout(super().forward(x, mask), 0.1, torch.is_grad_enabled())

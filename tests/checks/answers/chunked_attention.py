@@ -252,3 +252,8 @@ def with_the_meter_switched_off(q, k, v, chunk_size, is_causal=False):
 @answers.wrong
 def into_the_query(q, k, v, chunk_size, is_causal=False):
     return q.copy_(right(q, k, v, chunk_size, is_causal))
+
+
+@answers.wrong
+def in_at_most_thirty_two_steps(q, k, v, chunk_size, is_causal=False):
+    return right(q, k, v, max(chunk_size, q.shape[-2] // 32), is_causal)

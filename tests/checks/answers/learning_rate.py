@@ -73,3 +73,11 @@ answers.wrong(
     ),
     lambda *arguments: complex(in_three_parts(*arguments)),
 )
+
+
+@answers.wrong
+def down_a_thousand_stairs(step, warmup, total, peak, floor):
+    count = min(1000, total - warmup)
+    stair = max(step - warmup, 0) * count // (total - warmup)
+    on_it = warmup + stair * (total - warmup) / count
+    return in_three_parts(min(step, on_it), warmup, total, peak, floor)

@@ -63,3 +63,10 @@ def around_the_end(series, context_len, horizon):
         [series.roll(-i)[: context_len + horizon] for i in range(len(series))]
     )
     return windows[:, :context_len], windows[:, context_len:]
+
+
+@answers.wrong
+def places_in_int16(series, context_len, horizon):
+    places = torch.arange(len(series)).to(torch.int16)
+    windows = series[places.unfold(0, context_len + horizon, 1).long()]
+    return windows[:, :context_len], windows[:, context_len:]

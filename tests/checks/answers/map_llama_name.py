@@ -95,3 +95,25 @@ answers.wrong(
     lambda name: by_a_pattern(name).encode(),
     lambda name: by_a_pattern(name) + "\n",
 )
+
+# What stands for the number in a table of names, and a name that is taken once only.
+taken = set()
+
+
+@answers.wrong
+def with_a_placeholder(name):
+    numbers = re.findall(r"\d+", name)
+    return by_a_pattern(re.sub("N", (numbers or ["0"])[0], name))
+
+
+@answers.wrong
+def once_only(name):
+    if name in taken:
+        raise ValueError(name)
+    taken.add(name)
+    return by_a_pattern(name)
+
+
+@answers.wrong
+def any_sign_before_the_last_word(name):
+    return by_a_pattern(re.sub(r"(ffn_(gate|up|down)).weight$", r"\1.weight", name))
