@@ -21,7 +21,7 @@ NO_GRADIENT = (
     "no-gradient",
     "Which line cuts the result, or a part of it, off from its input? Look for `.detach()`, `.item()`, "
     "`.tolist()`, `.data`, `.numpy()`, `torch.tensor(...)`, `requires_grad`, `nn.Parameter(...)`, "
-    "`torch.no_grad()`, and a `backward` of your own.",
+    "`torch.no_grad()`, a `clamp`, and a `backward` of your own.",
 )
 
 KEEPS = (
