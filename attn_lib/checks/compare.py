@@ -111,7 +111,7 @@ def _compare_one(
         )
     if got.shape != want.shape:
         text = f"{Label} should have shape {tuple(want.shape)}, but has {tuple(got.shape)}."
-        if got.ndim == want.ndim >= 2 and got.shape == want.mT.shape:
+        if got.ndim == want.ndim >= 2 and _are_turned(want, got):
             text += " The last two sizes have changed places."
         return Difference(text)
     if got.dtype != want.dtype:
@@ -140,6 +140,13 @@ def agreeing(
     limit = (tolerance or TOLERANCE.get(want.dtype, DEFAULT_TOLERANCE)) * (scale or 1.0)
     same_special = (a == b) | (a.isnan() & b.isnan())
     return torch.where(finite, (a - b).abs() <= limit, same_special)
+
+
+def _are_turned(want: Tensor, got: Tensor) -> bool:
+    """Say whether a result has the right numbers, with its last two axes turned."""
+    if got.shape != want.mT.shape or got.dtype != want.dtype:
+        return False
+    return bool(agreeing(want, got.mT, None).all())
 
 
 def _describe_values(label: str, want: Tensor, got: Tensor, wrong: Tensor) -> Difference:

@@ -19,6 +19,7 @@ from attn_lib.checks.case import Case
 from attn_lib.checks.observe import Outcome, observe
 
 AFRESH = "afresh"  # without what it kept from earlier calls
+EMPTY = "empty"  # with zeros in the tensors that it makes and does not fill
 WIDE = "wide"  # every float in float64, every whole number in int64
 ONE_PIECE = (
     "in one piece"  # on inputs whose numbers lie in memory in the order of their indices
@@ -28,6 +29,7 @@ LARGER, SMALLER = (
     "smaller",
 )  # with "larger 0": the first large number of its code made larger
 NUMBERS = 6  # of an answer's code that are tried
+MOST = 2**24  # numbers that are written into one tensor: memory is taken only then
 LARGE, TINY = (
     8,
     1e-2,
@@ -41,7 +43,7 @@ def otherwise(answer: Callable, copy: Any, case: Case, how: str) -> Outcome:
         answer: the learner's function or class.
         copy: what `afresh` made of it before the first call, or None.
         case: the input, of a single call.
-        how: AFRESH, WIDE, ONE_PIECE, or LARGER or SMALLER with the place of a number, from 0.
+        how: AFRESH, EMPTY, WIDE, ONE_PIECE, or LARGER or SMALLER with the place of a number, from 0.
 
     Returns:
         What it does then; an error, if there is no such copy or number.
@@ -49,6 +51,13 @@ def otherwise(answer: Callable, copy: Any, case: Case, how: str) -> Outcome:
     kind, _, place = how.rpartition(" ") if how[-1].isdigit() else (how, "", "")
     if kind == AFRESH:
         return observe(copy or _nothing_to_run, case)
+    if kind == EMPTY:
+        made = {
+            n for f in _functions(answer) for c in _codes(f.__code__) for n in c.co_names
+        }
+        if not any("empty" in name for name in made):
+            return observe(_nothing_to_run, case)
+        return observe(answer, replace(case, run=_with(_Zeros, case.run)))
     if kind == WIDE:
         return observe(
             answer, replace(case, args=_each(_wide, case.args), run=_widely(case.run))
@@ -126,11 +135,31 @@ class _Wide(TorchFunctionMode):
         return _wide_dtype(value) if isinstance(value, torch.dtype) else value
 
 
+class _Zeros(TorchFunctionMode):
+    """Fills with zeros what `torch.empty` and its kind make."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        made = function(*args, **(kwargs or {}))
+        is_empty = isinstance(made, Tensor) and "empty" in getattr(function, "__name__", "")
+        if is_empty and made.numel() <= MOST:
+            made.zero_()
+        return made
+
+
+def _with(mode: type[TorchFunctionMode], run: Callable) -> Callable:
+    def otherwise(*args: Any) -> Any:
+        with mode():
+            return run(*args)
+
+    return otherwise
+
+
 def _widely(run: Callable) -> Callable:
     def widely(*args: Any) -> Any:
         torch.set_default_dtype(torch.float64)  # `observe` puts it back
-        with _Wide():
-            return run(*args)
+        return _with(_Wide, run)(*args)
 
     return widely
 

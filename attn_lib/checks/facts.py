@@ -43,6 +43,7 @@ def plain_facts(task: Task, args: tuple) -> Iterator[str]:
             continue
         yield f"a `{name}`"
         yield f"a `{name}` of {mask.ndim} axes"
+        yield from (f"a `{name}` of {n} axes or more" for n in range(3, mask.ndim + 1))
         if mask.dtype == torch.bool and mask.ndim and not mask.any(-1).all():
             yield f"a row of False in `{name}`"
 
@@ -62,5 +63,6 @@ def size_facts(task: Task, args: tuple) -> Iterator[str]:
     yield from (f"{a} = {b}" for a, b in pairs if sizes[a] == sizes[b])
     yield from (f"{name} = 1" for name, size in sizes.items() if size == 1)
     for a, b in pairs:
-        if sizes[a] != sizes[b] and kinds[a] == kinds[b]:
+        is_of_a_kind = kinds[a] == kinds[b] and "mask" not in a + b
+        if sizes[a] != sizes[b] and is_of_a_kind:
             yield f"{a} {'<' if sizes[a] < sizes[b] else '>'} {b}"

@@ -13,6 +13,7 @@ from attn_lib.checks.afresh import afresh
 from attn_lib.checks.again import called_again
 from attn_lib.checks.experiments import (
     AFRESH,
+    EMPTY,
     LARGER,
     NUMBERS,
     ONE_PIECE,
@@ -23,7 +24,7 @@ from attn_lib.checks.experiments import (
 from attn_lib.checks.gradients import Observed, judge_inputs_and_gradients
 from attn_lib.checks.observe import Outcome, named_tensors, observe, walled_off
 from attn_lib.checks.pattern import pattern
-from attn_lib.checks.raised import question_about
+from attn_lib.checks.raised import DTYPES_MEET, question_about
 from attn_lib.checks.recognize import (
     NOT_BOOLEAN,
     OTHER_DTYPE,
@@ -106,9 +107,11 @@ def judge_observed(
         if any(outcome.changed for outcome in outcomes):
             return judge_inputs_and_gradients(tried, observed, outcomes)
         return wording.failed(task, earliest, wording.CALLED_AGAIN)
+    shown = sorted(failures, key=lambda i: wording.is_harder(failures[i]))
+    if _is_right_if(EMPTY, tried, again, shown[:TRIED], failures):
+        return wording.failed(task, failures[shown[0]], wording.LACKS[EMPTY])
     if min(failures) > 0 and _is_right_if(AFRESH, tried, again, [min(failures)], failures):
         return wording.failed(task, earliest, wording.KEEPS)
-    shown = sorted(failures, key=lambda i: wording.is_harder(failures[i]))
     found = recognize(tried, outcomes, shown)
     changed = next((name for outcome in outcomes for name in outcome.changed), None)
     lacking = None
@@ -184,13 +187,20 @@ def _by_experiment(
     given = [t for i in among for t in named_tensors(tried.cases[i].args).values()]
     ways = [] if all(t.is_contiguous() for t in given) else [ONE_PIECE]
     ways += [f"{how} {place}" for how in (LARGER, SMALLER) for place in range(NUMBERS)]
-    of_another_dtype = " dtype " in failures[shown[0]].difference.text
-    if not of_another_dtype and not any(t.isnan().any() for t in given):
+    if not _says_enough(failures[shown[0]]) and not any(t.isnan().any() for t in given):
         ways.append(WIDE)  # beside a nan, more digits say nothing
     for how in ways:
         if _is_right_if(how, tried, again, among, failures):
             return wording.LACKS[how.rstrip(" 0123456789")]
     return None
+
+
+def _says_enough(failure: wording.Failure) -> bool:
+    """Say whether a failure names a dtype, or is of a kind with a question of its own: no digits are missing then."""
+    if (error := failure.outcome.error) is None:
+        return " dtype " in failure.difference.text
+    asked = question_about(error)
+    return error.kind in wording.OF_KIND or (asked is not None and asked[0] == DTYPES_MEET)
 
 
 def _scored(tried: Trial, observed: Observed) -> Verdict:

@@ -18,12 +18,12 @@ NEARLY = (
 )
 LARGER = (
     "larger-ones-only",
-    "All smaller inputs come out right. Which table, number or bound in your code is too small for this one?",
+    "All smaller inputs come out right. Which table, bound, number or dtype in your code is too small for this one, or has too few digits?",
 )
 LARGE_NUMBERS = (
     "large-numbers-only",
-    "Inputs with smaller numbers all come out right. Which step of yours overflows here, or which number in your code should be "
-    "beyond all others, and is not beyond these?",
+    "Inputs with smaller numbers all come out right. Which step of yours overflows here, or leaves nothing but zeros, or which "
+    "number in your code should be beyond all others, and is not beyond these?",
 )
 TINY_NUMBERS = (
     "tiny-numbers-only",

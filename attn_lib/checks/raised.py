@@ -4,6 +4,8 @@ import re
 
 from attn_lib.checks.observe import Raised
 
+DTYPES_MEET = "dtypes-meet"
+
 # By id, a pattern of "NameError: name 'x' is not defined" and the line below it, and the question; what
 # stands in the groups goes into the braces. The first that fits is asked.
 QUESTIONS = {
@@ -43,7 +45,7 @@ QUESTIONS = {
     "letter-of-two-sizes": (
         r"einsum\(\): subscript (\w) has size (\d+) .* size (\d+)",
         "The letter `{}` stands for an axis of {} in one tensor, and of {} in another. Are these the same "
-        "axis? Which letter should one of them have?",
+        "axis? If so, which line has made one of them longer or shorter? If not, which letter should it have?",
     ),
     "letter-from-nowhere": (
         r"einsum\(\): output subscript (\w) does not appear",
@@ -64,13 +66,13 @@ QUESTIONS = {
     ),
     "axes-before-a-product": (
         r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension ([01])\n"
-        r" {4}line .*@",
+        r" {4}line (?!.* [*+] ).*@",
         "Axis {2} has {0} in one tensor and {1} in the other. In `a @ b`, the axes before the last two must "
         "agree. What does this one count, and which line should make both the same?",
     ),
     "sizes-of-a-product": (
         r"mat1 and mat2 shapes|two dimensions of batch2|size mismatch, got input|inconsistent tensor size"
-        r"|size of tensor a .* dimension [0-2]\n {4}line (?!.*masked_fill).*@",
+        r"|size of tensor a .* dimension [0-2]\n {4}line (?!.*masked_fill|.* [*+] ).*@",
         "`a @ b` adds up along the last axis of a and the last but one of b. Print both shapes: are these "
         "the axis that should be summed away? The axes before them must fit, too.",
     ),
@@ -91,8 +93,8 @@ QUESTIONS = {
     ),
     "sizes-of-a-reshape": (
         r"shape '.*' is invalid for input|unflatten: Provided sizes",
-        "Multiply the sizes that you ask for. As many numbers must be in the tensor: from where do you take "
-        "each size?",
+        "Multiply the sizes that you ask for. As many numbers must be in the tensor. Print its shape: is it this one that "
+        "you did not expect, made by a line before? Or is it a size that you ask for?",
     ),
     "layer-not-called": (
         r"'(?:Linear|Embedding|LayerNorm)'|but got Linear|not Linear",
@@ -163,10 +165,10 @@ QUESTIONS = {
         r"(?:min|max)\(\)(?: arg is an empty sequence| iterable argument is empty|: Expected reduction dim)",
         "`min` and `max` choose among things. On which input are there none, and what should happen then?",
     ),
-    "dtypes-meet": (
+    DTYPES_MEET: (
         r"expected scalar type|(?:must|to) have the same dtype",
-        "Two dtypes meet on this line. Print both. Which tensor did your code make, and which dtype should "
-        "it have been given?",
+        "Two dtypes meet on this line. Print both. Which of the two did your code make, or change, and which dtype "
+        "should it have?",
     ),
     "view-needs-one-piece": (
         r"view size is not compatible",
@@ -177,8 +179,8 @@ QUESTIONS = {
         r"tuple of ints(?s:.*)float|must be int, not float|'float' object cannot be interpreted as an integer"
         r"|(?:repeat|expand|empty|zeros|ones)\(\) takes 1 positional argument but"
         r"|invalid combination of arguments - got \([^)]*float(?s:.*)\(int ",
-        "A size or a count must be a whole number. What type is 8 / 2 in Python? How do you divide to get a "
-        "whole number?",
+        "A size or a count must be a whole number. Which number stands in its place on this line, and is it the one that you "
+        "mean? If you divide: what type is 8 / 2 in Python, and what gives a whole number?",
     ),
     "equation-first": (
         r"Boolean value of Tensor(?s:.*)\n {4}line .*einsum\(",
@@ -282,7 +284,8 @@ QUESTIONS = {
     ),
     "piece-longer-than-its-axis": (
         r"maximum size for tensor at dimension \d+ is (\d+) but size is (\d+)",
-        "You ask for pieces of {1} from an axis of {0}. Which inputs are so short, and what should come out there?",
+        "You ask for pieces of {1} from an axis of {0}. Is this the axis that you mean? If so, which inputs are so short, and "
+        "what should come out there?",
     ),
     "nothing-to-reshape": (
         r"cannot reshape tensor of 0 elements",
@@ -337,12 +340,16 @@ ABOUT_WRONG = {
     ),
     "too-many-numbers-at-once": (
         r"array, is too large|too many are alive|more than twice the memory",
-        "Which line makes or keeps a number for every pair of a query and a key? Which pairs does one step need, and when "
-        "may they go?",
+        "Which line makes or keeps so many numbers, as if for every pair of a query and a key? How large is one of your "
+        "chunks, which pairs does it need, and when may they go?",
     ),
     "dtype-changed": (
         r"should have the dtype torch\.(\w+), but it has torch\.(\w+)",
         "Which line makes {1} of {0}, and which one turns the result back?",
+    ),
+    "arguments-of-a-class": (
+        r"`(?:\w+\.)*(\w+)\.\w+_proj\.weight` should have shape",
+        "What does the class of `{}` ask for when it is made, and in which order? What do you give it?",
     ),
     "width-of-a-layer": (
         r"`(?:\w+\.)*(\w+_proj)\.weight` should have shape",

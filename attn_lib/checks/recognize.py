@@ -33,7 +33,7 @@ NOT_BOOLEAN = Mistake(
     "Print the dtype of your result. Which one do `~mask` and `masked_fill` need?",
     {},
 )
-MANY = 4  # different numbers in a result
+MANY = 4  # different wrong numbers in a result
 FEW = 6  # failing inputs, on which a mistake is sought that does not explain everything
 
 
@@ -149,13 +149,7 @@ class _Search:
 
     def _same(self, m: int, among: list[int]) -> list[int]:
         """Return the inputs, of some, on which an answer does what a mistake does, and no accident is."""
-        return [
-            i
-            for i in among
-            if self._agree((m,), i)
-            and self._proves((m,), i)
-            and self._has_its_numbers(m, i)
-        ]
+        return [i for i in among if self._agree((m,), i) and self._proves((m,), i)]
 
     def _one(self, among: list[int]) -> int | None:
         """Return the number of the mistake that explains some inputs.
@@ -270,15 +264,6 @@ class _Search:
             return _same_error(theirs.error, got.error)
         return got.is_sequence == theirs.is_sequence
 
-    def _has_its_numbers(self, m: int, i: int) -> bool:
-        """Say whether an answer has the numbers of a mistake where both are finite.
-
-        That both have a nan somewhere proves little: a root makes one, and so does a mask.
-        """
-        theirs, got = self.tried.mistaken((m,), i), self.outcomes[i]
-        pairs = zip(theirs.values, got.values, strict=False)
-        return all(_same_numbers(x, y, self.tried.cases[i].tolerance) for x, y in pairs)
-
     def _is_visible(self, m: int, i: int) -> bool:
         """Say whether a mistake makes a difference on an input."""
         theirs, right = self.tried.mistaken((m,), i), self.tried.expected(i)
@@ -290,19 +275,30 @@ class _Search:
 
     def _is_much(self, same: list[int]) -> bool:
         """Say whether agreement on these inputs is no accident: small ones, made by hand, agree soon."""
-        return len(same) > 1 and any(
-            _size(self.tried.cases[i]) > 20 or _is_text(self.outcomes[i]) for i in same
-        )
+        return len(same) > 1 and sum(map(self._evidence, same)) >= 2 * MANY
 
     def _tells(self, i: int) -> bool:
         """Say whether what an answer does on one input can hardly be an accident."""
         got = self.outcomes[i]
         if got.error is not None:
             return got.error.is_wrong or self.tried.expected(i).error is not None
-        if _is_text(got):
-            return True
-        numbers = [v.unique().numel() for v in got.values if isinstance(v, Tensor)]
-        return sum(numbers) >= MANY
+        return self._evidence(i) >= MANY
+
+    def _evidence(self, i: int) -> int:
+        """Count the different numbers among the wrong ones of an input; whole ones, and yes or no, tell half."""
+        want, got = self.tried.expected(i), self.outcomes[i]
+        if got.error is not None or _is_text(got):
+            return MANY
+        count = 0
+        for right, mine in zip(want.values, got.values, strict=False):
+            if not _are_ordinary(mine):
+                continue
+            wrong = mine.flatten()
+            if _are_ordinary(right) and right.shape == mine.shape:
+                wrong = mine[~agreeing(right, mine)]
+            wrong = wrong[wrong.isfinite()]
+            count += wrong.unique().numel() if _are_floats(mine) else wrong.numel() // 2
+        return count
 
     def _contradicts(self, m: int) -> bool:
         """Say whether the answer is right somewhere where the mistake would be seen."""
@@ -388,24 +384,12 @@ def _are_floats(*values: Any) -> bool:
     return all(isinstance(v, Tensor) and v.is_floating_point() for v in values)
 
 
-def _same_numbers(x: Any, y: Any, tolerance: float | None) -> bool:
-    """Say whether two results that are alike have the same numbers where both are finite."""
-    if not _are_floats(x, y) or not _are_ordinary(x, y):
-        return True
-    finite = x.isfinite() & y.isfinite()
-    return bool(agreeing(x[finite], y[finite], tolerance).all())
-
-
 def _is_boolean(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dtype == torch.bool
 
 
 def _is_text(outcome: Outcome) -> bool:
     return any(isinstance(value, str) for value in outcome.values)
-
-
-def _size(case: Case) -> int:
-    return sum(t.numel() for t in named_tensors(case.args).values())
 
 
 def is_plain(case: Case) -> bool:
@@ -446,6 +430,8 @@ def same_value(x: Any, y: Any, tolerance: float | None) -> bool:
         return False
     if not _are_ordinary(x, y):
         return True
-    if not x.isfinite().all() and not y.isfinite().all():
-        return True  # nan and inf travel differently through equivalent code
-    return bool(agreeing(x, y, tolerance).all())
+    finite = x.isfinite()
+    if not finite.equal(y.isfinite()):
+        return False
+    # Which of nan and inf it is depends on the order of steps.
+    return bool(agreeing(x[finite], y[finite], tolerance).all())

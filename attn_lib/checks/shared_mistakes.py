@@ -32,6 +32,8 @@ Print what your scores are divided by, for D = 4 and for D = 16. Is it the root?
     scale-without-parentheses  scores = products / D / 2
 Are your scores whole numbers? What does `//` do that `/` does not?
     scale-floored  scores = / => //
+How many digits has the number that you multiply or divide by, and how many has a float64?
+    scale-rounded  scores = products * round(D**-0.5, 4)
 After your last step, what does one row of the weights add up to?
     scale-after-softmax  scores = products ; weights = _ / math.sqrt(D)
 Print `q.shape`. Which of its sizes is the length of one query vector? Which one do you read?
@@ -117,8 +119,8 @@ As numbers, True is 1 and False is 0. What does adding them to a score do, and i
 hidden?
     mask-added  hidden = scores + allowed ; kept = weights
     mask-added  hidden = scores + allowed ; kept = weights.masked_fill(forbidden, 0.0)
-Give it float16, and a row that may see nothing. What becomes of the -1e9 that you add? Can the mask
-replace a score, instead of being added to it?
+Give it float16, and a row that may see nothing. What becomes of -1e9 there, as a fill or in a sum? Which
+fill is lower than every score, in every float type?
     added-1e9  hidden = scores + forbidden * -1e9 ; kept = weights
     added-1e9  hidden = scores + forbidden * -1e9
 What is 0 * -inf? Print what you add, for an allowed key.
@@ -129,13 +131,13 @@ see to every such row?
 In a row that may see nothing, your fill makes all scores equal: what does that query get? And what
 is the largest number float16 can hold?
     fill-1e9  hidden = -torch.inf => -1000000000.0 ; kept = weights
-What is the largest number float16 can hold, and which number hides a key in yours? Which one fits
-into every float type?
+What is the largest number float16 can hold, and which number hides a key in yours? Which one is below
+every score, in every float type?
     fill-too-large-for-float16  hidden = -torch.inf => -1000000000.0
     fill-too-large-for-float16  hidden = -torch.inf => -100000.0
     fill-too-large-for-float16  hidden = torch.where(allowed, scores, torch.tensor(-1e9).to(scores)) ; kept = weights * allowed
-In a row that may see nothing, your fill makes all scores equal. What does the softmax make of equal
-scores, and to whom does that row attend now?
+In a row that may see nothing, all keys get the same share in yours: of equal scores, or of what you put in the place of a
+nan. What should that query get?
     full-row-uniform  hidden = -torch.inf => torch.finfo(scores.dtype).min ; kept = weights
 In a row that may see nothing, you open all keys, so that the softmax has something to share out.
 What closes them again?
@@ -224,6 +226,9 @@ Print the shape of your result. Which of its axes should be left, and over what 
     means-missing  per_head = per_query.sum(2) || per_query.sum(0)
 
 # fills once more
+What should the score of a forbidden key be, so that exp makes 0 of it? Look at its sign.
+    fill-plus-inf  hidden = -torch.inf => torch.inf
+    fill-plus-inf  hidden = -torch.inf => torch.inf ; kept = weights
 All your shares are 0: was there a NaN which you replaced? If you multiply a mask by -inf: what is
 0 * -inf?
     zero-times-inf  hidden = scores if mask is None else scores + forbidden.to(scores) * -torch.inf ; kept = weights.nan_to_num(0.0)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attn_lib.checks.case import Case, call
 from attn_lib.checks.compare import Difference, compare
-from attn_lib.checks.experiments import LARGER, ONE_PIECE, SMALLER, WIDE
+from attn_lib.checks.experiments import EMPTY, LARGER, ONE_PIECE, SMALLER, WIDE
 from attn_lib.checks.module_runs import MODULE_RUNS
 from attn_lib.checks.observe import Outcome, named_tensors
 from attn_lib.checks.recognize import Recognized
@@ -42,6 +42,11 @@ LACKS = {
         "memory-order",
         "With the same numbers in memory one behind the other, in the order of their indices, yours is right. Which line "
         "reads them as if they stood so?",
+    ),
+    EMPTY: (
+        "empty-not-filled",
+        "What stands in a tensor of `torch.empty`, or another one of its kind, before you write? With zeros there, yours is right: "
+        "is every place written before it is read or returned?",
     ),
     LARGER: (
         "bound-too-small",
@@ -92,11 +97,21 @@ OF_KIND = {
     ),
     "nothing to train": (
         "weights-not-trained",
-        "Which line of yours asks whether the input needs a gradient, or makes that decide?",
+        "Which line cuts the weights off: by `.data`, `.detach()`, `.tolist()`, `torch.no_grad()`, `requires_grad`? Or does one ask "
+        "whether the input needs a gradient?",
     ),
     "draws": (
         "random-numbers",
         "Which line draws them, and what should it do after training?",
+    ),
+    "no norm": (
+        "norms-named-otherwise",
+        "Compare this name with those of your module. Which norm has another name, no bias, or no weight? Does `nn.Module` see "
+        "what lies in a plain list, or what `forward` makes?",
+    ),
+    "size of a norm": (
+        "norm-of-another-size",
+        "Over how many numbers does each norm go? What stands in its parentheses?",
     ),
     "no parameter": (
         "parameters-named-otherwise",
@@ -119,7 +134,7 @@ OF_KIND = {
     ),
     "other state": (
         "more-names-kept",
-        "Each parameter should be there once, under its own name. What does each line of your `__init__` keep in `self`, and which names "
+        "Each parameter should be there once, under its own name. What does each line of your class keep in `self`, and which names "
         "does that give it?",
     ),
     "other shape": (
@@ -144,7 +159,8 @@ REFUSED = (
 NAN_GRADIENT = (
     "nan-gradient",
     "The result is finite, its gradient is not. Where does your code make a nan or an inf, and "
-    "paint over it or divide by it afterwards? On the way back, 0 times nan is nan: it must never arise.",
+    "paint over it or divide by it afterwards? On the way back, 0 times nan is nan: it must never arise. Or which of your "
+    "functions has no slope here, as a root has none at 0?",
 )
 
 
@@ -287,7 +303,7 @@ def recognized(task: Task, failure: Failure, found: Recognized) -> Verdict:
     if not found.is_sure:
         question = f"On this input, yours looks like a common mistake. {question}"
     elif found.second is not None:
-        question += " (A second thing waits behind this one.)"
+        question += " (A second thing may wait behind this one.)"
     elif not found.is_all:
         question += " (Something else may wait behind this one.)"
     verdict = failed(task, failure, (found.mistake.id, question))
@@ -299,7 +315,7 @@ def changes_input(task: Task, path: str) -> tuple[str, str]:
     of_lists = ", or `.append`, `.pop` and `.reverse` of a list" if "." in path else ""
     return "changes-input", (
         f"The argument `{argument_name(task, path)}` is not the same after the call. Which line "
-        f"writes into it? Look for `+=`, `-=`, `*=`, `/=`, names that end in `_`, and `x[...] = `{of_lists}."
+        f"writes into it? Look for `+=`, `-=`, `*=`, `/=`, `|=`, names that end in `_`, and `x[...] = `{of_lists}."
     )
 
 
@@ -361,7 +377,7 @@ def interrupted(task: Task, case: Case) -> Verdict:
 
 def too_slow(task: Task, done: int, of: int, seconds: float) -> Verdict:
     """Make the verdict on an answer that takes too long on all inputs together."""
-    text = f"After {seconds:g} seconds, it was done with {done} of {of} calls. Can it do with smaller tensors?"
+    text = f"After {seconds:g} seconds, it was done with {done} of {of} calls. Can it do with smaller tensors, or fewer calls?"
     return Verdict(task.name, "error", evidence=text, max_points=task.points)
 
 

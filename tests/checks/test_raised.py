@@ -185,7 +185,7 @@ def test_what_hands_on_the_wrong_thing_is_shown_with_the_line_that_fails(self, x
             lambda q, k: (q @ k.mT).masked_fill(torch.ones(99) > 0, 0.0),
             "sizes-that-do-not-line-up",
         ),
-        (lambda q, k: q @ k.mT + torch.ones(99), "sizes-of-a-product"),
+        (lambda q, k: q @ k.mT + torch.ones(99), "sizes-that-do-not-line-up"),
     ],
 )
 def test_one_question_is_asked_about_all_the_words_of_an_error(answer, mistake):

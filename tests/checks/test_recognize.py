@@ -46,7 +46,7 @@ def test_a_nan_alone_is_not_taken_for_that_of_a_known_mistake(q, k):
 
 
 @told(
-    *("SelfAttention", "softmax-over-queries", "A second thing waits behind this one."),
+    *("SelfAttention", "softmax-over-queries", "A second thing may wait behind this one."),
     second="scale-missing",
     forward_of=attn_lib.SelfAttention,
 )
@@ -348,7 +348,9 @@ NESTED = torch.nested.as_nested_tensor([ONES], layout=torch.jagged)
         (NESTED, NESTED, True),
         (NESTED, ONES, False),
         (ONES, NESTED, False),
-        (ONES * NAN, torch.tensor([1.0, INF]), True),  # nan travels differently
+        (torch.tensor([1.0, NAN]), torch.tensor([1.0, INF]), True),
+        (torch.tensor([1.0, NAN]), torch.tensor([2.0, NAN]), False),
+        (ONES * NAN, torch.tensor([1.0, INF]), False),
         (ONES * NAN, ONES, False),
         (ONES, ONES * INF, False),
         (ONES, 1.0, False),
@@ -480,20 +482,16 @@ def search(does, failing, mistakes=(), pairs=(), **of_cases):
         failing: the numbers of the cases that it fails.
         mistakes: the numbers that each mistake gives.
         pairs: what two mistakes give together, by their numbers.
-        of_cases: lists of options of the cases; "size" is how many numbers an input has, "raises" whether
-            the reference raises an error.
+        of_cases: lists of options of the cases; "raises" is whether the reference raises an error.
     """
     known = [[result(*given) for given in mistake] for mistake in mistakes]
     does_of = {(m,): outcomes for m, outcomes in enumerate(known)}
     both = {m: [result(*given) for given in two] for m, two in dict(pairs).items()}
-    sizes = of_cases.pop("size", [1] * len(does))
     refused = of_cases.pop("raises", [False] * len(does))
     expected = [raised("ValueError") if is_refused else RIGHT for is_refused in refused]
     each = ({name: of_cases[name][i] for name in of_cases} for i in range(len(does)))
     tried = SimpleNamespace(
-        cases=[
-            Case("", (torch.zeros(n),), **of) for n, of in zip(sizes, each, strict=True)
-        ],
+        cases=[Case("", (torch.zeros(1),), **of) for of in each],
         expected=expected.__getitem__,
         mistaken=lambda numbers, i: (does_of | both)[numbers][i],
         known=SimpleNamespace(
@@ -510,8 +508,9 @@ def search(does, failing, mistakes=(), pairs=(), **of_cases):
     [
         (result(1, 2, 3, 4), {}, True),
         (result(1, 2, 3, 3), {}, False),
-        (Outcome([torch.ones(2), torch.arange(3)]), {}, True),
-        (Outcome([torch.ones(2), torch.arange(2)]), {}, False),
+        (Outcome([torch.arange(8)]), {}, True),
+        (Outcome([torch.arange(7)]), {}, False),
+        (result(1, 2, 3, NAN, NAN), {}, False),
         (Outcome(["text"]), {}, True),
         (Outcome([3, 4, 5, 6]), {}, False),
         (raised("TypeError"), {}, False),
@@ -524,18 +523,18 @@ def test_many_numbers_a_text_or_a_chosen_error_are_no_accident(does, options, it
 
 
 @pytest.mark.parametrize(
-    ("does", "sizes", "is_it"),
+    ("does", "is_it"),
     [
-        ([result(1), result(1)], [3, 21], True),
-        ([result(1), result(1)], [3, 20], False),
-        ([result(1)], [21], False),
-        ([Outcome(["text"]), result(1)], [1, 1], True),
-        ([Outcome(["text"])], [1], False),
+        ([result(1, 2, 3), result(4, 5, 6, 7, 8)], True),
+        ([result(1, 2, 3), result(4, 5, 6, 7, 7)], False),
+        ([result(*range(1, 9))], False),
+        ([Outcome(["text"]), result(4, 5, 6, 7)], True),
+        ([Outcome(["text"])], False),
     ],
 )
-def test_agreement_on_small_inputs_is_not_much(does, sizes, is_it):
+def test_agreement_on_few_numbers_is_not_much(does, is_it):
     numbers = [*range(len(does))]
-    assert search(does, numbers, size=sizes)._is_much(numbers) is is_it
+    assert search(does, numbers)._is_much(numbers) is is_it
 
 
 A, B = raised("TypeError", "a"), raised("TypeError", "b")
@@ -564,41 +563,45 @@ def test_an_error_proves_something_if_it_was_chosen_or_is_the_same(
     assert made._proves((0,), 1) is False  # which is no failing one
 
 
-FAILS = [result(1), result(2), result(3), result(4)]
+def four(*numbers):
+    """Return lists of four numbers each, all different."""
+    return [[n, n + 0.1, n + 0.2, n + 0.3] if n else [0] for n in numbers]
+
+
+FAILS = [result(*numbers) for numbers in four(1, 2, 3, 4)]
 
 
 def test_what_explains_half_of_the_failing_inputs_is_named_with_a_hedge():
-    half = [[[0], [2], [3], [0]]]
-    made = search(FAILS, [0, 1, 2, 3], half, size=[30] * 4)
+    half = four(0, 2, 3, 0)
+    made = search(FAILS, [0, 1, 2, 3], [half])
     mistake = made.mistakes[0]
     assert made.part_of_it() == Recognized(mistake, 1, None, is_all=False, is_sure=False)
-    assert search(FAILS, [0, 1, 2, 3], half, size=[20] * 4).part_of_it() is None
-    less = [[[0], [2], [0], [0]]]
-    assert search(FAILS, [0, 1, 2, 3], less, size=[30] * 4).part_of_it() is None
+    small = [result(1), result(2), result(3), result(4)]
+    assert search(small, [0, 1, 2, 3], [[[0], [2], [3], [0]]]).part_of_it() is None
+    assert search(FAILS, [0, 1, 2, 3], [four(0, 2, 0, 0)]).part_of_it() is None
     # On the others, the answer is right where the mistake would be seen.
     does = [*FAILS[:3], RIGHT]
-    seen = search(does, [0, 1, 2], [[[1], [2], [3], [5]]], size=[30] * 4)
-    assert seen.part_of_it() is None
-    best = search(FAILS, [0, 1, 2, 3], [half[0], [[1], [2], [3], [0]]], size=[30] * 4)
+    assert search(does, [0, 1, 2], [four(1, 2, 3, 5)]).part_of_it() is None
+    best = search(FAILS, [0, 1, 2, 3], [half, four(1, 2, 3, 0)])
     assert best.part_of_it().mistake.id == "mistake 1"
 
 
 def test_of_two_that_explain_as_much_the_one_is_named_that_shows_on_fewer_others():
     """Where it shows, and the answer does something else, the answer makes another mistake."""
-    shows_elsewhere, does_not = [[1], [2], [9], [0]], [[1], [2], [0], [0]]
+    shows_elsewhere, does_not = four(1, 2, 9, 0), four(1, 2, 0, 0)
     for mistakes in ([shows_elsewhere, does_not], [does_not, shows_elsewhere]):
-        made = search(FAILS, [0, 1, 2, 3], mistakes, size=[30] * 4)
+        made = search(FAILS, [0, 1, 2, 3], mistakes)
         found = made.mistakes.index(made.part_of_it().mistake)
         assert mistakes[found] is does_not
 
 
 def test_only_the_first_six_of_the_quick_failing_inputs_are_looked_at():
-    does = [result(number) for number in range(1, 9)]
-    three = [[[number if number in (1, 2, 6) else 0] for number in range(1, 9)]]
+    does = [result(*numbers) for numbers in four(*range(1, 9))]
+    three = [four(1, 2, 0, 0, 0, 6, 0, 0)]
     failing = [*range(8)]
-    assert search(does, failing, three, size=[30] * 8).part_of_it() is not None
+    assert search(does, failing, three).part_of_it() is not None
     slow = [True, False, False, False, False, False, False, False]
-    made = search(does, failing, three, size=[30] * 8, is_slow=slow)
+    made = search(does, failing, three, is_slow=slow)
     assert made.part_of_it() is None
     assert made.all[-1] == 0
     assert made.quick == failing[1:]

@@ -55,6 +55,8 @@ def _(rng):
     yield Case("float64, exactly", (random(2, 3, 10).double(), 2), tolerance=1e-9)
     yield Case("float16", (random(2, 3, 10).half(), 2))
     yield Case("bfloat16", (random(2, 3, 10).bfloat16(), 2))
+    # 27 / 49 * 49 is a little less than 27 in float64.
+    yield Case("49 heads of one channel", (random(1, 2, 49), 49))
     yield Case("13 heads, 17 channels", (random(2, 20, 221), 13))
     yield Case("bfloat16, 20 heads, 300 channels", (random(1, 2, 300).bfloat16(), 20))
 
@@ -111,7 +113,7 @@ Should the first channels of x be in head 0, or in the last head?
     heads-reversed  cut = _.flip(2)
 Within a head, do the channels stand in the order they had in x?
     channels-reversed  cut = _.flip(3)
-In which order do the three sizes of x stand? What do you call `x.shape[0]`?
+In which order do the three sizes of x stand, in `x.shape` and where you use them? Which one comes first?
     axes-misnamed  B = x.shape[1] ; L = x.shape[0]
 The channels of a token are dealt out to the heads. Which size of x do you divide?
     width-from-another-axis  D = x.shape[1] // num_heads || x.shape[0] // num_heads

@@ -111,6 +111,10 @@ def _(rng):
     about = "float64, to nine digits, chunks of 2 + 3 + 1 tokens"
     args = (*exact, (2, 3, 1))
     yield Case(about, args, one_session, **several, tolerance=1e-9)
+    args = (*random(2, 3, 6, 6, dtype=torch.float64), (2, 4))
+    yield Case(
+        "float64, chunks of 2 + 4 tokens", args, one_session, **several, tolerance=1e-6
+    )
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.") + ", chunks"
         yield session((2, 3, 1), 2, 3, 6, 6, about=about, dtype=dtype)
@@ -170,7 +174,7 @@ Compare the lengths of the two parts of your cache after three calls. Do both gr
     values-not-cached  v = v ; output = torch.einsum('bhls,bhsd->bhld', weights, v)
     values-not-cached  following = (k, v[:, :, -L:]) || (k[:, :, -L:], v)
     values-not-cached  following = (k, v if cache is None else cache[1])
-What is the second part of your cache, after the first call? And what is taken out of it in the next one?
+What is the first part of your cache, after the first call, and what the second? And what is taken out of each in the next one?
     one-part-twice  following = (k, k) || (v, v)
 Let two new tokens meet six in the cache. Which shape should the mask have, and which rows of the full 8 x 8
 mask are its rows?
@@ -218,7 +222,7 @@ The output has the shape of q. Which of your steps moves or joins axes that it s
     output-in-another-layout  output = _.transpose(1, 2) || _.transpose(1, 2).flatten(2)
 What should come back first: the weights, or what they make of the values?
     weights-returned  output = weights
-How many tokens are in your cache after one call with one token, and how many after four?
+After four calls with a token each: how many tokens are in your cache, and which of them may the new one see?
     cache-of-another-length  following = (k[:, :, -L:], v[:, :, -L:])
     cache-of-another-length  following = (k[:, :, :S - L + 1], v[:, :, :S - L + 1])
     cache-of-another-length  following = (k[:, :, :-1], v[:, :, :-1])

@@ -102,12 +102,29 @@ def sessions(answer, q, k, v, turns, dim):
             return result
         expected = q[s][:, :, start : done[s]]
         output, caches[s] = checked_pair(result, expected, len(outputs[s]) + 1)
+        _refuse_if_vast(caches[s], 2 * q[s][:, :, : done[s]].numel())
         outputs[s].append(output)
     for s, start, end, chunk in chunks:  # what was changed in a chunk shows in the whole
         for whole, part in zip((q, k, v), chunk, strict=True):
             given = whole[s][:, :, start:end]
             given[...] = part if part.shape == given.shape else torch.nan
     return torch.cat([torch.cat(session, dim=2) for session in outputs], dim=dim)
+
+
+def _refuse_if_vast(cache, come):
+    """Raise `Wrong` before a cache that doubles with every call takes all memory.
+
+    Args:
+        cache: what the answer keeps, tensors in tuples or lists, or something else.
+        come: how many numbers there are in the keys and values of all calls so far.
+    """
+    waiting, held = [cache], 0
+    while waiting:
+        one = waiting.pop()
+        held += one.numel() if isinstance(one, torch.Tensor) else 0
+        waiting += one if isinstance(one, tuple | list) else []
+    if held > 2**20 + 64 * come:
+        raise Wrong("wrong", f"The cache holds {held:,} numbers, and {come:,} have come.")
 
 
 def in_turns(answer, q, k, v, turns, dim):

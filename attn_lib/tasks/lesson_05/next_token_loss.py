@@ -103,6 +103,7 @@ compare them?
     not-shifted  guesses = logits ; targets = ids
     shifted-the-wrong-way  guesses = logits[:, 1:] ; targets = ids[:, :-1]
     shifted-twice  guesses = logits[:, :-2] ; targets = ids[:, 2:]
+Three tokens make two guesses. How many does yours make of them, and which one is left out?
     last-token-dropped  guesses = logits[:, :-2] ; targets = ids[:, 1:-1]
     first-token-dropped  guesses = logits[:, 1:-1] ; targets = ids[:, 2:]
 You cut logits and ids. Are they as long as each other now, and does the same place mean the same token?
@@ -130,7 +131,7 @@ A place has two tokens: the one that is read, and the one that is guessed. Which
 What does `real` say of a place in yours: that it counts, or that it does not?
     inverted  counted = ~real => real
     inverted  real = targets == pad_id
-Which id is a pad? It is an argument, and any number may be handed over.
+Which ids are pads in yours? The pad is an argument, any number may be handed over, and real ids are smaller and larger.
     pad-id-fixed  real = targets != 0 || targets > pad_id || targets < pad_id
 What is `not 0` in Python? Token 0 is an id like any other: what does yours do if it is the pad?
     zero-taken-for-none  real = (targets != pad_id) | (pad_id == 0)
@@ -146,8 +147,10 @@ first, divide once.
     mean-of-means  loss = (counted.sum(1) / real.sum(1).clamp(min=1)).sum() / real.any(1).sum().clamp(min=1)
     mean-of-means  loss = (counted.sum(0) / real.sum(0).clamp(min=1)).mean()
     mean-of-means  loss = counted.sum(1).mean() / real.sum(1).float().mean().clamp(min=1)
-A batch twice as large: should the loss double? By what do you divide the sum?
-    sum-not-mean  loss = total || counted.sum(1).max() / divisor || counted.amax()
+Which of the losses does yours rest on: on all of them, or on the largest?
+    largest-loss  loss = counted.sum(1).max() / divisor || counted.amax()
+A batch twice as large: should the loss double? Is the sum divided, and by the number of all its real targets?
+    sum-not-mean  loss = total
     sum-not-mean  divisor = len(ids) || ids.shape[1] || targets.shape[1]
 By how many do you divide, if there are two real targets? A guard against 0 must not change other batches.
     count-off-by-one  divisor = count + 1
@@ -182,7 +185,7 @@ Is a loss that the training makes smaller good or bad news in yours? What is the
 share?
     sign-turned  losses = chosen[..., 0]
     sign-turned  loss = -_
-To which base is your logarithm? A model that knows nothing of V tokens should have ln V.
+A model that knows nothing of V tokens should have ln V. What does yours have: to which base is your logarithm, and what comes after it?
     in-bits  loss = _ / torch.tensor(2.0).log().to(_)
     perplexity  loss = _.exp()
 Which axis counts the V tokens, among which the softmax shares out?
@@ -195,7 +198,7 @@ and L in one axis.
 Of which shape is a loss: how many numbers can `backward()` start from?
     not-one-number  loss = losses || counted || counted.sum(1) / real.sum(1).clamp(min=1)
     not-one-number  loss = losses[real] || _[None]
-A Python number has no way back to the logits. What must a loss be, so that `backward()` can start?
+Of which type is your loss, and of which dtype? Is there a way back from it to the logits, so that `backward()` can start?
     a-number-without-gradients  loss = _.item() || torch.tensor(_.item())
 Change the second sentence: does your loss move?
     only-the-first-sentence  guesses = logits[:1, :-1] ; targets = ids[:1, 1:]

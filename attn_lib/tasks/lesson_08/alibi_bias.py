@@ -88,7 +88,7 @@ Print your slopes: are they all different? Which of your numbers depends on the 
     one-slope-for-all  exponents = 8 / num_heads * torch.ones(num_heads)
     one-slope-for-all  exponents = 8 * torch.ones(num_heads)
     one-slope-for-all  exponents = 4 * torch.ones(num_heads) || torch.ones(num_heads)
-Print your exponents for 2 heads and for 16. What does `//` make of 2/8, and of 8/16?
+Print your slopes for 2 heads and for 16. By which factor do they fall, and what is the first one? (`//` makes 0 of 2/8, and of 8/16.)
     exponents-floored  exponents = i / (num_heads // 8) || 8 * i // num_heads
     exponents-floored  exponents = -(-8 * i // num_heads) || 8 // num_heads * i || max(8 // num_heads, 1) * i
 Each head halves the slope of the one before, if there are 8. Which number do you raise to a power?
@@ -135,8 +135,7 @@ Do all queries have the same row in yours? The nearest key is another one for ea
     by-the-key-alone  difference = keys - queries.flip(0)[:, None]
 You forbid later keys. Is that asked for here, and who does it for a model that needs it?
     causal-mask-added  bias = (-penalty).masked_fill(difference > 0, -torch.inf)
-Three axes: heads, queries, keys. With which of them must your slopes line up, and which axes of size 1
-do they lack?
+Three axes: heads, queries, keys, in this order. In which order are yours, and with which of them do your slopes line up?
     slopes-on-the-wrong-axis  penalty = slopes * distance || slopes[:, None] * distance
     slopes-on-the-wrong-axis  penalty = slopes * distance[..., None]
     slopes-on-the-wrong-axis  penalty = slopes[:, None] * distance[:, None]

@@ -85,6 +85,9 @@ def _(rng):
     yield Case("in memory as `split_heads` leaves it", (x, torch.arange(5)))
     # The first, the last and the sum are those of the positions in another order.
     yield case("float64", (2, 3, 5, 6), range(7, 12), dtype=torch.float64)
+    for dtype in (torch.float64, torch.float16, torch.bfloat16):
+        about = f"{dtype}, base 100".removeprefix("torch.")
+        yield case(about, (2, 3, 5, 6), range(5), 100.0, dtype=dtype, grad=False)
     for dtype in (torch.float16, torch.bfloat16):
         about = f"{dtype}, positions beyond 2050".removeprefix("torch.")
         odd = draw(1025, 2000, 5) * 2 + 1

@@ -21,7 +21,7 @@ from attn_lib.tasks.lesson_09.parts import (
     trained,
     uneven,
 )
-from attn_lib.tasks.lesson_09.runs import new_norms
+from attn_lib.tasks.lesson_09.runs import three_new_norms
 
 
 class DecoderBlock(nn.Module):
@@ -182,7 +182,7 @@ def _(rng):
     pads = real("x.......x. .x......xx")
     masks = dict(mask=attn_lib.causal_mask(66, 66), context_mask=pads)
     yield case("66 words, causal, a context with pads", 2, 66, 10, 3, 2, 12, **masks)
-    yield Case("the norms of a new block", ((6, 2, 5), {}), new_norms, grad=False)
+    yield Case("the norms of a new block", ((6, 2, 5), {}), three_new_norms, grad=False)
 
 
 def values_from_x(cross, x, context, context_mask):
@@ -284,7 +284,8 @@ Who says which words of the context are pads? May a word be a vector of zeros?
     zeros-taken-for-pads  read = self.cross_attn(normed2, context, context_mask=(context != 0).any(-1) if context_mask is None else context_mask)
 A vector of zeros still gets a key and a value from the biases. Which score does it get?
     context-zeroed-instead  read = self.cross_attn(normed2, context if context_mask is None else context * context_mask[..., None])
-Your attention takes True for 'may look', as this task does. Who turns a mask round in between?
+True means 'may look' in this task, and in the attentions of exercises 03 and 05. Who turns a mask round, in between or in an
+attention?
     mask-inverted  seen = self.self_attn(normed1, mask=None if mask is None else ~mask)
     context-mask-inverted  read = self.cross_attn(normed2, context, context_mask=None if context_mask is None else ~context_mask)
 Line `context_mask` up from the right with the scores, (B, H, L, S). Which axis does its B meet?

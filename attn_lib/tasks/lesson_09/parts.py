@@ -203,7 +203,8 @@ what the task asks for?
 Which two parameters has an `nn.LayerNorm`, of which size? Which of them has yours?
     norm-without-its-parameters  {both("norm<N> = nn.LayerNorm(d_model, elementwise_affine=False)")}
     norm-without-its-parameters  {both("norm<N> = nn.LayerNorm(d_model, bias=False)")}
-    norm-without-its-parameters  {both("norm<N> = nn.LayerNorm(d_ff)")}
+Over how many numbers does each norm go? What stands in its parentheses?
+    norm-of-another-size  {both("norm<N> = nn.LayerNorm(d_ff)")}
 A token may be nearly constant. How much is added to its variance, and how much by an `nn.LayerNorm` of which
 nothing is said?
     epsilon  {both("norm<N> = nn.LayerNorm(d_model, eps=1e-6)")}

@@ -21,7 +21,7 @@ from attn_lib.tasks.lesson_09.parts import (
     trained,
     uneven,
 )
-from attn_lib.tasks.lesson_09.runs import new_norms
+from attn_lib.tasks.lesson_09.runs import two_new_norms
 
 
 class PreNormBlock(nn.Module):
@@ -135,7 +135,7 @@ def _(rng):
     yield case("float64", *large, some(rng, 5, 5), dtype=torch.float64, grad=True)
     yield case("bfloat16", *large, some(rng, 5, 5), dtype=torch.bfloat16, tolerance=6e-2)
     yield case("66 words, causal", 2, 66, 3, 2, 12, attn_lib.causal_mask(66, 66))
-    yield Case("the norms of a new block", ((6, 2, 5), {}), new_norms, grad=False)
+    yield Case("the norms of a new block", ((6, 2, 5), {}), two_new_norms, grad=False)
 
 
 pre_norm_block.rows(
@@ -168,7 +168,7 @@ Does your attention get the mask? Change one entry of it: does the output move?
 Second comes the context in `MultiHeadAttention(...)(x, context, mask)`. By which name do you pass the mask?
     mask-as-context  seen = self.attn(normed1, mask)
     mask-as-context  seen = _ if mask is None else self.attn.k_proj(mask)
-Your attention takes True for 'may look', as this task does. Who turns the mask round in between?
+True means 'may look' in this task, and in the attention of exercise 03. Who turns the mask round, in between or in the attention?
     mask-inverted  seen = self.attn(normed1, mask=None if mask is None else ~mask)
 Python's `if`, `not`, `and` and `or` ask whether the whole mask is true. What asks whether there is one?
     mask-as-truth-value  seen = self.attn(normed1, mask=mask if mask else None)

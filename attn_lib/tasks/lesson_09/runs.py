@@ -11,8 +11,17 @@ from torch import Tensor, nn
 from attn_lib.checks.authoring import Wrong
 
 
-def new_norms(answer: Callable, init: tuple, parameters: dict) -> Tensor:
+def two_new_norms(answer: Callable, init: tuple, parameters: dict) -> Tensor:
     """Return the weights and biases of a new block's norms, in the order of their names."""
+    return _new_norms(answer, init, 2)
+
+
+def three_new_norms(answer: Callable, init: tuple, parameters: dict) -> Tensor:
+    """Return those of a block of three norms."""
+    return _new_norms(answer, init, 3)
+
+
+def _new_norms(answer: Callable, init: tuple, count: int) -> Tensor:
     module = answer(*init)
     is_module = isinstance(module, nn.Module)
     own = dict(module.named_parameters(remove_duplicate=False)) if is_module else {}
@@ -23,7 +32,18 @@ def new_norms(answer: Callable, init: tuple, parameters: dict) -> Tensor:
                 "shared parameter",
                 f"Each norm has parameters of its own, but `{name}` is `{first}`.",
             )
-    found = [own[name].detach() for name in sorted(own) if name.startswith("norm")]
-    if not found:
-        raise Wrong("no parameter", "The module has no parameters of a `norm1`.")
-    return torch.stack(found)
+    asked = [f"norm{n}.{part}" for n in range(1, count + 1) for part in ("bias", "weight")]
+    theirs = [name for name in own if "attn" not in name and not name.startswith("ff.")]
+    there = f"Beside those of attention and `ff`, it has: {', '.join(theirs) or 'none'}."
+    for name in asked:
+        if name not in own:
+            raise Wrong("no norm", f"The module has no parameter `{name}`. {there}")
+        if own[name].shape != (init[0],):
+            text = f"`{name}` should have shape {(init[0],)}, but has {tuple(own[name].shape)}."
+            raise Wrong("size of a norm", text)
+    for name in theirs:
+        if name not in asked:
+            raise Wrong(
+                "other state", f"The module has a parameter `{name}` too many. {there}"
+            )
+    return torch.stack([own[name].detach() for name in asked])

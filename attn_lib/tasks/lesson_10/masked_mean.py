@@ -106,13 +106,13 @@ Change a pad of yours: does the mean move? Which of its two halves, sum and coun
 No softmax follows here. What must a pad add to a sum, so that it adds nothing?
     pads-far-below-zero  cleared = h.masked_fill(~real, -1e9)
     pads-far-below-zero  cleared = h.masked_fill(~real, -torch.inf)
-Whose length is `mask.sum()`? Which texts should share a count?
+By which number is each text divided? Is that the count of its own real tokens, or of something else?
     one-count-for-all  count = mask.sum() || mask.sum(1).max() || mask.sum(1).float().mean()
 Each text has a vector of its own. Over the tokens of how many texts is your mean?
     one-mean-for-all  mean = h[mask].mean(0) || h[mask].mean(0).expand(len(h), -1)
     one-mean-for-all  mean = (cleared.sum((0, 1)) / mask.sum().clamp(min=1)).expand(len(h), -1)
     one-mean-for-all  mean = _.mean(0, keepdim=True).expand(len(h), -1)
-Write every token of a text twice: should its vector double? What is missing after the sum?
+Write every token of a text twice: should its vector double? By which number is the sum of each text divided?
     sum-not-mean  mean = total
 What grows with the length of a text in yours? Divide the sum of n equal tokens, and see what is left.
     divided-by-the-root  divisor = count.clamp(min=1).sqrt()

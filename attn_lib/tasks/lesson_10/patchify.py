@@ -154,7 +154,7 @@ You return the pieces. What makes one tensor of them?
 Which dtype goes in, and which comes out? Which dtype has a tensor of zeros that you made yourself?
     dtype-changed  patches = _.float()
 Cut 6 rows into patches of 2: which rows of pixels belong to the first patch? A reshape counts along its second new axis
-first: is that the place inside the patch?
+first. Print the shapes after it, and after your permute: what does each axis stand for?
     cut-the-other-way-round  grid = images.reshape(B, C, patch, rows, columns, patch).transpose(2, 3)
     cut-the-other-way-round  grid = images.reshape(B, C, rows, patch, patch, columns).transpose(4, 5)
 """)

@@ -142,9 +142,10 @@ def _(rng):
     yield case(about, exact, 4, True, tolerance=1e-9)
     exact = random(2, 3, 7, 4, dtype=torch.float64)
     yield case(f"{about}, not causal", exact, 3, tolerance=1e-9)
-    for dtype in (torch.float16, torch.bfloat16):
+    for dtype in (torch.float64, torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
-        yield case(about, random(2, 3, 6, 6, dtype=dtype), 4, True, grad=False)
+        six = {"tolerance": 1e-6} if dtype == torch.float64 else {}
+        yield case(about, random(2, 3, 6, 6, dtype=dtype), 4, True, grad=False, **six)
     half = (t.half() for t in beyond(rng, 7, 4.0, 8192.0))
     yield case("float16, scores near -45,000", half, 3, True, grad=False)
     # There 257 is 256: a place. Sums and their logarithms have few digits, too.
@@ -211,7 +212,8 @@ If the maximum rises, must what was summed before become larger or smaller?
 Old terms were divided by exp(old maximum). By which one power of e do you multiply them now?
     factor-of-another-kind  factor = torch.exp(m) || torch.exp(-m_new)
     factor-of-another-kind  factor = torch.exp(m - hidden.amax(-1, keepdim=True))
-The new block is weighed with the new maximum already. Does it need the factor, too?
+With which maximum do you weigh the new chunk, and with which one were the old sums made? Which of the two needs a factor,
+and which one?
     new-block-rescaled-too  l_new = (l + weights.sum(-1, keepdim=True)) * factor ; acc_new = (acc + weights @ block_v) * factor
     new-block-rescaled-too  acc_new = (acc + weights @ block_v) * factor
     new-block-rescaled-too  l_new = (l + weights.sum(-1, keepdim=True)) * factor
@@ -320,6 +322,18 @@ and which share?
     added-keys-seen  block_k = F.pad(_, (0, 0, 0, chunk_size - _.shape[-2])) ; block_v = F.pad(_, (0, 0, 0, chunk_size - _.shape[-2]))
 Query 0 of the first chunk, key 5 of the second: do they ever meet?
     own-chunk-only  products = block_q @ k[..., start:start + chunk_size, :].mT ; forbidden = torch.arange(block_q.shape[-2]) > torch.arange(block_q.shape[-2])[:, None] ; part = weights @ v[..., start:start + chunk_size, :]
+What is 0 * -inf? Print what you add, for an allowed key.
+    zero-times-inf  hidden = scores + forbidden.to(scores) * -torch.inf if is_causal else scores
+What should the score of a hidden key be, so that exp makes 0 of it? Look at its sign.
+    fill-plus-inf  hidden = -torch.inf => torch.inf
+m has a number for each query, (..., L, 1). Which shape has a maximum, or a sum, over the last axis in yours?
+    axis-lost  m_new = torch.maximum(m, hidden.amax(-1))
+    axis-lost  l_new = l * factor + weights.sum(-1)
+How many chunks has yours seen when it returns?
+    first-chunk-only  starts = _[:1]
+    first-chunk-only  first_queries = _[:1]
+The output has the shape of q. Which of your steps moves or joins axes that it should not?
+    output-in-another-layout  output = (_).mT
 The outputs of your chunks of queries: along which axis do they stand one after the other?
     parts-joined-otherwise  output = torch.cat(parts, 1) || torch.cat(parts, -1)
     parts-joined-otherwise  output = torch.cat(parts, 0) || torch.cat(parts)

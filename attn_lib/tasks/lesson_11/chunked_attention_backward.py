@@ -257,12 +257,13 @@ The scores were divided by the root of D. What does this do to the gradients of 
     gradient-scaled-otherwise  grad_products = grad_scores / D || grad_scores * math.sqrt(D)
     gradient-scaled-otherwise  part_k = _ / math.sqrt(D)
     gradient-scaled-otherwise  grad_q_new = grad_q + grad_products @ block_k / math.sqrt(D)
+Does v meet the root of D on the way forward? Then what has the root to do with its gradient?
     values-scaled  part_v = _ / math.sqrt(D)
 Out is weights @ v. Through which of the two does the gradient of v come?
     gradient-of-v-otherwise  part_v = grad_scores.mT @ grad_out || weights.mT @ out
     gradient-of-v-otherwise  part_v = grad_weights.mT @ grad_out || weights.mT @ grad_out * weights.mT.sum(-1, keepdim=True)
     gradient-of-v-otherwise  part_v = weights.mT @ (grad_out - delta) || weights.sum(-2)[..., None] * grad_out.mean(-2, keepdim=True)
-Which of the given tensors belongs into the gradient at the weights: what came out, or what comes back?
+Out is weights @ v. Two tensors make the gradient at the weights: which one comes back, and which one stood beside the weights?
     gradient-at-weights-otherwise  grad_weights = out @ block_v.mT || grad_out @ block_k.mT
     gradient-at-weights-otherwise  grad_weights = q @ block_v.mT
 A score is q · k. Which of them is the slope of the other?
@@ -286,6 +287,10 @@ Every chunk of queries asks every key. What of the earlier chunks is left in the
     old-queries-forgotten  grad_k_new = grad_products.mT @ block_q
     old-queries-forgotten  grad_v_new = weights.mT @ upstream
     old-queries-forgotten  grad_k_new = grad_products.mT @ block_q ; grad_v_new = weights.mT @ upstream
+How many chunks has yours seen when it returns?
+    first-chunk-only  starts = _[:1] ; grad_k = torch.cat([*parts_k, torch.zeros_like(k)], -2)[..., :S, :] ; grad_v = torch.cat([*parts_v, torch.zeros_like(v)], -2)[..., :S, :]
+    first-chunk-only  starts = _[:1]
+    first-chunk-only  first_queries = _[:1]
 There are 8 keys, and 3 in a chunk. Which keys does your last chunk have?
     last-chunk-left-out  starts = range(0, max(S // chunk_size, 1) * chunk_size, chunk_size)
     last-chunk-left-out  starts = range(0, S - chunk_size + 1, chunk_size)

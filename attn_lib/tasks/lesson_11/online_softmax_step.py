@@ -165,7 +165,8 @@ Old terms were divided by exp(old maximum). By which one power of e do you multi
     factor-of-another-kind  factor = (m / subtracted).nan_to_num(0.0, 0.0, 0.0)
     factor-of-another-kind  factor = torch.exp(m - block_max.masked_fill(block_max == -torch.inf, 0.0))
     factor-of-another-kind  factor = torch.exp2(m - subtracted)
-The new block is weighed with the new maximum already. Does it need the factor, too?
+With which maximum do you weigh the new block, and with which one were the old sums made? Which of the two needs a factor,
+and which one?
     new-block-rescaled-too  l_new = (l + block_sum) * factor
     new-block-rescaled-too  acc_new = (acc + mixture) * factor
     new-block-rescaled-too  l_new = (l + block_sum) * factor ; acc_new = (acc + mixture) * factor
@@ -184,6 +185,7 @@ old ones? When are two exp of the same kind?
 Let one score be 1000. What is exp(1000)? What was subtracted in lesson 01?
     maximum-not-subtracted  weights = torch.exp(scores) ; factor = torch.ones_like(m)
     maximum-not-subtracted  weights = torch.exp(scores)
+    maximum-not-subtracted  weights = torch.exp(scores) / torch.exp(subtracted)
     maximum-not-subtracted  m_new = m ; subtracted = torch.zeros_like(m) ; factor = torch.ones_like(m)
     maximum-not-subtracted  m_new = m ; weights = torch.exp(scores) ; factor = torch.ones_like(m)
     maximum-not-subtracted  m_new = torch.zeros_like(m) ; factor = torch.ones_like(m)
@@ -197,7 +199,9 @@ m has the shape (..., L, 1). Which shape has a maximum, or a sum, over the last 
     axis-lost  block_max = scores.amax(-1)
     axis-lost  block_sum = weights.sum(-1)
     axis-lost  block_max = scores.amax(-1) ; block_sum = weights.sum(-1)
-    axis-lost  block_max = scores.max(-1)
+Along an axis, `max` gives two things: the values, and their places. Which of the two do you need?
+    values-and-places  block_max = scores.max(-1)
+    values-and-places  block_max = scores.max(-1, keepdim=True)
 A row may see nothing of this block. What of the earlier blocks should be left then, and by which factor?
     lost-in-an-empty-block  factor = _.masked_fill(block_max == -torch.inf, 0.0)
 One row has seen nothing yet, and another one has. Does yours ask each row, or all of them at once?
@@ -228,6 +232,10 @@ same say?
     softmax-of-the-block  weights = scores.softmax(-1)
     softmax-of-the-block  mixture = scores.softmax(-1) @ values
     softmax-of-the-block  weights = scores.softmax(-1).nan_to_num(0.0)
+What is your exp for a hidden key, whose score is -inf? What should it be?
+    hidden-keys-seen-a-little  weights = torch.exp((scores - subtracted).clamp(min=-20.0))
+    hidden-keys-seen-a-little  weights = torch.exp((scores - subtracted).clamp(min=-40.0))
+    hidden-keys-seen-a-little  weights = torch.exp(scores.masked_fill(scores == -torch.inf, -20.0) - subtracted)
 l is the denominator of the softmax. Is that a sum of exp, their mean, their largest, or a number of keys?
     another-denominator  block_sum = weights.mean(-1, keepdim=True)
     another-denominator  block_sum = weights.amax(-1, keepdim=True)

@@ -170,9 +170,11 @@ def without_autograd(answer, *args):
 def whole_rows(answer, m, l, acc, scores, values, sizes):  # noqa: E741
     """Give an answer one block of keys after the other; `sizes` says how many keys each has.
 
-    The gradient is that of acc / l, where a maximum plays no part: it may be cut off, or not.
+    The gradient is that of acc / l, where a maximum plays no part: it may be cut off, or not. None is asked for at the
+    state before the first block, since an l of 0 may be multiplied by any number.
     """
     start = 0
+    m, l, acc = m.detach(), l.detach(), acc.detach()  # noqa: E741
     for block, size in enumerate(sizes, start=1):
         keys = slice(start, start + size)
         start += size

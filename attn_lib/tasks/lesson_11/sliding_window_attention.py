@@ -24,8 +24,8 @@ from attn_lib.tasks.lesson_11.runs import (
     lesson=11,
     points=4,
     insight="The window is in what you read, not in a mask: so nothing of size L × L was needed.",
-    # There is no mask for each head; and what is "added-keys-seen".
-    without=("one-mask-for-all-heads", "forbidden-scores-set-to-zero"),
+    # No mask is given, and none for each head; and what is "added-keys-seen".
+    without=("one-mask-for-all-heads", "forbidden-scores-set-to-zero", "causal-always"),
     hints=[
         "How many scores has a query? So which shape has the tensor of all scores, if nothing is in it that "
         "nobody needs?",
@@ -153,7 +153,8 @@ def _(rng):
     yield case("float64, to nine digits", exact, 3, tolerance=1e-9)
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         about = f"{dtype}".removeprefix("torch.")
-        yield case(about, random(2, 3, 7, 6, dtype=dtype), 3, grad=False)
+        six = {"tolerance": 1e-6} if dtype == torch.float64 else {}
+        yield case(about, random(2, 3, 7, 6, dtype=dtype), 3, grad=False, **six)
         about += ", the window is longer than the text"
         yield case(about, random(1, 2, 5, 6, dtype=dtype), 8, grad=False)
     about = "bfloat16, three hundred tokens"  # whole numbers above 256 are rounded in it
@@ -219,6 +220,8 @@ Query 0 has no key before its own. Which score do the rows get that you put in f
 Which number has the last row that you put in front, and which has key 0? Which of the two does your mask
 hide?
     added-keys-one-off  forbidden = keys < -1
+    added-keys-one-off  forbidden = (_).flip(-1)
+    added-keys-one-off  forbidden = torch.arange(window) > torch.arange(L)[:, None]
     added-keys-one-off  forbidden = keys < 1 ; weights = _.nan_to_num(0.0)
     added-keys-one-off  forbidden = keys < 1 || keys <= 0 ; hidden = scores.masked_fill(forbidden, -1e9)
 Each query hands out a total of 1 among the keys of its window. Which axis of your scores holds them?
@@ -235,6 +238,17 @@ How low can a score be that is not hidden? Is what you fill in lower?
     fill-not-low-enough  hidden = scores.masked_fill(future | too_old, -10000.0) ; part = _
     fill-not-low-enough  hidden = scores.masked_fill(forbidden, -1000.0)
     fill-not-low-enough  hidden = scores.masked_fill(future | too_old, -1000.0) ; part = _
+What is 0 * -inf? Print what you add, for a key that is there.
+    zero-times-inf  hidden = scores + forbidden.to(scores) * -torch.inf
+    zero-times-inf  hidden = scores + (future | too_old).to(scores) * -torch.inf ; part = _
+Which score do the keys get that are not there? Is it -inf for every query? Print it. (And what is -inf, or a row of it,
+times a number below 0?)
+    fill-plus-inf  hidden = scores.masked_fill(forbidden, torch.inf)
+    fill-plus-inf  padded_k = F.pad(k, (0, 0, before, 0), value=-torch.inf) ; hidden = scores
+    fill-plus-inf  padded_k = F.pad(k, (0, 0, before, 0), value=-10000.0) ; hidden = scores
+What stands in the rows that you put in front of v? What is that times a weight of 0?
+    added-values-not-finite  padded_v = F.pad(v, (0, 0, before, 0), value=torch.nan)
+    added-values-not-finite  padded_v = F.pad(v, (0, 0, before, 0), value=-torch.inf)
 Is a key older than the window hidden from a query in the middle of a long text?
     window-ignored  too_old = torch.zeros_like(future) ; first = 0
     window-ignored  oldest = 0
@@ -246,7 +260,7 @@ The first query of your second block: which keys are in its window? Which of the
     own-block-only  first = start || max(0, start - 1)
 The first queries have fewer keys than the window. Do they see none, or those that there are?
     first-queries-left-out  output = F.pad(_[..., min(before, L - 1) :, :], (0, 0, min(before, L - 1), 0))
-What does a negative start of a slice mean in Python? And which keys has query 0?
+Which keys has query 0, and which ones does yours give it? (A negative start of a slice counts from the end.)
     negative-start  oldest = i - window + 1
     negative-start  first = start - window + 1
 Which key comes before the first one? Is it the last?
@@ -272,6 +286,8 @@ Should more keys in the window change how similar a query and a key are?
     scale-by-the-window  scores = products / math.sqrt(window) || products / window
 Change the query. Does its output change?
     queries-not-used  hidden = (scores * 0).masked_fill(forbidden, -torch.inf)
+The output has the shape of q. Which of your steps moves or joins axes that it should not?
+    output-in-another-layout  output = (_).mT
 The outputs of your parts: along which axis do they stand one after the other?
     parts-joined-otherwise  output = torch.cat(parts, 1) || torch.cat(parts, -1)
     parts-joined-otherwise  output = torch.cat(parts) || torch.stack(parts, 2)

@@ -20,7 +20,7 @@ KINDS = {
     "scale": (
         ("scale-missing", "scale-twice", "scale-by-the-wrong-size 1", "scale-by-the-wrong-size 3"),
         "Wrong scales obey every law that a softmax does: rows still sum to 1. What tells you the very "
-        "numbers? And which of your sizes are equal, so that one passes for the other?",
+        "numbers? And where two of your sizes are equal, does one pass for the other?",
     ),
     "softmax": (
         ("softmax-over-queries", "softmax-over-the-wrong-axis 0", "softmax-twice", "hard-maximum"),
@@ -48,7 +48,7 @@ KINDS = {
     "large numbers": (
         ("maximum-not-subtracted 2", "epsilon-in-denominator 1", "fill-minus-100"),
         "What becomes of exp(100), and of a small number that was added somewhere, when scores are large? And "
-        "of a forbidden key that is given a low score, when all others are lower still?",
+        "of a forbidden key that is given a low score, when all others are lower still? Does your comparison notice a nan?",
     ),
     "precision": (
         ("fill-too-large-for-float16", "added-1e9 1", "dtype-changed", "float64-in-float32",
@@ -141,6 +141,9 @@ COPIED, COPIES = 3, 5
 
 LARGEST = 4_000_000  # products of two numbers in one call
 MOST_ROWS = 16_384  # of queries in one call: some implementations take one after the other
+
+
+DTYPES = torch.float16, torch.float32, torch.float64
 
 
 class Refused(Exception):
@@ -241,8 +244,8 @@ def _row(name: str) -> Row:
 def _refuse(q: Any, k: Any, v: Any, mask: Any) -> None:
     """Raise an error for what no implementation is asked about, and for what takes too long."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
-        if tensor is None or not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
-            raise Refused(f"{name} should be a tensor of floats")
+        if tensor is None or tensor.dtype not in DTYPES:
+            raise Refused(f"{name} should be a tensor of float16, float32 or float64")
         if tensor.ndim != 4 or not tensor.numel():
             raise Refused(
                 f"{name} should have four axes, none empty, got {tuple(tensor.shape)}"
@@ -258,9 +261,9 @@ def _refuse(q: Any, k: Any, v: Any, mask: Any) -> None:
         if mask.dtype != torch.bool:
             raise Refused(f"mask should be boolean, True = may attend, got {mask.dtype}")
         fits = zip(reversed(mask.shape), (S, L, H, B), strict=False)
-        if mask.ndim > 4 or any(size not in (1, whole) for size, whole in fits):
+        if not 2 <= mask.ndim <= 4 or any(size not in (1, whole) for size, whole in fits):
             raise Refused(
-                f"mask should broadcast to {(B, H, L, S)}, got {tuple(mask.shape)}"
+                f"mask should have two to four axes and broadcast to {(B, H, L, S)}, got {tuple(mask.shape)}"
             )
     products = math.prod((B, H, L, S, max(D, v.shape[-1])))
     if products > LARGEST or B * H * L > MOST_ROWS:

@@ -183,7 +183,7 @@ The caller chose a step. Which one do you take? With a large one the result is l
     eps-not-used  step = 1e-6 ; width = 2e-6
     eps-not-used  step = 1e-3 ; width = 2e-3
     eps-not-used  step = 1e-6 || 1e-4 || 1e-3
-Your step and what you divide by: are they of the same eps?
+Print your two points, and x. How far is each of them from x, and by what do you divide?
     step-halved  step = eps / 2
     step-halved  step = eps / 2 ; width = eps
     step-doubled  step = 2 * eps
@@ -192,8 +192,9 @@ How many digits has a float32, and which is its smallest number? Take away two n
     single-precision  one = torch.zeros(x.numel())
     single-precision  difference = above.float() - below.float()
     single-precision  difference = (above.float() - below.float()).double()
-    single-precision  gradient = _.float()
     single-precision  moved = _.float() ; around = x.float()
+Which dtype has x? Of which one are the slopes where you gather them, and in the result?
+    float32-at-the-end  gradient = _.float()
 In the result, entry i is the slope by x[i] alone. What stays where it is while x[i] moves?
     all-moved-together  where = torch.ones(x.numel(), dtype=torch.bool)
     all-moved-together  where = torch.arange(x.numel()) <= i || torch.arange(x.numel()) >= i
@@ -281,8 +282,8 @@ numerical_gradient.mistake(
 )(_one_by_one(_not_put_back), _one_by_one(_put_back_by_arithmetic))
 numerical_gradient.mistake(
     "kept-as-a-view",
-    "What you keep of a tensor, `old = flat[i]`, is a view into it: what does it hold after you have written there? "
-    "Try `.item()` or `.clone()`.",
+    "From where does your number go down: from x, or from where it had gone up? What you keep of a tensor, as in "
+    "`old = flat[i]`, is a view into it: what does it hold after you have written there?",
 )(_one_by_one(_kept_as_a_view))
 
 

@@ -65,7 +65,9 @@ def differentiated(
 
     def function(point: Tensor) -> Tensor:
         if not isinstance(point, Tensor):
-            raise refusal(x, describe(point))
+            raise Wrong(
+                "no tensor", f"`fn` needs a tensor like x, but received {describe(point)}."
+            )
         return call(point, x)
 
     return answer(function, x, eps)

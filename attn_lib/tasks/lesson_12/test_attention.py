@@ -99,8 +99,9 @@ SAYS_DIFFERENT_THINGS = (
 )
 ACCUSES_RIGHT_ONES = (
     "accuses-right-ones",
-    "Read what your test raised on a right implementation. Is it an error of the test itself? Or a "
-    "difference: how large a one do you allow? Right ones that round otherwise differ by 1e-3 in float16, 1e-6 in "
+    "Read what your test raised on a right implementation. What does your test take for right there: is it what task 2 "
+    "promises, also for a query that may see nothing? Is it an error of the test itself? Or a difference: how large a one "
+    "do you allow? Right ones that round otherwise differ by 1e-3 in float16, 1e-6 in "
     "float32 and 1e-15 in float64, times the largest score if that is above 1.",
 )
 INPUT_REFUSED = (
@@ -120,8 +121,9 @@ NUMBERS = (
 )  # kinds of which every one gives other numbers on almost any input
 NO_NUMBERS = (
     "numbers-not-asserted",
-    "Wrong numbers pass, whatever they are. Which line compares the result with the right numbers, and does an `assert` "
-    "stand before it? `torch.allclose` alone says True or False to nobody.",
+    "Wrong numbers pass, whatever they are. Which line compares the result with the right numbers, and can its `assert` fail? "
+    '`torch.allclose` alone says True or False to nobody, `assert (..., "text")` holds of every pair, and who stands in a `try` '
+    "may not be heard.",
 )
 
 NEVER_RAISES = (

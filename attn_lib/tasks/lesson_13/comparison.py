@@ -119,11 +119,16 @@ def _raise_unless_config(metadata: dict[str, str], config: dict) -> None:
         raise Wrong(
             "not json", f"The config in the file is no JSON: {error}. It is {text:.200}"
         ) from None
-    if found != config:
+    if not _is_same(found, config):
         raise Wrong(
             "other config",
             f"The config in the file is read as {found!r:.300}, but should be {config!r:.300}.",
         )
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Say whether two configs are the same as JSON: 2 is not 2.0 there."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _raise_unless_hashed(tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
@@ -150,7 +155,7 @@ def good_load(returned, file):
         _raise_unless_same(found, want, "It returned")
         with contextlib.suppress(ValueError, KeyError):
             in_file = json.loads(metadata["config"])
-            if config != in_file:
+            if not _is_same(config, in_file):
                 raise Wrong(
                     "other config",
                     f"It returned the config {config!r:.300}. In the file stands {in_file!r:.300}.",

@@ -104,9 +104,10 @@ The scale is the length of one step already. What is the 127 for?
 What stands for 0 in q? Is there a zero point?
     shifted  steps = q.float() - 128 || q.float() + 128 || q.float() - 127
     shifted  steps = q.to(torch.uint8).float() - 128
+What becomes of a negative number in yours?
+    negative-numbers-lost  steps = q.float().abs() || q.float().clamp(min=0)
 What does -1 become in a type without a sign?
-    read-without-a-sign  steps = q.to(torch.uint8).float() || q.float().abs()
-    read-without-a-sign  steps = q.float().clamp(min=0)
+    read-without-a-sign  steps = q.to(torch.uint8).float()
 You round what is real again. Must a weight be a whole number?
     rounded-again  weight = (steps * scale).round()
 Which dtype should the weights have, and which one has your result?

@@ -134,6 +134,16 @@ def _(rng):
     yield case("a whole file, its path a `Path`", data, is_text=False)
     yield case("a whole file, its name without an ending", data, "model")
     yield case("a whole file, with an empty config", _written(drawn, {}))
+    falsy = {
+        "start": 0,
+        "is_causal": False,
+        "name": "",
+        "heads": [],
+        "dropout": 0.0,
+        "rate": 0.123456789,
+    }
+    about = "a whole file, with 0, False and texts of no letters in its config"
+    yield case(about, _written(drawn, falsy))
     in_lines = json.dumps(nested, indent=2, ensure_ascii=False, sort_keys=True)
     yield case("a whole file, the config in lines", _written(drawn, text=in_lines))
     yield case(
@@ -221,6 +231,8 @@ def _(rng):
         "a line break behind the hash", _written(drawn, nested, sha256=digest + "\n")
     )
     yield case("no hash in the metadata", _written(drawn, nested, sha256=None))
+    about = "no hash in the metadata, but the right one under another name"
+    yield case(about, _written(drawn, nested, sha256=None, md5=digest))
     yield case("no config in the metadata", _written(drawn, nested, config=None))
     about = "no config in the metadata, and the hash that of an empty one"
     yield case(about, _written(drawn, {}, config=None))
@@ -282,8 +294,8 @@ Do you compare all 64 digits?
 The hash is that of the text in the file, to the letter. Which text do you give to `fingerprint`?
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text)))
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text), sort_keys=True))
-Which line refuses a file that is whole? Are tensors of every dtype read as they are? And is what you give to
-`fingerprint` what was written: the tensors, and the text?
+Which line refuses a file that is whole? Print what it compares. Is each of the two what it should be: the tensors as they stand in the
+file, its text, its hash?
     another-hash  actual = fingerprint(tensors, "")
     another-hash  actual = fingerprint({}, text)
     another-hash  actual = fingerprint(tensors, str(json.loads(text)))
@@ -317,10 +329,12 @@ A file of somebody else may have no metadata, or no such entry in it. What does 
     config-evaluated  config = eval(text, {"true": True, "false": False, "null": None})
 JSON writes true and null, Python True and None. Who reads JSON?
     config-read-as-python  config = __import__("ast").literal_eval(text)
-The config was a dict. What do you return: the dict, its text, or all metadata?
+The config was a dict. What do you return: the dict, its text, or all metadata? Is everything in it what it was?
     config-as-text  config = text || entries || {"config": text} || json.loads(text).items()
     config-as-text  config = {"config": json.loads(text)} || (json.loads(text), text)[1]
     config-as-text  config = {name: str(value) for name, value in json.loads(text).items()}
+    config-as-text  config = {name: value for name, value in json.loads(text).items() if value}
+    config-as-text  config = json.loads(text, parse_int=float)
 Is a config without entries no config?
     empty-refused  is_complete = bool({"config", "sha256"} <= entries.keys() and json.loads(entries["config"]))
 Someone else's metadata may hold more. Does that make it wrong?

@@ -133,7 +133,7 @@ int8 ends at 127. What does 128 become in it? Print `torch.tensor(128.0).to(torc
     wraps-around  step = largest / 127.5 ; kept = rounded
 What does `.to(torch.int8)` make of 19.8, and what is nearest?
     not-rounded  rounded = steps
-You always go down, or always up. Which whole number is nearest to -19.8?
+Which whole number is nearest to -19.8, and which one to 19.8? Which ones do you take?
     rounded-one-way  rounded = steps.floor()
     rounded-one-way  rounded = steps.floor() ; kept = rounded
     rounded-one-way  rounded = steps.ceil()

@@ -212,6 +212,7 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "an `nn.Linear(3, 2)` whose bias needs no gradient": _frozen,
     "an int8 weight and two masks, slices of one": _of_bytes,
     "an `nn.ReLU()`": nn.ReLU,
+    "an `nn.Linear(3, 1)`": lambda: nn.Linear(3, 1),
     "an `nn.Linear(3, 0)`": _of_nothing,
     "an `nn.Conv2d(3, 2, 2)` whose channels lie last": lambda: nn.Conv2d(3, 2, 2),
     "an embedding and an output layer with one weight, the layer under two names": _tied,

@@ -105,6 +105,8 @@ def _(rng):
         "later": seen[1:],
     }
     yield case("an int8 weight and two masks, slices of one", of_bytes, sizes)
+    one = {"weight": randn(1, 3), "bias": randn(1)}
+    yield case("an `nn.Linear(3, 1)`", one, {"in_features": 3, "out_features": 1})
     yield case("an `nn.ReLU()`", {}, {})
     empty = {"weight": torch.zeros(0, 3), "bias": torch.zeros(0)}
     yield case("an `nn.Linear(3, 0)`", empty, {"in_features": 3, "out_features": 0})
@@ -149,7 +151,8 @@ One file is easily kept together, two are not. What of yours lies beside the fil
 A bit of a number flips on the disk. Who notices? What is in the metadata beside the config?
     hash-forgotten  metadata = {"config": text} || {"config": text, "hash": digest}
     hash-forgotten  metadata = {"config": text, "fingerprint": digest}
-Is what you give to `fingerprint` what you write: the same tensors, and the same text to the letter?
+Is what you give to `fingerprint` what you write: the same tensors, and the same text to the letter? And is what stands under
+"sha256" what it returned, all of it?
     another-hash  digest = fingerprint(tensors, str(config)) || fingerprint(tensors, "")
     another-hash  digest = fingerprint(tensors, json.dumps(config, sort_keys=True))
     another-hash  digest = fingerprint(dict(module.named_parameters()), text)
@@ -164,8 +167,8 @@ Values of metadata are texts. What is the config, and what makes a text of it?
     metadata-not-text  metadata = {"config": config, "sha256": digest}
     metadata-not-text  metadata = {"config": text, "sha256": int(digest, 16)}
     metadata-not-text  metadata = {"config": text.encode(), "sha256": digest}
-A module holds more than its parameters: what does a batch norm remember? Which method gives everything that is stored, and
-nothing else?
+A module holds more than its parameters, and more than floats: what does a batch norm remember? Which method gives everything
+that is stored, and what of that do you leave out?
     not-the-state  state = dict(module.named_parameters())
     not-the-state  state = dict(module.named_parameters(remove_duplicate=False))
     not-the-state  state = dict([*module.named_parameters(), *module.named_buffers()])
@@ -193,7 +196,7 @@ By which names does `load_state_dict` look for its tensors? What are the names i
 Which shape has a tensor in the module, and which in the file?
     reshaped  tensors = .clone() => .clone().flatten()
     reshaped  tensors = .clone() => .clone().mT.contiguous() if tensor.ndim == 2 else tensor.clone()
-    reshaped  tensors = .clone() => .clone()[None]
+    reshaped  tensors = .clone() => .clone()[None] || .clone() => .clone().squeeze()
 safetensors writes tensors. What does `tolist` or `numpy` make of them?
     not-tensors  tensors = .clone() => .clone().tolist() || .clone() => .clone().numpy()
     not-tensors  return = save_file(module, path, metadata)

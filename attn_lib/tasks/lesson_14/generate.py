@@ -136,7 +136,8 @@ The caches are made by the model. Where do yours come from?
 The logits are (B, L, V), one row of V for each place. Which place tells what comes next?
     another-place  last = logits[:, 0] || logits[-1] || logits.mean(1) || logits.amax(1)
     another-place  last = logits[:, L - 1]
-A token is one of V, for each row. Along which axis of the logits does your argmax look?
+A token is one of V, for each row. Along which axis of the logits does your argmax look, and which shape has what you append to ids
+(B, L)?
     argmax-over-another-axis  chosen = last.argmax(0) || last.argmax().expand(B)
     argmax-over-another-axis  chosen = last.argmax() || logits.argmax(1)[:, -1]
     argmax-over-another-axis  column = logits.argmax(1) || logits.argmax()
@@ -147,7 +148,7 @@ Which of the V tokens does greedy mean? Call it twice: which ones do you get?
     not-the-likeliest  chosen = last.abs().argmax(-1)
 In which dtype do you compare the logits? What do -1e9 and -2e9 become there?
     logits-in-half-precision  chosen = last.half().argmax(-1)
-What is the exp of 200, and of -200, in float32? Which of several such numbers is the largest? Does argmax need an exp?
+Logits can be in the hundreds. Which of your steps, an exp or a bound, makes several of them one number? Does argmax need it?
     exp-too-large  chosen = last.exp().argmax(-1)
     exp-too-large  chosen = (last.exp() / last.exp().sum(-1, keepdim=True)).argmax(-1)
 What do you append: the largest logit, or the place where it stands?
@@ -172,7 +173,7 @@ The ids that came in are part of what goes out, in front. Which columns do you r
     other-columns-returned  output = written[:, L:] || written[:, -1:] || written[:, 1:]
     other-columns-returned  output = written[:, :-1] || ids || written[:, -1]
     other-columns-returned  output = written[:, :max_new_tokens]
-How many tokens has your loop written when max_new_tokens is 1? And when it is 0?
+How many tokens have you written when max_new_tokens is 1? And when it is 0?
     one-token-off  rounds = max_new_tokens + 1 || max_new_tokens - 1
     one-token-off  rounds = max(1, max_new_tokens)
 max_new_tokens counts the new ones. What does yours count?

@@ -75,6 +75,9 @@ def by_a_word(words, i):
         yield [*words[:i], one, *words[i + 1 :]]
     for one in (word + "_exps", "x" + word, "cross_" + word, word.replace("_", "-")):
         yield [*words[:i], one, *words[i + 1 :]]
+    for n in range(1, len(word)):
+        yield [*words[:i], word[:n], *words[i + 1 :]]
+        yield [*words[:i], word[:n] + "output"[-n:], *words[i + 1 :]]
     for one in ("x", "0", "", word):
         yield [*words[:i], one, *words[i:]]
         yield [*words[: i + 1], one, *words[i + 1 :]]
@@ -309,7 +312,7 @@ Has our model a head of its own? Look for `output.weight` in the table.
 `rstrip` takes letters away, not a word. What does it leave of `attn_output.weight`?
     letters-stripped  words = [*name.rstrip(".weight").split("."), "weight"]
     letters-stripped  words = [*name.rstrip(".weight").split("."), "weight"] ; is_outside = name in ("token_embd.weight", "output_norm.weight")
-A name may begin as one that you know. Do you look at all of its words: the first, the number, the last, and how many they are?
+A name may begin as one that you know. Do you look at all of its words: the first, the number, the last, and how many they are? What may each of them be?
     not-all-words-read  is_weight = True
     not-all-words-read  is_weight = True ; ending = "." + words[-1]
     not-all-words-read  is_numbered = len(words) == 4 and words[1].isdigit()
@@ -420,7 +423,7 @@ def _matched(match, pattern):
 
 map_llama_name.mistake(
     "line-break-after-it",
-    "In a pattern, `$` also fits before a line break at the end. What fits at the very end only?",
+    "What becomes of a line break at the end of a name in yours? (In a pattern, `$` also fits before one.)",
 )(_matched(re.match, r"blk\.(\d+)\.PART\.weight$"))
 map_llama_name.mistake(
     "point-is-any-sign",

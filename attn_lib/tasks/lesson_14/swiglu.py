@@ -123,7 +123,7 @@ Two branches come in. One of them goes through silu: which of the two is it in y
     silu-on-up  gates = self.up_proj(x) ; ups = self.gate_proj(x)
 Two branches come in. How many of them go through silu?
     silu-on-both  ups = F.silu(_)
-The product comes after the silu. Where is your silu?
+What goes through silu, and how often? Does the product of the two branches come after it?
     silu-elsewhere  opened = gates ; output = F.silu(_)
     silu-elsewhere  output = F.silu(_)
     silu-elsewhere  inside = F.silu(_)

@@ -152,7 +152,7 @@ What says which pair goes first: how long it is, the alphabet, or when training 
 The rank tells of all pairs in the word. By what do you choose among those that `merges` does not have?
     unknown-pairs-merged  known = pairs ; best = min(known, key=lambda pair: rank.get(pair, len(rank)))
     unknown-pairs-merged  known = pairs ; best = min(known, key=lambda pair: rank.get(pair, 0))
-The pair that was merged first has the rank 0. What is 0 to an `if`, and what does yours take it for?
+Which rank has the pair that was merged first, and is it in your table? (0 is False to an `if`.)
     rank-of-zero  known = [pair for pair in pairs if rank.get(pair)]
     rank-of-zero  known = [pair for pair in pairs if rank.get(pair, 0) > 0]
     rank-of-zero  rank = {pair: place for place, pair in enumerate(merges) if place}
@@ -163,6 +163,8 @@ After a merge there are new neighbors. How many rounds has your loop, and what e
     one-round-only  rounds = 1
     rounds-miscounted  rounds = len(word) // 2 || 2 || 3 || 10
     rounds-miscounted  rounds = len(merges) // 2 || len(merges) - 1
+Is every merge in your table, the last one, too?
+    a-merge-left-out  rank = {pair: place for place, pair in enumerate(merges[:-1])}
 What does `min` say when no pair is left? Which words have none from the start?
     goes-on-without-pairs  done = False
     goes-on-without-pairs  done = len(tokens) == 1 || len(tokens) < 2

@@ -318,11 +318,11 @@ At temperature 0 the likeliest token is taken. What do you divide by, and where 
     temperature-of-zero  divisor = temperature
     temperature-of-zero  greedy = temperature is None
     temperature-of-zero  greedy = False
-Which of the V tokens does greedy mean, in each row?
+Which of the V tokens does greedy mean, in each row? Which shape and dtype has what you return then?
     greedy-otherwise  likeliest = logits.argmax() || logits.argmax(0) || logits.argmin(-1) || logits.amax(-1)
     greedy-otherwise  likeliest = logits.abs().argmax(-1) || logits[:1].argmax(-1).expand(len(logits))
     greedy-otherwise  likeliest = logits.argmax(-1, keepdim=True) || logits.argmax().expand(len(logits))
-When is it greedy? At temperature 1, how often does the second token come, and what do your chances add up to?
+When is it greedy? Print your chances for the second token, as you draw by them: how often should it come?
     always-greedy  ids = likeliest
     always-greedy  ranks = stay.argmax(-1, keepdim=True)
     always-greedy  chances = scaled.exp()
@@ -365,16 +365,17 @@ Which tokens are in the set first, the likeliest or the least likely? In which o
     least-likely-first  order = chances.argsort(-1)
     least-likely-first  outside = before < top_p
     least-likely-first  outside = upto - ordered < 1 - top_p
-You add chances up. In which order do the tokens stand, and are the likeliest in front?
+You add chances up. Along which axis, in which order do the tokens stand, and are the likeliest in front?
     not-sorted  order = torch.arange(logits.shape[-1]).expand(logits.shape)
     sorted-over-rows  order = chances.argsort(0, descending=True)
     sorted-over-rows  order = chances.argsort(-1, descending=True)[:1].expand(logits.shape)
     sorted-over-rows  order = chances.mean(0).argsort(descending=True).expand(logits.shape)
     sorted-over-rows  upto = ordered.cumsum(0)
-What you drew is a place in the sorted row. Which token stands there?
+What you drew is a place in the sorted row. Which token stands there, in this very row?
     place-instead-of-token  drawn = ranks
     place-instead-of-token  drawn = order.argsort(-1).gather(-1, ranks)
     place-instead-of-token  drawn = order[:1].expand(logits.shape).gather(-1, ranks)
+    place-instead-of-token  drawn = order.gather(0, ranks) || order[:, ranks[:, 0]][:, :1]
 Your mask belongs to the sorted row. To which row do you apply it, and from which one do you draw?
     mask-in-another-order  stay = chances.masked_fill(cut, 0.0) ; drawn = ranks
     mask-in-another-order  stay = chances.masked_fill(cut, 0.0)
@@ -392,7 +393,7 @@ share?
     equals-all-stay  stay = ordered.masked_fill(ordered < ordered.gather(-1, (~cut).sum(-1, keepdim=True) - 1), 0.0)
 You remove tokens. Whom do you remove, and whom do you keep?
     upside-down  stay = ordered.masked_fill(~cut, 0.0)
-All in the set share what is left: do they keep their chances among each other?
+All in the set share what is left. Print your chances for one row: have they the ratios that they had before?
     set-drawn-evenly  stay = (~cut).float()
     set-drawn-evenly  stay = ordered.masked_fill(cut, 0.0).softmax(-1)
     set-drawn-evenly  stay = ordered.masked_fill(cut, -torch.inf).softmax(-1)

@@ -124,17 +124,18 @@ def _(rng):
     # A third of a whole and two thirds of it, as floats, are not what 3 of 10 are.
     shared = {"ab": 3, "zz": 1, "zzy": 2, "q": 4}
     yield case("pairs equally frequent, one in two words", shared, 2)
+    yield case("counts of 255, 256 and 257", {"ab": 256, "cd": 257, "ef": 255}, 3)
     yield case("counts of 70,000", {"ab": 70_000, "cd": 70_001}, 1)
     signs = [chr(0x4E00 + i) for i in range(3200)]
-    about = "a word of 3,200 characters, all different"
-    yield case(about, {"".join(signs): 1}, 2, is_slow=True)
+    about = "a word of 3,200 characters, all different, the smallest in the middle"
+    yield case(about, {"".join(signs[:1599:-1] + signs[:1600]): 1}, 2, is_slow=True)
     signs = signs[:34]
     pairs = [a + b for a in signs for b in signs]
     yield case("equally frequent pairs", dict.fromkeys(pairs[::-1], 1), 2)
 
 
 train_bpe.rows("""
-If "low" is there five times, how often is its pair ("l", "o")? Where does your code use that number?
+By which number do you choose a pair? If "low" is there five times, how often is its pair ("l", "o")?
     count-of-the-word-ignored  times = 1
     count-of-the-word-ignored  counts[pair] = seen + 1 || max(seen, times) || times
 A pair can be in one word several times. How often does yours count it there?
@@ -172,7 +173,8 @@ What happens to the words once a pair is chosen? What would the next round count
     never-merged  parts[word] = tokens
     never-merged  parts[word] = tokens ; counts = {}
     never-merged  found = False
-Blanks between tokens, and `replace`: does "a b" also stand in "xa b"? Is "xa" the left token of the pair?
+A sign between tokens, and `replace`: does "a b" also stand in "xa b", or in "a bc"? Which tokens
+are there?
     replaced-across-tokens  parts[word] = " ".join(tokens).replace(" ".join(best), "".join(best)).split(" ")
     replaced-across-tokens  parts[word] = " ".join(tokens).replace(" ".join(best), "".join(best)).split()
     replaced-across-tokens  parts[word] = chr(0).join(tokens).replace(chr(0).join(best), "".join(best)).split(chr(0))
