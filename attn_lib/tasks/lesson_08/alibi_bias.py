@@ -61,6 +61,7 @@ def _(rng):
     yield case("three hundred queries", 2, 300, 300)
     yield case("one new query, more keys than before", 2, 1, 5)
     yield case("and fewer again", 2, 1, 3)
+    yield case("as many numbers in another shape", 2, 3, 1)
     # Beyond 256, bfloat16 no longer holds every whole number; beyond 2048, float16.
     yield case("one new query, two thousand keys", 1, 1, 2051)
     # The square of a distance has more digits there than float32.

@@ -53,6 +53,9 @@ def _(rng):
     yield case("more positions than columns", 11, 4)
     yield case("a width that is no power of two", 7, 52)
     yield case("a wide table", 5, 128)
+    # What is kept by L · E, or by L + E, is that of three positions and two pairs.
+    yield case("as many numbers in another shape", 2, 6)
+    yield case("five positions, one pair", 5, 2)
     # 1 / (2 / 98) is a little more than 49 in float64.
     yield case("49 pairs", 2, 98)
     length, pairs = torch.randint(12, 40, (2,), generator=rng).tolist()

@@ -86,6 +86,8 @@ def _(rng):
     yield case("32 buckets, a max_distance of 10", torch.arange(-20, 21), 32, 10)
     # Here some distances are just below a border, by a ten-thousandth of a bucket.
     yield case("a long way", torch.arange(-3000, 3001, 7), 136, 2200)
+    far = torch.tensor([-900_000, -300_000, -70_000, 5, 66_000, 500_000])
+    yield case("distances that no float16 holds", far, 32, 1_000_000)
     yield case("more buckets than an int8 holds", torch.arange(-900, 901, 4), 160, 700)
     yield case("more buckets than a uint8 holds", torch.arange(-3600, 3601, 16), 512, 3000)
     few = torch.tensor([-70_000, -20_000, -9999, -1, 0, 9999, 20_000, 70_000])
