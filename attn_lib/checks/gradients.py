@@ -8,8 +8,9 @@ from torch import Tensor
 from attn_lib.checks import wording
 from attn_lib.checks.again import called_again
 from attn_lib.checks.case import Case
-from attn_lib.checks.compare import GRADIENT_TOLERANCE, Difference, agreeing
+from attn_lib.checks.compare import GRADIENT_TOLERANCE, PLAIN, Difference, agreeing
 from attn_lib.checks.observe import Outcome, Raised
+from attn_lib.checks.pattern import NEARLY
 from attn_lib.checks.raised import question_about
 from attn_lib.checks.recognize import is_half
 from attn_lib.checks.task import Task
@@ -36,7 +37,7 @@ def judge_inputs_and_gradients(
             found = Difference("The values are right, but an argument has changed.")
             mistake = wording.changes_input(task, outcome.changed[0])
             return wording.failed(task, wording.Failure(case, outcome, found), mistake)
-    failures = []
+    failures, is_rounded = [], True
     any_gradient = any(case.grad for case in tried.cases)
     for i, case in enumerate(tried.cases):
         flows_only = any_gradient and not case.grad and is_half(case)
@@ -61,12 +62,31 @@ def judge_inputs_and_gradients(
             return wording.failed(task, wording.Failure(case, got, difference), OTHERWISE)
         if difference:
             failures.append(wording.Failure(case, got, difference))
+            is_rounded = is_rounded and _is_rounded(want, got)
     if not failures:
         return Verdict(task.name, "passed", points=task.points, max_points=task.points)
     failure = min(failures, key=wording.is_harder)
     if all(failure.case.run is called_again for failure in failures):
         return wording.failed(task, failure, wording.CALLED_AGAIN)
-    return wording.failed(task, failure, _mistake(failure.outcome))
+    return wording.failed(
+        task, failure, NEARLY if is_rounded else _mistake(failure.outcome)
+    )
+
+
+def _is_rounded(want: Outcome, got: Outcome) -> bool:
+    """Say whether all gradients are there, and nearly right."""
+    if got.error is not None:
+        return False
+    for name, right in want.gradients.items():
+        mine = got.gradients.get(name)
+        if right is None or not right.numel():
+            continue
+        if mine is None or mine.shape != right.shape or not _is_finite(mine):
+            return False
+        gap = (right.double() - mine.double()).abs().max()
+        if gap > PLAIN * right.double().abs().max():
+            return False
+    return True
 
 
 def _mistake(outcome: Outcome) -> tuple[str, str] | None:

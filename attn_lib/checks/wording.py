@@ -104,6 +104,10 @@ OF_KIND = {
         "random-numbers",
         "Which line draws them, and what should it do after training?",
     ),
+    "vast cache": (
+        "tokens-kept-twice",
+        "What of the earlier calls is in the cache already, and what do you add to it in this one?",
+    ),
     "no norm": (
         "norms-named-otherwise",
         "Compare this name with those of your module. Which norm has another name, no bias, or no weight? Does `nn.Module` see "

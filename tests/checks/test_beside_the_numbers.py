@@ -1,14 +1,19 @@
 """What numbers alone do not show: other values once gradients are asked for, and what is left on inputs."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 import attn_lib
 from attn_lib.checks import judge
+from attn_lib.checks.authoring import Wrong
 from attn_lib.checks.task import find_task
+from attn_lib.tasks.lesson_04.runs import one_session
+from attn_lib.tasks.lesson_09.runs import two_new_norms
 
 
 def reference(name):
@@ -183,3 +188,57 @@ def test_an_answer_whose_helper_was_mended_passes():
     assert judge("repeat_kv", answer).status == "wrong"
     used[0] = lambda x: x
     assert judge("repeat_kv", answer).status == "passed"
+
+
+PreNormBlock = find_task("PreNormBlock").reference
+
+
+class OtherNames(PreNormBlock):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__(d_model, num_heads, d_ff)
+        self.ln1, self.ln2 = self.norm1, self.norm2
+        del self.norm1, self.norm2
+
+    def forward(self, x, mask=None):
+        x = x + self.attn(self.ln1(x), mask=mask)
+        return x + self.ff(self.ln2(x))
+
+
+class OneTooMany(PreNormBlock):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__(d_model, num_heads, d_ff)
+        self.last = nn.LayerNorm(d_model)
+
+
+class OverTheOtherWidth(PreNormBlock):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__(d_model, num_heads, d_ff)
+        if d_ff != d_model:
+            self.norm1 = nn.LayerNorm((1, d_model))
+
+
+@pytest.mark.parametrize(
+    ("module", "told"),
+    [
+        (OtherNames, "no parameter `norm1.bias`"),
+        (OneTooMany, "a parameter `last.weight` too many"),
+        (OverTheOtherWidth, "`norm1.bias` should have shape (6,), but has (1, 6)"),
+    ],
+)
+def test_the_norms_of_a_new_block_are_named(module, told):
+    run, (init, parameters) = two_new_norms, ((6, 2, 5), {})
+    with pytest.raises(Wrong, match=re.escape(told)):
+        run(module, init, parameters)
+
+
+def test_a_cache_that_doubles_with_each_call_is_stopped():
+    def twice(q, k, v, cache):
+        if cache is not None:
+            k, v = (
+                torch.cat([old, old, new], 2)
+                for old, new in zip(cache, (k, v), strict=True)
+            )
+        return v[:, :, -1:], (k, v)
+
+    with pytest.raises(Wrong, match="The cache holds"):
+        one_session(twice, *torch.ones(3, 1, 1, 24, 2), [1] * 24)

@@ -1,5 +1,6 @@
 """How the answers of lesson 13 are run: in a folder that is emptied, with code in files that leaves a trace."""
 
+import json
 import pickle
 from pathlib import Path
 from unittest.mock import ANY
@@ -119,3 +120,9 @@ def test_the_module_of_a_case_is_a_new_one_every_time():
     first = made.made()
     nn.init.zeros_(first.bias)
     assert made.made().bias.equal(torch.ones(2))
+
+
+@told("load_checkpoint", "config-as-text", "'d_model': 2.0", "'d_model': 2}")
+def test_a_config_in_which_2_is_2_0_is_shown_as_it_is(path):
+    tensors, config = checkpoint.load_checkpoint(path)
+    return tensors, json.loads(json.dumps(config), parse_int=float)

@@ -231,6 +231,20 @@ def test_what_raises_only_where_gradients_are_needed(q, k, v):
     return right(*(torch.from_numpy(t.double().numpy()).to(t) for t in (q, k, v)))
 
 
+@told("split_heads", "rounded", "gradient of `x` is wrong")
+def test_a_gradient_that_is_nearly_right_was_rounded(x, num_heads):
+    class ByWayOfFloat32(torch.autograd.Function):
+        @staticmethod
+        def forward(_, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(_, grad):
+            return grad.float().to(grad.dtype)
+
+    return attn_lib.split_heads(ByWayOfFloat32.apply(x), num_heads)
+
+
 @told("attention", "nan-gradient", "nan or inf", "paint over it")
 def test_a_gradient_that_is_not_finite(q, k, v):
     output, weights = right(q, k, v)

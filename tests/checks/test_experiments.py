@@ -1,12 +1,15 @@
 """What an answer lacks is found by running it under another condition, in the check and in the grader."""
 
 import functools
+import resource
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from attn_lib.checks import judge, wording
+from attn_lib.checks.case import Case
+from attn_lib.checks.experiments import EMPTY, otherwise
 
 BOUND = 300
 LACKING = [id for id, _ in wording.LACKS.values()]
@@ -69,9 +72,29 @@ def cached_in_half_the_room(q, k, v, cache):
     return output, (k.bfloat16(), v.bfloat16())
 
 
+def some_rows_never_written(h, mask):
+    means = torch.empty_like(h[:, 0])
+    means.view(-1)[:] = 7.0  # whatever stands there by chance
+    means = torch.empty_like(means)
+    for row in range(len(h)):
+        if mask[row].any():
+            means[row] = h[row, mask[row]].mean(0)
+    return means
+
+
+def half_meets_float(q, k, v, mask=None):
+    allowed = (
+        torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool) if mask is None else mask
+    )
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -torch.inf)
+    return scores.float().softmax(-1).nan_to_num(0.0) @ v
+
+
 @pytest.mark.parametrize(
     ("task", "answer", "mistake"),
     [
+        ("masked_mean", some_rows_never_written, "empty-not-filled"),
+        ("masked_attention", half_meets_float, "dtypes-meet"),
         ("alibi_bias", in_bytes, "dtype-too-narrow"),
         ("alibi_bias", up_to_a_bound, "bound-too-small"),
         ("alibi_bias", up_to_a_bound_elsewhere, "bound-too-small"),
@@ -83,6 +106,15 @@ def cached_in_half_the_room(q, k, v, cache):
 )
 def test_what_an_answer_lacks_is_asked_about(task, answer, mistake):
     assert judge(task, answer).mistake == mistake
+
+
+def test_what_is_only_reserved_takes_no_memory():
+    def reserved(numbers):
+        return torch.empty(numbers)[:1]
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    otherwise(reserved, None, Case("a gigabyte", (2**28,)), EMPTY)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
 
 
 def test_the_code_is_as_it_was_afterwards():

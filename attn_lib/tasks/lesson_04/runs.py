@@ -124,7 +124,9 @@ def _refuse_if_vast(cache, come):
         held += one.numel() if isinstance(one, torch.Tensor) else 0
         waiting += one if isinstance(one, tuple | list) else []
     if held > 2**20 + 64 * come:
-        raise Wrong("wrong", f"The cache holds {held:,} numbers, and {come:,} have come.")
+        raise Wrong(
+            "vast cache", f"The cache holds {held:,} numbers, and {come:,} have come."
+        )
 
 
 def in_turns(answer, q, k, v, turns, dim):

@@ -194,8 +194,8 @@ next ones are made: scores, a mask, an output? In a list, perhaps?
     kept-blocks  hidden = (held := [*locals().get("held", []), _])[-1]
     kept-blocks  weights = (held := [*locals().get("held", []), _.half()])[-1].to(q.dtype) ; part = _
     kept-blocks  forbidden = (held := [*locals().get("held", []), _])[-1] if is_causal else _
-No tensor is as large as the matrix, and some are far larger than the chunks that were asked for. How many keys has one
-of your chunks, and how many queries?
+No tensor is as large as the matrix, and yet too many numbers are alive. How many keys has one of your chunks, and how many
+queries? What is kept of it when the next one comes?
     chunks-too-large  starts = range(0, S, 8 * chunk_size) ; stop = start + 8 * chunk_size
     chunks-too-large  starts = range(0, S, max(chunk_size, -(-S // 4))) ; stop = start + max(chunk_size, -(-S // 4))
     chunks-too-large  starts = range(0, S, max(chunk_size, 128)) ; stop = start + max(chunk_size, 128)
