@@ -285,7 +285,7 @@ class _Search:
         return self._evidence(i) >= MANY
 
     def _evidence(self, i: int) -> int:
-        """Count the different numbers among the wrong ones of an input; whole ones, and yes or no, tell half."""
+        """Count the different numbers among the wrong ones of an input; of two whole ones, one may be chance."""
         want, got = self.tried.expected(i), self.outcomes[i]
         if got.error is not None or _is_text(got):
             return MANY
@@ -297,7 +297,8 @@ class _Search:
             if _are_ordinary(right) and right.shape == mine.shape:
                 wrong = mine[~agreeing(right, mine)]
             wrong = wrong[wrong.isfinite()]
-            count += wrong.unique().numel() if _are_floats(mine) else wrong.numel() // 2
+            different = wrong.unique().numel()
+            count += different if _are_floats(mine) else different // 2
         return count
 
     def _contradicts(self, m: int) -> bool:

@@ -61,7 +61,7 @@ LACKS = {
     WIDE: (
         "dtype-too-narrow",
         "If each number had more digits, and room for larger ones, yours would be right here. Which of your steps is in a dtype "
-        "that rounds them, or ends before them?",
+        "that rounds them, or ends before them? Or does one do something else for this dtype?",
     ),
 }
 
@@ -131,6 +131,10 @@ OF_KIND = {
     "rows tied": (
         "rows-tied",
         "Two rows of one batch: does yours draw for each of them, or does the first one tell what the second is?",
+    ),
+    "one token": (
+        "one-token-for-all",
+        "Does one draw serve for all rows? Or is it no draw at all here, or one in which a single token can come?",
     ),
     "few batches": (
         "few-batches",

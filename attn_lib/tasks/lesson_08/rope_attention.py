@@ -174,6 +174,11 @@ Which keys may query 0 see: the first, or all but the first? What does True mean
     mask-inverted  later = _.T
 What does the softmax make of a score of 0? Is that nothing?
     mask-multiplied  masked = scores * ~later || scores + ~later
+What is 0 * -inf? Print what you add, for an allowed key.
+    zero-times-inf  masked = scores + later * -torch.inf
+What should the score of a later key be, so that exp makes 0 of it? Look at its sign.
+    fill-plus-inf  masked = scores.masked_fill(later, torch.inf)
+    fill-plus-inf  masked = scores.masked_fill(later, torch.nan)
 How low can a score be that is not hidden? Is what you fill in lower?
     fill-not-low-enough  masked = scores.masked_fill(later, -100.0)
     fill-not-low-enough  masked = scores.masked_fill(later, -1000.0)

@@ -169,6 +169,8 @@ becomes of a float16 that is divided by that?
     dtype-changed  cleared = h * real.float() ; divisor = count.float() + 1e-9
 What is 1e-9 in float16? Does it still keep you from dividing by 0?
     tiny-in-float16  divisor = count.to(h.dtype).clamp(min=1e-9)
+What is 0 * -inf? Print what you add, for a real token.
+    zero-times-inf  mean = ((((~mask).to(h.dtype) * -torch.inf).softmax(1).nan_to_num(0.0))[..., None] * h.masked_fill(~real, 0.0)).sum(1)
 Which weight has a pad in your softmax, and which one should it have? What is exp(0)?
     softmax-of-the-mask  mean = (mask.to(h.dtype).softmax(1)[..., None] * h).sum(1).masked_fill(~mask.any(1, keepdim=True), 0.0)
 What does a pad add to your sum? Which number may be added without changing it?

@@ -25,7 +25,12 @@ from attn_lib.tasks.lesson_11.runs import (
     points=4,
     insight="The window is in what you read, not in a mask: so nothing of size L × L was needed.",
     # No mask is given, and none for each head; and what is "added-keys-seen".
-    without=("one-mask-for-all-heads", "forbidden-scores-set-to-zero", "causal-always"),
+    without=(
+        "one-mask-for-all-heads",
+        "forbidden-scores-set-to-zero",
+        "causal-always",
+        "fill-plus-inf",
+    ),
     hints=[
         "How many scores has a query? So which shape has the tensor of all scores, if nothing is in it that "
         "nobody needs?",
@@ -241,14 +246,13 @@ How low can a score be that is not hidden? Is what you fill in lower?
 What is 0 * -inf? Print what you add, for a key that is there.
     zero-times-inf  hidden = scores + forbidden.to(scores) * -torch.inf
     zero-times-inf  hidden = scores + (future | too_old).to(scores) * -torch.inf ; part = _
-Which score do the keys get that are not there? Is it -inf for every query? Print it. (And what is -inf, or a row of it,
-times a number below 0?)
-    fill-plus-inf  hidden = scores.masked_fill(forbidden, torch.inf)
-    fill-plus-inf  padded_k = F.pad(k, (0, 0, before, 0), value=-torch.inf) ; hidden = scores
-    fill-plus-inf  padded_k = F.pad(k, (0, 0, before, 0), value=-10000.0) ; hidden = scores
-What stands in the rows that you put in front of v? What is that times a weight of 0?
-    added-values-not-finite  padded_v = F.pad(v, (0, 0, before, 0), value=torch.nan)
-    added-values-not-finite  padded_v = F.pad(v, (0, 0, before, 0), value=-torch.inf)
+Print what you put in front of k and v, and the scores there. Which number hides such a key from every query? And what is 0, or a
+number below 0, times a nan or an inf?
+    not-finite-in-front  hidden = scores.masked_fill(forbidden, torch.inf)
+    not-finite-in-front  padded_k = F.pad(k, (0, 0, before, 0), value=-torch.inf) ; hidden = scores
+    not-finite-in-front  padded_k = F.pad(k, (0, 0, before, 0), value=-10000.0) ; hidden = scores
+    not-finite-in-front  padded_v = F.pad(v, (0, 0, before, 0), value=torch.nan)
+    not-finite-in-front  padded_v = F.pad(v, (0, 0, before, 0), value=-torch.inf)
 Is a key older than the window hidden from a query in the middle of a long text?
     window-ignored  too_old = torch.zeros_like(future) ; first = 0
     window-ignored  oldest = 0

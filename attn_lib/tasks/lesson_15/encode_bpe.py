@@ -144,7 +144,7 @@ Several pairs of a word can be merged. Is the first of them in the word also the
 Which place in `merges` has the pair that training merged first, a small one or a large one?
     last-merged-first  best = max(known, key=rank.__getitem__)
     last-merged-first  rank = {pair: -place for place, pair in enumerate(merges)}
-What says which pair goes first: how long it is, the alphabet, or when training merged it?
+Which pair goes first, and is it the same one after each merge? What says so: how long it is, the alphabet, or when training merged it?
     not-by-rank  best = max(known, key=lambda pair: len("".join(pair)))
     not-by-rank  best = min(known, key=lambda pair: (len("".join(pair)), rank[pair]))
     not-by-rank  best = min(known, key=lambda pair: (-pairs.count(pair), rank[pair]))

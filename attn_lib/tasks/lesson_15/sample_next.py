@@ -77,7 +77,7 @@ def shares(exact, returned, logits, temperature, top_p, drawn):
         by_chance = (exact ** alike.shape[1]).sum(1).max()
         if by_chance < 1e-6 and (alike == alike[:, :1]).all():
             text = "In every call, all rows with the same logits get the same token."
-            raise Wrong("rows tied", text)
+            raise Wrong("one token", text)
     rows = ids.view(-1, drawn.kinds).T  # all draws of each kind of row
     counts = torch.stack([torch.bincount(row, minlength=V) for row in rows]).double()
     if all(map(_fits, counts, exact, logits[: drawn.kinds])):
