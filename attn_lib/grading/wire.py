@@ -18,7 +18,7 @@ from attn_lib.checks.again import find
 from attn_lib.checks.observe import Frame, Outcome, Raised
 
 HEADER_LIMIT = 1 << 20  # bytes
-TENSORS_LIMIT = 1 << 22  # the largest in the course are a hundredth of that
+TENSORS_LIMIT = 1 << 22  # the largest in the course are a quarter of that
 NO_ROWS = 1000  # of a tensor of no numbers, whose rows somebody may go through
 TEXT_LIMIT = 10_000  # characters of one text
 NAME_LIMIT = 1000  # characters of a text that an answer returns

@@ -133,7 +133,7 @@ How many of the targets of a window does yours have?
 How many targets has each window, and how many axes have those of all windows?
     one-target-each  future = (starts + context_len + horizon - 1)[:, 0]
 Is the last number of the series the last target of your last window? How many windows of 3 do 3 numbers have?
-    last-window-missing  N = _ - 1
+    last-window-missing  N = _ - 1 || max(_ - 1, 1)
     last-window-missing  begins = range(first, N, step) => range(first, N - 1, step)
     last-window-missing  N = _ - horizon || _ - context_len
 How many windows of 3 do 3 numbers have? And where does your last window end?

@@ -294,6 +294,7 @@ Do you compare all 64 digits?
 The hash is that of the text in the file, to the letter. Which text do you give to `fingerprint`?
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text)))
     another-text  actual = fingerprint(tensors, json.dumps(json.loads(text), sort_keys=True))
+    another-text  actual = fingerprint(tensors, text.strip())
 Which line refuses a file that is whole? Print what it compares. Is each of the two what it should be: the tensors as they stand in the
 file, its text, its hash?
     another-hash  actual = fingerprint(tensors, "")
