@@ -149,11 +149,11 @@ class _Zeros(TorchFunctionMode):
 
 
 def _with(mode: type[TorchFunctionMode], run: Callable) -> Callable:
-    def otherwise(*args: Any) -> Any:
+    def within(*args: Any) -> Any:
         with mode():
             return run(*args)
 
-    return otherwise
+    return within
 
 
 def _widely(run: Callable) -> Callable:

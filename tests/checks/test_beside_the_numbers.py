@@ -241,4 +241,4 @@ def test_a_cache_that_doubles_with_each_call_is_stopped():
         return v[:, :, -1:], (k, v)
 
     with pytest.raises(Wrong, match="The cache holds"):
-        one_session(twice, *torch.ones(3, 1, 1, 24, 2), [1] * 24)
+        one_session(twice, *torch.ones(3, 1, 1, 26, 2), [1] * 26)

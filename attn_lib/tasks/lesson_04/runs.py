@@ -123,7 +123,7 @@ def _refuse_if_vast(cache, come):
         one = waiting.pop()
         held += one.numel() if isinstance(one, torch.Tensor) else 0
         waiting += one if isinstance(one, tuple | list) else []
-    if held > 2**20 + 64 * come:
+    if held > 2**24 + 64 * come:  # there may be room for thousands of tokens
         raise Wrong(
             "vast cache", f"The cache holds {held:,} numbers, and {come:,} have come."
         )

@@ -122,7 +122,7 @@ NUMBERS = (
 NO_NUMBERS = (
     "numbers-not-asserted",
     "Wrong numbers pass, whatever they are. Which line compares the result with the right numbers, and can its `assert` fail? "
-    '`torch.allclose` alone says True or False to nobody, `assert (..., "text")` holds of every pair, and who stands in a `try` '
+    '`torch.allclose` alone says True or False to nobody, `assert (..., "text")` holds of every pair, and one in a `try` '
     "may not be heard.",
 )
 

@@ -77,7 +77,6 @@ def by_a_word(words, i):
         yield [*words[:i], one, *words[i + 1 :]]
     for n in range(1, len(word)):
         yield [*words[:i], word[:n], *words[i + 1 :]]
-        yield [*words[:i], word[:n] + "output"[-n:], *words[i + 1 :]]
     for one in ("x", "0", "", word):
         yield [*words[:i], one, *words[i:]]
         yield [*words[: i + 1], one, *words[i + 1 :]]
